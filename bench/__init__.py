@@ -1,0 +1,6 @@
+"""Benchmarks of the installed wheel, run by scripts/bench.
+
+A benchmark is a module of this package with a function `rows() -> Iterator[Row]` and its name in BENCHMARKS.
+"""
+
+BENCHMARKS = ("startup",)

@@ -1,0 +1,74 @@
+"""handrail: tools for coding agents that you can watch, check and take back."""
+
+from typing import TYPE_CHECKING, Any
+
+from handrail.protocol.version import VERSION
+
+if TYPE_CHECKING:
+    from handrail.protocol.batch import Done, Parked
+    from handrail.protocol.call import ToolCall
+    from handrail.protocol.error import HandrailError, StoreError, ToolError, UsageError
+    from handrail.protocol.permission import Answer, PermissionRequest
+    from handrail.protocol.result import ToolResult
+    from handrail.rail import AsyncHandrail, Handrail
+    from handrail.settings import SettingsError
+    from handrail.tools.contract import Context, Output, Tool
+    from handrail.tools.custom import tool
+    from handrail.tools.definition import tool_from_definition
+
+__version__ = VERSION
+
+_HOMES = {
+    "Answer": "protocol.permission",
+    "AsyncHandrail": "rail",
+    "Context": "tools.contract",
+    "Done": "protocol.batch",
+    "Handrail": "rail",
+    "HandrailError": "protocol.error",
+    "Output": "tools.contract",
+    "Parked": "protocol.batch",
+    "PermissionRequest": "protocol.permission",
+    "SettingsError": "settings",
+    "StoreError": "protocol.error",
+    "Tool": "tools.contract",
+    "ToolCall": "protocol.call",
+    "ToolError": "protocol.error",
+    "ToolResult": "protocol.result",
+    "UsageError": "protocol.error",
+    "tool": "tools.custom",
+    "tool_from_definition": "tools.definition",
+}
+
+__all__ = [
+    "Answer",
+    "AsyncHandrail",
+    "Context",
+    "Done",
+    "Handrail",
+    "HandrailError",
+    "Output",
+    "Parked",
+    "PermissionRequest",
+    "SettingsError",
+    "StoreError",
+    "Tool",
+    "ToolCall",
+    "ToolError",
+    "ToolResult",
+    "UsageError",
+    "__version__",
+    "tool",
+    "tool_from_definition",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a name when it is first asked for, so that `import handrail` costs next to nothing."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'handrail' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(f"handrail.{home}"), name)
+    globals()[name] = value
+    return value

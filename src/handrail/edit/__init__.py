@@ -1,0 +1,1 @@
+"""Text matching and patches. Pure: text in, text out."""

@@ -1,0 +1,96 @@
+"""Unified diffs in bounded time, whatever the two texts are."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+CONTEXT = 3
+_PAIRS = 4_000_000
+"""Above this many line pairs the middle is shown as replaced whole: the matcher is quadratic."""
+_SHOWN = 60_000
+
+
+class Diff(msgspec.Struct, frozen=True):
+    """The text of a diff and what it counts."""
+
+    text: str
+    added: int
+    removed: int
+    truncated: bool = False
+
+
+def unified_diff(before: str, after: str, path: str, *, created: bool = False) -> Diff:
+    """What changes from one text to the other, as `git diff` would show it."""
+    if before == after:
+        return Diff("", 0, 0)
+    old, new = _lines(before), _lines(after)
+    hunks = list(_hunks(old, new))
+    added = sum(line.startswith("+") for line in hunks)
+    removed = sum(line.startswith("-") for line in hunks)
+    source = "/dev/null" if created else f"a/{path}"
+    text = f"--- {source}\n+++ b/{path}\n{''.join(hunks)}"
+    if len(text) <= _SHOWN:
+        return Diff(text, added, removed)
+    cut = text.rfind("\n", 0, _SHOWN) + 1
+    return Diff(f"{text[:cut]}… {len(text) - cut} more characters\n", added, removed, truncated=True)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    lines = [f"{line}\n" for line in lines]
+    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
+
+
+def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+    """The changed part between the common beginning and the common end, with some context."""
+    start = _common(old, new)
+    end = _common(old[start:][::-1], new[start:][::-1])
+    low = max(0, start - CONTEXT)
+    high = max(0, end - CONTEXT)
+    old_part, new_part = old[low : len(old) - high], new[low : len(new) - high]
+    if len(old_part) * len(new_part) > _PAIRS:
+        yield from _replaced(old_part, new_part, low, start - low, end - high)
+    else:
+        yield from _matched(old_part, new_part, low)
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _matched(old: list[str], new: list[str], low: int) -> Iterator[str]:
+    from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and reads never diff
+
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT):
+        first, last = group[0], group[-1]
+        yield _header(low, first[1], last[2], first[3], last[4])
+        for tag, a, b, c, d in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[a:b])
+            else:
+                yield from (f"-{line}" for line in old[a:b])
+                yield from (f"+{line}" for line in new[c:d])
+
+
+def _replaced(old: list[str], new: list[str], low: int, before: int, after: int) -> Iterator[str]:
+    yield _header(low, 0, len(old), 0, len(new))
+    yield from (f" {line}" for line in old[:before])
+    yield from (f"-{line}" for line in old[before : len(old) - after])
+    yield from (f"+{line}" for line in new[before : len(new) - after])
+    yield from (f" {line}" for line in old[len(old) - after :])
+
+
+def _header(low: int, a: int, b: int, c: int, d: int) -> str:
+    return f"@@ -{_span(low + a, b - a)} +{_span(low + c, d - c)} @@\n"
+
+
+def _span(start: int, count: int) -> str:
+    if count == 1:
+        return str(start + 1)
+    return f"{start + 1 if count else start},{count}"

@@ -1,0 +1,1 @@
+"""Policy: a pure function from a call, facts and rules to a decision that names its rule."""

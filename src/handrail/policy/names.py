@@ -1,0 +1,63 @@
+"""Names that policy treats apart, compared case-folded and in NFC so that no spelling slips through."""
+
+import unicodedata
+from typing import Literal
+
+Protection = Literal["credential", "protected"]
+
+_CREDENTIAL_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".password-store"})
+_CREDENTIAL_FILES = frozenset(
+    {
+        ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".htpasswd",
+        "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "credentials.json",
+        ".vault-token", ".dockercfg", "service-account.json",
+    }
+)  # fmt: skip
+_CREDENTIAL_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
+_TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"})
+
+_PROTECTED_FOLDERS = frozenset(
+    {
+        ".github", ".gitlab", ".circleci", ".buildkite", ".husky", ".vscode", ".idea", ".zed", ".cursor",
+        ".claude", ".codex", ".opencode", ".gemini", ".devcontainer", ".handrail",
+    }
+)  # fmt: skip
+_PROTECTED_FILES = frozenset(
+    {
+        "handrail.toml", ".mcp.json", ".gitmodules", ".gitattributes", ".gitconfig", ".pre-commit-config.yaml",
+        ".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "jenkinsfile", "bitbucket-pipelines.yml",
+        ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".ripgreprc", "lefthook.yml",
+    }
+)  # fmt: skip
+_GIT_INTERNALS = frozenset({"hooks", "config", "config.worktree", "modules", "worktrees", "info", "objects"})
+
+
+def folded(name: str) -> str:
+    """The form in which two spellings of one name are the same."""
+    return (
+        name.casefold()
+        if name.isascii()
+        else unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    )
+
+
+def protection(path: str) -> Protection | None:
+    """How the names on a path are protected; the strictest counts."""
+    parts = [folded(part).rstrip(". ") or part for part in path.split("/") if part not in {"", "."}]
+    if any(_credential(part) for part in parts):
+        return "credential"
+    return "protected" if _protected(parts) else None
+
+
+def _credential(part: str) -> bool:
+    if part in _CREDENTIAL_FOLDERS or part in _CREDENTIAL_FILES:
+        return True
+    if part.startswith(".env."):
+        return part.rpartition(".")[2] not in _TEMPLATES
+    return part.endswith(_CREDENTIAL_ENDINGS) and not part.endswith((".pub.pem", ".pub.key"))
+
+
+def _protected(parts: list[str]) -> bool:
+    if any(part in _PROTECTED_FOLDERS for part in parts) or (parts and parts[-1] in _PROTECTED_FILES):
+        return True
+    return any(part == ".git" and _GIT_INTERNALS & set(parts[n + 1 : n + 2]) for n, part in enumerate(parts))

@@ -1,0 +1,20 @@
+"""What comes of the calls of one assistant message: results, or questions first."""
+
+from typing import Any
+
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.result import ToolResult
+from handrail.protocol.wire import Envelope
+
+
+class Done(Envelope, frozen=True, tag_field="state", tag="done"):
+    """Every call has its result, in the order of the calls."""
+
+    results: tuple[ToolResult[Any], ...]
+
+
+class Parked(Envelope, frozen=True, tag_field="state", tag="parked"):
+    """Nothing ran. The batch goes on when every request is answered."""
+
+    batch_id: str
+    requests: tuple[PermissionRequest, ...]

@@ -1,0 +1,13 @@
+"""network: a command tried to reach a host."""
+
+from handrail.protocol.event.header import Event
+
+
+class Network(Event, frozen=True, kw_only=True, tag="network"):
+    """One connection attempt, let through or not."""
+
+    host: str
+    port: int
+    allowed: bool
+    reason: str
+    tool_call_id: str | None = None

@@ -1,0 +1,16 @@
+"""process: a background process changed state."""
+
+from typing import Literal
+
+from handrail.protocol.event.header import Event
+
+
+class Process(Event, frozen=True, kw_only=True, tag="process"):
+    """Started, ended or removed."""
+
+    process: str
+    state: Literal["started", "ended", "removed"]
+    command: str
+    pid: int | None = None
+    exit_code: int | None = None
+    ports: tuple[int, ...] = ()

@@ -1,0 +1,10 @@
+"""text: the model writes."""
+
+from handrail.protocol.event.header import Event
+
+
+class Text(Event, frozen=True, kw_only=True, tag="text"):
+    """A piece of the model's answer, in order."""
+
+    message_id: str
+    text: str

@@ -1,0 +1,12 @@
+"""usage: what a model call cost."""
+
+from handrail.protocol.event.header import Event
+
+
+class Usage(Event, frozen=True, kw_only=True, tag="usage"):
+    """Tokens of one request to a model."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0

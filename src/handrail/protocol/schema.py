@@ -1,0 +1,61 @@
+"""JSON Schema of every wire type, flat: no references to follow."""
+
+from typing import Any
+
+import msgspec
+
+from handrail.protocol.batch import Done, Parked
+from handrail.protocol.call import ToolCall
+from handrail.protocol.change import ChangeSet
+from handrail.protocol.decision import Decision, Facts
+from handrail.protocol.error import ErrorInfo
+from handrail.protocol.event import KINDS, kind_of
+from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.result import ToolResult
+from handrail.protocol.tool import ToolDescription
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+MESSAGES: dict[str, Any] = {
+    "tool_call": ToolCall,
+    "tool_result": ToolResult[Any],
+    "error": ErrorInfo,
+    "tool_description": ToolDescription,
+    "facts": Facts,
+    "decision": Decision,
+    "permission_request": PermissionRequest,
+    "answer": Answer,
+    "change_set": ChangeSet,
+    "done": Done,
+    "parked": Parked,
+}
+EVENTS: dict[str, Any] = {f"event.{kind_of(kind)}": kind for kind in KINDS}
+WIRE_TYPES: dict[str, Any] = MESSAGES | EVENTS
+"""Every type of the contract by the name its schema is exported under."""
+
+
+def flat_schema(shape: Any) -> dict[str, Any]:
+    """The schema of one type with everything it refers to put in place."""
+    (schema,), components = msgspec.json.schema_components([shape], ref_template="{name}")
+    return _inline(schema, components)
+
+
+def wire_schemas() -> dict[str, dict[str, Any]]:
+    """Every schema of the contract by name."""
+    return {name: {"$schema": DIALECT, "title": name, **flat_schema(shape)} for name, shape in WIRE_TYPES.items()}
+
+
+def _inline(node: Any, components: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_inline(item, components) for item in node]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(node, dict):
+        return node
+    reference = node.get("$ref")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if reference is not None:
+        return _inline(components[str(reference)], components)  # pyright: ignore[reportUnknownArgumentType]
+    return {key: _inline(value, components) for key, value in node.items() if not _is_title(key, value)}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _is_title(key: Any, value: Any) -> bool:
+    """A class name repeated as a title says nothing; a property called title is a mapping, not a text."""
+    return key == "title" and isinstance(value, str)

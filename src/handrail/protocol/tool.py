@@ -1,0 +1,91 @@
+"""A tool, declared once: schema, prompt, validation, policy and documentation follow from its spec."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from handrail.protocol.permission import Permission
+from handrail.protocol.wire import Json, Wire
+
+Category = Literal["builtin", "custom", "mcp"]
+SideEffect = Literal["files", "processes", "network", "conversation"]
+BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
+
+
+class Arguments(Wire, frozen=True):
+    """The typed arguments of a tool."""
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about a tool but what it does."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[msgspec.Struct]
+    data: type[msgspec.Struct]
+    version: str = "1.0.0"
+    permissions: tuple[Permission, ...] = ()
+    side_effects: tuple[SideEffect, ...] = ()
+    category: Category = "builtin"
+    server: str = "handrail"
+    auto_execute: bool = False
+    enabled: bool = True
+    plain_arguments: tuple[str, ...] = ()
+    """Text arguments the audit keeps as they are; every other text is redacted."""
+    format_error: Callable[[tuple[str, ...]], str] | None = None
+    """Words the problems of wrong arguments in the tool's own way."""
+
+
+class ToolDescription(Wire, frozen=True, omit_defaults=False):
+    """A spec as it is listed and exported."""
+
+    name: str
+    title: str
+    enabled: bool
+    version: str
+    description: str
+    category: Category
+    auto_execute: bool
+    permissions: tuple[Permission, ...]
+    side_effects: tuple[SideEffect, ...]
+    input_schema: dict[str, Json]
+    output_schema: dict[str, Json]
+
+
+def major(version: str) -> int | None:
+    """The first number of a version, or None when it is none."""
+    first = version.split(".", 1)[0]
+    return int(first) if first.isascii() and first.isdigit() and len(first) < 10 else None
+
+
+def describe(spec: ToolSpec) -> ToolDescription:
+    """The spec with its schemas."""
+    from handrail.protocol.schema import flat_schema  # noqa: PLC0415  only listings need the schema machinery
+
+    return ToolDescription(
+        name=spec.name,
+        title=spec.title,
+        enabled=spec.enabled,
+        version=spec.version,
+        description=spec.description,
+        category=spec.category,
+        auto_execute=spec.auto_execute,
+        permissions=spec.permissions,
+        side_effects=spec.side_effects,
+        input_schema=flat_schema(spec.arguments),
+        output_schema=flat_schema(spec.data),
+    )
+
+
+def openai_tool(spec: ToolSpec) -> dict[str, Any]:
+    """The entry of an OpenAI tool list."""
+    described = describe(spec)
+    function = {"name": spec.name, "description": spec.description, "parameters": described.input_schema}
+    return {"type": "function", "function": function}
+
+
+def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
+    """The entry of an Anthropic tool list."""
+    return {"name": spec.name, "description": spec.description, "input_schema": describe(spec).input_schema}

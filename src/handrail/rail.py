@@ -1,0 +1,354 @@
+"""Handrail: the one place that puts the house together."""
+
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+
+from handrail.policy.verdict import Rules
+from handrail.protocol.batch import Done, Parked
+from handrail.protocol.call import ToolCall
+from handrail.protocol.decision import Mode
+from handrail.protocol.error import UsageError
+from handrail.protocol.event import AnyEvent, Event
+from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.permission import Answer, AnswerKind, Permission, PermissionRequest
+from handrail.protocol.result import ToolResult
+from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
+from handrail.runtime import latch
+from handrail.runtime.batch import run_all, run_batch
+from handrail.runtime.closing import interim
+from handrail.runtime.event_lines import EventLines
+from handrail.runtime.locks import Locks
+from handrail.runtime.outputs import KeptOutputs
+from handrail.runtime.recovery import recover
+from handrail.runtime.registry import Offer, Registry
+from handrail.runtime.session import Session
+from handrail.settings import Settings, load, state_folder
+from handrail.store.audit import Chain
+from handrail.store.blobs import Blobs
+from handrail.store.database import Database
+from handrail.store.folder import StateFolder, make_private
+from handrail.store.identity import new_id
+from handrail.store.journal import Broken, Journal
+from handrail.store.runner import Runner
+from handrail.tools.contract import Tool
+from handrail.tools.ls import LsData, ls_tool
+from handrail.tools.read import ReadData, read_tool
+from handrail.tools.write import WriteData, write_tool
+from handrail.workspace.root import Root
+from handrail.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+OnPermission = Callable[[PermissionRequest], Answer | AnswerKind]
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+class Handrail:
+    """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str],
+        *,
+        mode: Mode | None = None,
+        session: str | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
+        tools: Iterable[Tool] = (),
+        deny: Sequence[Permission] = (),
+        on_permission: OnPermission | None = None,
+        unattended: bool = False,
+        repair: Literal["case"] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        chosen = settings or load(os.environ, {"mode": mode}).settings
+        state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
+        self._on_permission = on_permission
+        self._session, self._database, self._runner = _open_session(
+            workspace=os.fspath(workspace),
+            session_id=session or new_id("s"),
+            state=state,
+            settings=chosen,
+            rules=Rules(mode or chosen.mode, unattended),
+            custom=tuple(tools),
+            deny=(*chosen.tools.deny, *deny),
+            repair=repair,
+        )
+        if chosen.events.jsonl:
+            lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
+            self._session.journal.subscribe(lines.add)
+        recover(self._session)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The tools
+
+    def read(self, path: str, *, offset: int = 1, limit: int = 2_000) -> ToolResult[ReadData]:
+        """A page of a file."""
+        return self.call("read", {"path": path, "offset": offset, "limit": limit})
+
+    def write(self, path: str, content: str) -> ToolResult[WriteData]:
+        """A whole file, new or replaced."""
+        return self.call("write", {"path": path, "content": content})
+
+    def ls(self, path: str = ".", *, depth: int = 1) -> ToolResult[LsData]:
+        """What is in a folder."""
+        return self.call("ls", {"path": path, "depth": depth})
+
+    # The wire
+
+    def call(
+        self,
+        name: str,
+        args: Any,
+        *,
+        tool_call_id: str | None = None,
+        version: str | None = None,
+        trace_id: str | None = None,
+        message_id: str | None = None,
+        provider_call_id: str | None = None,
+        requested_permissions: tuple[Permission, ...] | None = None,
+    ) -> ToolResult[Any]:
+        """Runs one call. Where a person has to answer first, the result is PERMISSION_REQUIRED with the request."""
+        call_id = tool_call_id or new_id("call")
+        call = ToolCall(
+            tool_call_id=call_id,
+            name=str(name),
+            args=args,
+            trace_id=trace_id or call_id,
+            timestamp=datetime.now(UTC),
+            version=version,
+            provider_call_id=provider_call_id,
+            message_id=message_id,
+            requested_permissions=requested_permissions,
+        )
+        outcome = self._run((call,), fresh=tool_call_id is None)
+        if isinstance(outcome, Done):
+            return outcome.results[0]
+        return interim(call, outcome.requests[0])
+
+    def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
+        """Runs the calls of one message: all of them, or none while a person has to answer."""
+        given = tuple(calls)
+        if len({call.tool_call_id for call in given}) != len(given):
+            raise UsageError("two calls of one batch have the same tool_call_id")
+        return self._run(given, fresh=False)
+
+    def answer(self, request_id: str, answer: Answer | AnswerKind, *, reason: str | None = None) -> Done | Parked:
+        """Answers a permission request; with the last answer of its batch, the batch runs."""
+        given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
+        batch_id = latch.answer(self._session, request_id, given)
+        flights = latch.resume(self._session, batch_id)
+        if flights is None:
+            return latch.waiting(self._session, batch_id)
+        return Done(results=run_all(self._session, flights, {}))
+
+    def waiting(self) -> tuple[PermissionRequest, ...]:
+        """The permission requests of this session that nobody has answered."""
+        return latch.waiting(self._session).requests
+
+    # The session
+
+    @property
+    def session_id(self) -> str:
+        """The id of this session."""
+        return self._session.id
+
+    @property
+    def workspace(self) -> str:
+        """The folder that relative paths start from."""
+        return self._session.workspace.main.path
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that is in force."""
+        return self._session.rules.mode
+
+    def set_mode(self, mode: Mode) -> None:
+        """Changes the mode from here on."""
+        self._session.rules = Rules(mode, self._session.rules.unattended)
+        self._session.journal.append((ModeEvent, {"mode": mode}))
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools this session offers."""
+        return tuple(tool.spec for tool in self._session.offer.tools)
+
+    def openai_tools(self) -> list[dict[str, Any]]:
+        """The offered tools as an OpenAI tool list."""
+        return [openai_tool(spec) for spec in self.specs()]
+
+    def anthropic_tools(self) -> list[dict[str, Any]]:
+        """The offered tools as an Anthropic tool list."""
+        return [anthropic_tool(spec) for spec in self.specs()]
+
+    def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
+        """Every event of the session after a number, oldest first."""
+        return self._session.journal.events(after)
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Calls the listener with every event from now on, once it is stored; returns how to stop that."""
+        return self._session.journal.subscribe(listener)
+
+    def cancel(self) -> None:
+        """Ends what is running and refuses what comes: CANCELLED."""
+        self._session.cancelled.set()
+
+    def close(self) -> None:
+        """Ends the session's work here. It can be opened again by its id."""
+        if self._runner is None:
+            return
+        self._session.journal.forget_runner(self._runner.id)
+        self._runner.close()
+        self._runner = None
+        self._session.chain.close()
+        self._database.close()
+        self._session.workspace.close()
+
+    def _run(self, calls: tuple[ToolCall, ...], *, fresh: bool) -> Done | Parked:
+        if self._runner is None:
+            raise UsageError("this Handrail is closed")
+        outcome = run_batch(self._session, calls, fresh)
+        while isinstance(outcome, Parked) and self._on_permission is not None and outcome.requests:
+            request = outcome.requests[0]
+            outcome = self.answer(request.id, self._on_permission(request))
+        return outcome
+
+
+def _hopped(
+    method: Callable[Concatenate[Handrail, Parameters], Returned],
+) -> Callable[Concatenate["AsyncHandrail", Parameters], Awaitable[Returned]]:
+    """The same method, run in the pool."""
+
+    async def hop(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        return await self.in_pool(lambda: method(self.rail, *args, **kwargs))
+
+    hop.__doc__ = method.__doc__
+    hop.__name__ = method.__name__
+    return hop
+
+
+class AsyncHandrail:
+    """Handrail for asyncio: the same methods, each run in a bounded pool of threads."""
+
+    def __init__(self, workspace: str | os.PathLike[str], *, threads: int = 8, **options: Any) -> None:
+        self.rail = Handrail(workspace, **options)
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def in_pool(self, work: Callable[[], Returned]) -> Returned:
+        """Runs work in the pool. A cancelled wait does not undo it: the call goes on to its result in the journal."""
+        import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
+
+        return await asyncio.get_running_loop().run_in_executor(self._executor(), work)
+
+    async def close(self) -> None:
+        """Waits for what is running and ends the session's work here."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+        self.rail.close()
+
+    read = _hopped(Handrail.read)
+    write = _hopped(Handrail.write)
+    ls = _hopped(Handrail.ls)
+    call = _hopped(Handrail.call)
+    batch = _hopped(Handrail.batch)
+    answer = _hopped(Handrail.answer)
+    waiting = _hopped(Handrail.waiting)
+
+    def _executor(self) -> "ThreadPoolExecutor":
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  as above
+
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="handrail")
+        return self._pool
+
+
+def _open_session(
+    *,
+    workspace: str,
+    session_id: str,
+    state: StateFolder,
+    settings: Settings,
+    rules: Rules,
+    custom: tuple[Tool, ...],
+    deny: tuple[Permission, ...],
+    repair: str | None,
+) -> tuple[Session, Database, Runner]:
+    state.make()
+    root = os.path.realpath(workspace)
+    _refuse_overlap(root, state)
+    folder = state.session(root, session_id)
+    house = _open_workspace(root, settings, folder)
+    database = Database(os.path.join(folder, "journal.db"), settings.journal.durability)
+    runner = Runner(folder)
+    journal = Journal(database, session_id, runner.id)
+    outputs = KeptOutputs(Blobs(state.blobs()), database)
+    registry = Registry(_base_tools(journal, outputs, settings))
+    for tool in (*custom, *_tools_of(settings)):
+        registry.add(tool)
+    session = Session(
+        id=session_id,
+        folder=folder,
+        workspace=house,
+        offer=Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny),
+        rules=rules,
+        journal=journal,
+        chain=Chain(state.audit),
+        locks=Locks(state.locks()),
+        outputs=outputs,
+        crashes=state.crashes,
+        characters=settings.results.characters,
+        batch_characters=settings.results.batch_characters,
+        repair=repair,
+    )
+    return session, database, runner
+
+
+def _base_tools(journal: Journal, outputs: KeptOutputs, settings: Settings) -> tuple[Tool, ...]:
+    """The base layer, each tool with what it needs."""
+    return (
+        read_tool(journal, outputs, images=settings.read.images),
+        write_tool(journal),
+        ls_tool(settings.search.ignore),
+    )
+
+
+def _tools_of(settings: Settings) -> list[Tool]:
+    if not settings.tools.folders:
+        return []
+    from handrail.runtime.discovery import tools_in_folder  # noqa: PLC0415  costs start-up time, and few have folders
+
+    return [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
+
+
+def _open_workspace(root: str, settings: Settings, folder: str) -> Workspace:
+    files = os.path.join(folder, "files")
+    make_private(files)
+    extra = [Root(path, writable=False) for path in settings.paths.read_only]
+    extra += [Root(path) for path in settings.paths.writable]
+    return Workspace(root, *extra, Root(files))
+
+
+def _refuse_overlap(root: str, state: StateFolder) -> None:
+    """The agent must not reach its own journal, audit or approvals."""
+    own = os.path.realpath(state.path)
+    if os.path.commonpath((own, root)) in {own, root}:
+        raise UsageError(f"the workspace {root} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR.")

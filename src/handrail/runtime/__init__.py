@@ -1,0 +1,1 @@
+"""How a call travels: registry, facts, pipeline, latch, locks."""

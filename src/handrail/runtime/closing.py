@@ -1,0 +1,174 @@
+"""The last steps of a call: seal it into a result, write the result down, add its line to the audit."""
+
+import time
+from typing import Any
+
+import msgspec
+
+from handrail.protocol.call import ToolCall
+from handrail.protocol.error import ErrorInfo
+from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.plain import plain, readable
+from handrail.protocol.result import Artifacts, Meta, ToolResult
+from handrail.protocol.wire import encode
+from handrail.runtime.outputs import preview_of
+from handrail.runtime.session import Flight, Session
+from handrail.store.audit import Record
+from handrail.store.journal import Draft
+from handrail.store.redact import redacted
+from handrail.tools.contract import Output
+
+_NOTED_EVERY = 64
+"""Calls between two notes of how far the audit is: the most that are looked up again after a crash."""
+_NOTHING = Meta(truncated=False)
+_NO_ARTIFACTS = Artifacts()
+
+
+def seal(session: Session, flight: Flight) -> None:
+    """Makes the one result."""
+    flight.result = _failure(flight, flight.error) if flight.error else _success(session, flight)
+
+
+def finish(session: Session, flight: Flight) -> None:
+    """Writes the result down and adds it to the audit, in the same order for all calls of this process."""
+    result = sealed(flight)
+    with session.closing:
+        _write_finished(session, flight, result)
+        session.chain.append(record_of(session.id, flight, result))
+        session.unnoted += 1
+        if session.unnoted >= _NOTED_EVERY:
+            session.unnoted = 0
+            session.journal.note_audited(session.chain.known_size)
+
+
+def interim(call: ToolCall, request: PermissionRequest) -> ToolResult[Any]:
+    """The answer while a person is asked: never a final result, so neither journal nor audit knows it."""
+    message = f"{request.description} needs permission ({request.reason}). Request {request.id} waits for an answer."
+    flight = Flight(call, request.batch_id, time.perf_counter(), 0)
+    details = msgspec.to_builtins(request)
+    return _failure(flight, ErrorInfo(code="PERMISSION_REQUIRED", message=message, details=details, retryable=False))
+
+
+def start_draft(flight: Flight) -> Draft:
+    """The event that a call came in, with all that is needed to run it again."""
+    call = flight.call
+    fields = {
+        "tool_call_id": call.tool_call_id,
+        "tool_call_name": readable(call.name[:200]),
+        "args": plain(call.args)[0],
+        "trace_id": readable(call.trace_id),
+        "version": call.version and readable(call.version),
+        "provider_call_id": call.provider_call_id and readable(call.provider_call_id),
+        "message_id": call.message_id and readable(call.message_id),
+        "requested_permissions": call.requested_permissions,
+    }
+    return ToolCallStart, fields
+
+
+def sealed(flight: Flight) -> ToolResult[Any]:
+    """The result of a flight that has one."""
+    if flight.result is None:
+        raise AssertionError("the flight was not sealed")
+    return flight.result
+
+
+def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Record:
+    """What the audit keeps of a call."""
+    plain_arguments = flight.tool.spec.plain_arguments if flight.tool else ()
+    error = result.error
+    return Record(
+        seq=0,
+        time=flight.call.timestamp,
+        session_id=session_id,
+        trace_id=readable(flight.call.trace_id)[:200],
+        tool_call_id=flight.call.tool_call_id,
+        name=readable(flight.name),
+        version=readable(flight.version)[:40],
+        args=redacted(plain(flight.call.args)[0], plain_arguments),
+        decision=flight.decision.decision,
+        rule=flight.decision.rule,
+        ok=result.ok,
+        error_code=error.code if error else None,
+        # The words of an error may quote an argument: the audit has its code.
+        summary=result.summary if error is None else "",
+        duration_ms=result.duration_ms,
+        files_changed=result.artifacts.files_changed,
+        commands_run=result.artifacts.commands_run,
+        limits=result.meta.limits,
+        prev="",
+    )
+
+
+def _write_finished(session: Session, flight: Flight, result: ToolResult[Any]) -> None:
+    kind = ToolCallEnd if result.ok else ToolCallError
+    end: Draft = (kind, {"tool_call_id": result.tool_call_id, "tool_call_name": result.name, "result": result})
+    if flight.recorded is None:
+        drafts = (start_draft(flight), *flight.drafts, end)
+        facts, decision = encode(flight.facts), encode(flight.decision)
+        session.journal.record(result.tool_call_id, flight.batch_id, facts, decision, "finished", drafts)
+    else:
+        session.journal.move(result.tool_call_id, "finished", (*flight.drafts, end))
+    flight.drafts.clear()
+    flight.recorded = "finished"
+
+
+def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:
+    return ToolResult(
+        tool_call_id=flight.call.tool_call_id,
+        name=readable(flight.name),
+        version=readable(flight.version)[:40],
+        ok=False,
+        title=_title(flight),
+        summary=error.message,
+        content=error.message,
+        data=None,
+        error=error,
+        meta=_NOTHING,
+        artifacts=_NO_ARTIFACTS,
+        attachments=(),
+        warnings=(),
+        duration_ms=_elapsed(flight),
+    )
+
+
+def _success(session: Session, flight: Flight) -> ToolResult[Any]:
+    output = flight.output
+    if output is None:
+        raise AssertionError("a flight without error has output")
+    content, kept = _fitted(session, flight, output)
+    return ToolResult(
+        tool_call_id=flight.call.tool_call_id,
+        name=flight.name,
+        version=flight.version,
+        ok=True,
+        title=output.title or _title(flight),
+        summary=output.summary,
+        content=content,
+        data=output.data,
+        error=None,
+        meta=Meta(truncated=output.truncated or bool(kept), **output.meta, **kept),
+        artifacts=Artifacts(files_changed=output.files_changed, commands_run=output.commands_run)
+        if output.files_changed or output.commands_run
+        else _NO_ARTIFACTS,
+        attachments=output.attachments,
+        warnings=output.warnings,
+        duration_ms=_elapsed(flight),
+    )
+
+
+def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict[str, Any]]:
+    """Content over the budget is kept whole and shown in part, where `read` can fetch the rest."""
+    text = output.content
+    if len(text) <= flight.budget or flight.name == "read" or session.offer.get("read") is None:
+        return text, {}
+    reference = session.outputs.keep(flight.call.tool_call_id, text)
+    return preview_of(text, flight.budget, reference), {"output": reference, "characters": len(text)}
+
+
+def _title(flight: Flight) -> str:
+    return flight.tool.spec.title if flight.tool else readable(flight.name)
+
+
+def _elapsed(flight: Flight) -> float:
+    return round((time.perf_counter() - flight.clock) * 1000, 3)

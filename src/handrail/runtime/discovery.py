@@ -1,0 +1,51 @@
+"""Finds custom tools: in installed packages (entry points) and in folders that were named."""
+
+import os
+from types import ModuleType
+
+from handrail.protocol.error import UsageError
+from handrail.tools.contract import Tool
+
+GROUP = "handrail.tools"
+
+
+def installed_tools() -> list[Tool]:
+    """The tools that installed packages announce under `handrail.tools`: a Tool, or a module that has some."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  costs start-up time
+
+    found: list[Tool] = []
+    for entry in entry_points(group=GROUP):
+        found += tools_in(entry.load(), f"entry point {entry.name}")
+    return found
+
+
+def tools_in_folder(folder: str) -> list[Tool]:
+    """The tools of every Python file in a folder. This runs those files: name only folders you trust."""
+    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415  costs start-up time
+
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_"))
+    except OSError as error:
+        raise UsageError(f"the tool folder {folder!r} cannot be read: {error.strerror}") from error
+    found: list[Tool] = []
+    for name in names:
+        path = os.path.join(folder, name)
+        spec = spec_from_file_location(f"handrail_tools_{name.removesuffix('.py')}", path)
+        if spec is None or spec.loader is None:
+            raise UsageError(f"the tool file {path!r} cannot be loaded")
+        module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:  # whatever a stranger's file does wrong, it is named
+            raise UsageError(f"the tool file {path!r} does not load: {type(error).__name__}: {error}") from error
+        found += tools_in(module, path)
+    return found
+
+
+def tools_in(source: object, where: str) -> list[Tool]:
+    """The tools that a module or an entry point holds."""
+    if isinstance(source, Tool):
+        return [source]
+    if isinstance(source, ModuleType):
+        return [value for value in vars(source).values() if isinstance(value, Tool)]
+    raise UsageError(f"{where} is neither a tool nor a module with tools")

@@ -1,0 +1,71 @@
+"""Every tool that was registered, and which of them a session offers."""
+
+from collections.abc import Collection, Iterable
+
+from handrail.protocol.error import UsageError
+from handrail.protocol.permission import Permission
+from handrail.protocol.tool import BASE_NAMES
+from handrail.tools.contract import Tool
+
+
+class Registry:
+    """Tools by name. No tool replaces another, least of all a base tool."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: Tool) -> None:
+        """Registers a tool; UsageError when its name is taken or reserved."""
+        name, category = tool.spec.name, tool.spec.category
+        if category != "builtin" and name.casefold() in BASE_NAMES:
+            raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
+        if name in self._tools:
+            raise UsageError(f"a tool named {name!r} is registered already")
+        self._tools[name] = tool
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of exactly this name."""
+        return self._tools.get(name)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools in the order they were registered."""
+        return tuple(self._tools.values())
+
+
+class Offer:
+    """What a session offers: registered, enabled, within the agent's permissions and what active skills allow."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        enable: Collection[str] = (),
+        disable: Collection[str] = (),
+        deny: Collection[Permission] = (),
+        allowed: Collection[str] | None = None,
+    ) -> None:
+        offered = [tool for tool in registry.tools if tool.spec.enabled or tool.spec.name in enable]
+        offered = [
+            tool for tool in offered if tool.spec.name not in disable and not set(tool.spec.permissions) & set(deny)
+        ]
+        if allowed is not None:
+            offered = [tool for tool in offered if tool.spec.name in allowed]
+        self._offered = {tool.spec.name: tool for tool in offered}
+        self.names = tuple(self._offered)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of exactly this name, if it is offered."""
+        return self._offered.get(name)
+
+    def differing_in_case(self, name: str) -> Tool | None:
+        """The only tool whose name differs from this one in case alone."""
+        same = [tool for own, tool in self._offered.items() if own.casefold() == name.casefold()]
+        return same[0] if len(same) == 1 else None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The offered tools, in order."""
+        return tuple(self._offered.values())

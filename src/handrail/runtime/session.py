@@ -1,0 +1,91 @@
+"""A session: everything the steps of the pipeline work with, put together by rail.py."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from handrail.policy.verdict import Rules
+from handrail.protocol.call import ToolCall
+from handrail.protocol.decision import Decision, Facts
+from handrail.protocol.error import ErrorInfo, ToolError
+from handrail.protocol.permission import Answer
+from handrail.protocol.result import ToolResult
+from handrail.runtime.locks import Locks, Release
+from handrail.runtime.outputs import KeptOutputs
+from handrail.runtime.registry import Offer
+from handrail.store.audit import Chain
+from handrail.store.journal import Draft, Journal
+from handrail.tools.contract import Output, Tool
+from handrail.workspace.workspace import Workspace
+
+
+class Session(msgspec.Struct, kw_only=True):
+    """One conversation with one workspace."""
+
+    id: str
+    folder: str
+    workspace: Workspace
+    offer: Offer
+    rules: Rules
+    journal: Journal
+    chain: Chain
+    locks: Locks
+    outputs: KeptOutputs
+    crashes: Callable[[], str]
+    characters: int = 30_000
+    batch_characters: int = 100_000
+    repair: str | None = None
+    unnoted: int = 0
+    """Calls finished since the journal last noted how far the audit is."""
+    queue: Any = msgspec.field(default_factory=threading.Lock)
+    closing: Any = msgspec.field(default_factory=threading.Lock)
+    cancelled: Any = msgspec.field(default_factory=threading.Event)
+
+
+class Flight:
+    """One call on its way; each step fills in its part."""
+
+    __slots__ = (
+        "answer", "arguments", "batch_id", "budget", "call", "clock", "decision", "drafts", "error", "facts", "held",
+        "output", "recorded", "result", "tool",
+    )  # fmt: skip
+
+    def __init__(self, call: ToolCall, batch_id: str, clock: float, budget: int) -> None:
+        self.call = call
+        self.batch_id = batch_id
+        self.clock = clock
+        self.budget = budget
+        self.tool: Tool | None = None
+        self.arguments: msgspec.Struct | None = None
+        self.facts = _NO_FACTS
+        self.decision = _UNDECIDED
+        self.answer: Answer | None = None
+        self.output: Output | None = None
+        self.error: ErrorInfo | None = None
+        self.result: ToolResult[Any] | None = None
+        self.recorded: str | None = None
+        """The state in which the journal knows the call."""
+        self.held: list[Release] = []
+        self.drafts: list[Draft] = []
+        """Events that go with the call's next record."""
+
+    def fail(self, error: ToolError) -> None:
+        """Ends the flight with an error; the first one counts."""
+        if self.error is None:
+            self.error = error.info()
+
+    @property
+    def name(self) -> str:
+        """The tool's own name where it is known, else what was asked for, made short."""
+        return self.tool.spec.name if self.tool else self.call.name[:80]
+
+    @property
+    def version(self) -> str:
+        """The version that runs."""
+        return self.tool.spec.version if self.tool else self.call.version or "0"
+
+
+_NO_FACTS = Facts()
+_UNDECIDED = Decision(decision="deny", rule="call.refused", reason="the call was refused before policy looked at it")

@@ -1,0 +1,67 @@
+"""Where the state folder and the user file are."""
+
+import os
+from collections.abc import Mapping
+
+from handrail.settings.errors import SettingsError, shown
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    """The folder for journal, grants and audit: HANDRAIL_STATE_DIR, else by XDG, else in the home folder."""
+    if chosen := _absolute(environ, "HANDRAIL_STATE_DIR"):
+        return chosen
+    return os.path.join(_xdg_folder(environ, "XDG_STATE_HOME", ".local/state"), "handrail")
+
+
+def user_file(environ: Mapping[str, str]) -> str:
+    """The user's own settings: HANDRAIL_CONFIG, else by XDG, else in the home folder. It need not exist."""
+    if chosen := _absolute(environ, "HANDRAIL_CONFIG"):
+        return chosen
+    return os.path.join(_xdg_folder(environ, "XDG_CONFIG_HOME", ".config"), "handrail", "config.toml")
+
+
+def expand_home(path: str, environ: Mapping[str, str]) -> str:
+    """The path with a leading `~` replaced by the home folder."""
+    if path != "~" and not path.startswith("~/"):
+        return path
+    rest = path[1:].lstrip("/")  # joined with a leading slash, it would leave the home folder
+    return os.path.join(_home(environ), rest) if rest else _home(environ)
+
+
+def _xdg_folder(environ: Mapping[str, str], variable: str, in_home: str) -> str:
+    return _absolute(environ, variable) or os.path.join(_home(environ), in_home)
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    # os.path.expanduser would read the process's environment, not the one given.
+    return _absolute(environ, "HOME") or _home_on_record()
+
+
+def _home_on_record() -> str:
+    import pwd  # noqa: PLC0415 - only where HOME is not set
+
+    try:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # usual in containers that run under an arbitrary number
+        home = ""
+    if home.startswith("/"):
+        return home
+    raise SettingsError(
+        "The home folder is not known",
+        [f"HOME is not set, and the account of user {os.getuid()} names none"],
+        "Nothing was run. Set HOME, or both HANDRAIL_STATE_DIR and HANDRAIL_CONFIG.",
+    )
+
+
+def _absolute(environ: Mapping[str, str], variable: str) -> str | None:
+    """An empty variable counts as unset; a relative one would mean another place in every folder."""
+    value = environ.get(variable)
+    if not value:
+        return None
+    if not value.startswith("/"):
+        raise SettingsError(
+            f"The environment variable {variable} cannot be used",
+            [f"{variable} is {shown(value)}; allowed: an absolute path, starting with /"],
+            f"Nothing was run. Set {variable} to an absolute path, or unset it.",
+        )
+    return value

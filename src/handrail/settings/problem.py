@@ -1,0 +1,59 @@
+"""What is wrong with a value or a key, in words."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from itertools import islice
+
+from handrail.settings.errors import clip, shown
+from handrail.settings.lines import key_lines
+from handrail.settings.reference import REFERENCE
+
+_MOST = 20  # a generated file can hold thousands of problems; a person reads the first few
+_SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in REFERENCE if "." in key))
+_BY_LEAF = {key.rpartition(".")[2]: key for key in REFERENCE}
+
+
+def describe(refused: Mapping[str, object], text: str = "") -> list[str]:
+    """A line for each refused value, with its place where the text of its file is given."""
+    lines = key_lines(text)
+    problems = [_at(lines.get(key)) + _sentence(key, value) for key, value in islice(refused.items(), _MOST)]
+    left_out = len(refused) - len(problems)
+    return [*problems, f"and {left_out:,} more"] if left_out else problems
+
+
+def _at(line: int | None) -> str:
+    return f"line {line}: " if line else ""
+
+
+def _sentence(key: str, value: object) -> str:
+    if key in REFERENCE:
+        return f"{key} is {shown(value)}; allowed: {REFERENCE[key].allowed}"
+    if key in _SECTIONS:
+        return f"{key} is {shown(value)}; allowed: a table, written [{key}]"
+    return f"{clip(key)} is not a setting; {_suggestion(key, isinstance(value, dict))}"
+
+
+def _suggestion(key: str, is_table: bool) -> str:
+    name = _nearest_section(key) if is_table else _nearest_setting(key)
+    return f"did you mean {name}?" if name else f"there are {', '.join(_names_beside(key))}"
+
+
+def _nearest_section(key: str) -> str | None:
+    return _first_close(key, _SECTIONS)
+
+
+def _nearest_setting(key: str) -> str | None:
+    """By the last part alone too: a right name in the wrong table is the usual mistake."""
+    leaf = key.rpartition(".")[2]
+    if leaf in _BY_LEAF:
+        return _BY_LEAF[leaf]
+    return _first_close(key, REFERENCE) or _BY_LEAF.get(_first_close(leaf, _BY_LEAF) or "")
+
+
+def _first_close(name: str, names: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(clip(name), list(names), n=1)), None)
+
+
+def _names_beside(key: str) -> list[str]:
+    section = key.partition(".")[0]
+    return [name for name in REFERENCE if section not in _SECTIONS or name.startswith(f"{section}.")]

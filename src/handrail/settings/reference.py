@@ -1,0 +1,40 @@
+"""What each setting means and which values it takes, in words."""
+
+import msgspec
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One line of `handrail config`."""
+
+    help: str
+    allowed: str
+
+
+_NAMES = "a list of tool names"
+_FOLDERS = "a list of folders, each absolute or starting with ~/"
+_CHARACTERS = "a whole number from 1000 to 100000000"
+
+REFERENCE: dict[str, Entry] = {
+    "mode": Entry("How much runs unasked; the environment can only make it stricter.", "plan, ask, auto or full"),
+    "tools.enable": Entry("Tools offered besides those that are on by default.", _NAMES),
+    "tools.disable": Entry("Tools not offered; base tools too.", _NAMES),
+    "tools.deny": Entry(
+        "Permissions this agent does not have; tools that need one are not offered.",
+        "a list of fs.read, fs.write, fs.delete, proc.exec, net.connect, git.write",
+    ),
+    "tools.folders": Entry("Folders with custom tool files.", _FOLDERS),
+    "read.images": Entry("Whether read returns images as attachments.", "true or false"),
+    "results.characters": Entry("Characters of one result before the rest is kept aside.", _CHARACTERS),
+    "results.batch_characters": Entry("Characters of all results of one batch together.", _CHARACTERS),
+    "journal.durability": Entry(
+        "What a recorded event survives; power flushes the disk at each commit.", "crash or power"
+    ),
+    "events.jsonl": Entry(
+        "Folder in the workspace that live event lines are appended to.",
+        "a folder relative to the workspace, without ..",
+    ),
+    "paths.read_only": Entry("Folders outside the workspace that may be read.", _FOLDERS),
+    "paths.writable": Entry("Folders outside the workspace that may be read and written.", _FOLDERS),
+    "search.ignore": Entry("Patterns skipped besides the built-in ignore list.", "a list of patterns"),
+}
+"""Every dotted key, in the order of the model."""

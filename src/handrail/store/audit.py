@@ -1,0 +1,151 @@
+"""The audit: one line a call, each line sealed with the hash of the line before it.
+
+Whoever changes, inserts or removes a line breaks the chain; whoever cuts the end is found by the journals, which know
+the call they finished last. Whoever can write the chain and all journals is not found.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+from collections.abc import Generator
+from datetime import datetime
+from threading import Lock
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.protocol.wire import Envelope, Json, encode
+
+START = "0" * 64
+_TAIL = 64 * 1024
+_SEAL = b',"hash":"'
+
+
+class Record(Envelope, frozen=True):
+    """What the audit says about a call. No file contents, no whole arguments."""
+
+    seq: int
+    time: datetime
+    session_id: str
+    trace_id: str
+    tool_call_id: str
+    name: str
+    version: str
+    args: Json
+    decision: str
+    rule: str
+    ok: bool
+    error_code: str | None
+    summary: str
+    duration_ms: float
+    files_changed: tuple[str, ...]
+    commands_run: tuple[str, ...]
+    limits: tuple[str, ...]
+    prev: str
+
+
+class Chain:
+    """The audit file, shared by every session and process of the state folder."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._end = -1
+        self._seq = 0
+        self._head = START
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"the audit {path} cannot be opened: {error.strerror}") from error
+
+    @property
+    def known_size(self) -> int:
+        """How long the chain was when we last looked: what comes later lies behind it."""
+        return max(0, self._end)
+
+    def append(self, record: Record) -> None:
+        """Seals the record to the end of the chain."""
+        with self._lock, self._alone():
+            self._find_end()
+            line = sealed(msgspec.structs.replace(record, seq=self._seq + 1, prev=self._head))
+            self._write(line)
+            self._seq += 1
+            self._head = line[-67:-3].decode()
+            self._end += len(line)
+
+    def contains(self, calls: set[str], start: int) -> set[str]:
+        """Those of the calls that have a line behind a position."""
+        found: set[str] = set()
+        with open(self.path, "rb") as lines:
+            lines.seek(start)
+            for line in lines:
+                found |= {call for call in calls if call.encode() in line}
+        return found
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._descriptor)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[None]:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"the audit {self.path} cannot be written: {error.strerror}") from error
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _find_end(self) -> None:
+        """Nothing to do while nobody else wrote; otherwise reads the last whole line and drops a torn one."""
+        size = os.fstat(self._descriptor).st_size
+        if size == self._end:
+            return
+        if size == 0:
+            self._end, self._seq, self._head = 0, 0, START
+            return
+        start, line = self._last_line(size)
+        if start + len(line) < size:
+            os.ftruncate(self._descriptor, start + len(line))
+        record = decode_record(line) if line else None
+        self._seq, self._head = (record[0].seq, record[1]) if record else (0, START)
+        self._end = start + len(line)
+
+    def _last_line(self, size: int) -> tuple[int, bytes]:
+        """The last line that ends in a newline, and where it begins."""
+        window = _TAIL
+        while True:
+            start = max(0, size - window)
+            data = os.pread(self._descriptor, size - start, start)
+            end = data.rfind(b"\n") + 1
+            begin = data.rfind(b"\n", 0, max(0, end - 1)) + 1
+            if begin > 0 or start == 0:
+                return start + begin, data[begin:end]
+            window *= 4
+
+    def _write(self, line: bytes) -> None:
+        written = os.write(self._descriptor, line)
+        if written < len(line):
+            os.ftruncate(self._descriptor, self._end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+
+
+def sealed(record: Record) -> bytes:
+    """The line of a record: its JSON with the hash of that JSON put at its end."""
+    body = encode(record)
+    return body[:-1] + _SEAL + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
+
+
+def decode_record(line: bytes) -> tuple[Record, str] | None:
+    """The record of a line and its hash; None when the line is not what was sealed."""
+    body, seal, rest = line.rpartition(_SEAL)
+    whole = body + b"}"
+    digest = hashlib.sha256(whole).hexdigest()
+    if not seal or rest != digest.encode() + b'"}\n':
+        return None
+    try:
+        return msgspec.json.decode(whole, type=Record), digest
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,107 @@
+"""One SQLite connection, one lock, and one way to write: everything that belongs together in one transaction."""
+
+import contextlib
+import os
+import sqlite3
+import threading
+from types import TracebackType
+from typing import Any, Literal
+
+from handrail.protocol.error import StoreError
+from handrail.store.migrations import migrate
+
+Durability = Literal["crash", "power"]
+Row = tuple[Any, ...]
+
+_BUSY_SECONDS = 10
+_CHECKPOINT_PAGES = 1000
+
+
+class Database:
+    """A journal file. WAL with NORMAL survives kill -9; FULL (durability "power") survives power loss too."""
+
+    def __init__(self, path: str, durability: Durability) -> None:
+        self.lock = threading.RLock()
+        self.path = path
+        try:
+            _touch(path)
+            self._connection = sqlite3.connect(path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            self._prepare("FULL" if durability == "power" else "NORMAL")
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"the journal {path} cannot be opened: {error}") from error
+        self.execute = self._connection.execute
+        self.transaction = Transaction(self)
+        """All or nothing, and alone: from the first statement on no other writer is in the file."""
+
+    def _prepare(self, synchronous: str) -> None:
+        execute = self._connection.execute
+        if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            execute("PRAGMA journal_mode = WAL")
+        execute(f"PRAGMA synchronous = {synchronous}")
+        execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        migrate(self._connection)
+
+    def rows(self, statement: str, values: Row = ()) -> list[Row]:
+        """All rows of a query."""
+        try:
+            with self.lock:
+                return self.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.unusable(error) from error
+
+    def row(self, statement: str, values: Row = ()) -> Row | None:
+        """The first row of a query."""
+        try:
+            with self.lock:
+                return self.execute(statement, values).fetchone()
+        except sqlite3.Error as error:
+            raise self.unusable(error) from error
+
+    def unusable(self, error: sqlite3.Error) -> StoreError:
+        """What the caller sees of a failure of SQLite."""
+        return StoreError(f"the journal {self.path} cannot be used: {error}")
+
+    def close(self) -> None:
+        """Closes the connection."""
+        with self.lock:
+            self._connection.close()
+
+
+class Transaction:
+    """`with database.transaction:`; a class, because a generator costs more than the statements."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        database = self._database
+        database.lock.acquire()
+        try:
+            database.execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            database.lock.release()
+            if isinstance(error, sqlite3.Error):
+                raise database.unusable(error) from error
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        database = self._database
+        try:
+            database.execute("COMMIT" if error is None else "ROLLBACK")
+        except sqlite3.Error as failure:
+            with contextlib.suppress(sqlite3.Error):
+                database.execute("ROLLBACK")
+            raise database.unusable(failure) from failure
+        finally:
+            database.lock.release()
+        if isinstance(error, sqlite3.Error):
+            raise database.unusable(error) from error
+
+
+def _touch(path: str) -> None:
+    """Makes the file before SQLite does, so that nobody else can read it at any moment."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

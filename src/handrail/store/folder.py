@@ -1,0 +1,78 @@
+"""The state folder: where everything is that handrail remembers, and nothing that an agent may touch."""
+
+import hashlib
+import os
+import re
+
+from handrail.protocol.error import StoreError, UsageError
+
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class StateFolder:
+    """The layout of the state folder. Folders are made when first needed, for the owner only."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+
+    @property
+    def audit(self) -> str:
+        """The audit chain, one for the whole folder."""
+        return os.path.join(self.path, "audit.jsonl")
+
+    def blobs(self) -> str:
+        """Large texts, by their hash."""
+        return self._made("blobs")
+
+    def locks(self) -> str:
+        """One file for each resource that somebody holds."""
+        return self._made("locks")
+
+    def crashes(self) -> str:
+        """Reports of our own defects."""
+        return self._made("crashes")
+
+    def session(self, workspace: str, session_id: str) -> str:
+        """The folder of one session of one workspace."""
+        if not _SESSION.fullmatch(session_id):
+            rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
+            raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
+        return self._made(os.path.join(self._workspace(workspace), session_id))
+
+    def sessions(self, workspace: str | None = None) -> list[str]:
+        """The folders of all sessions that have a journal, of one workspace or of all."""
+        every = os.path.join(self.path, "workspaces")
+        homes = _names(every) if workspace is None else [os.path.basename(self._workspace(workspace))]
+        folders = [os.path.join(every, home, name) for home in homes for name in _names(os.path.join(every, home))]
+        return [folder for folder in folders if os.path.exists(os.path.join(folder, "journal.db"))]
+
+    def _workspace(self, workspace: str) -> str:
+        return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
+
+    def _made(self, relative: str) -> str:
+        path = os.path.join(self.path, relative)
+        make_private(path)
+        return path
+
+    def make(self) -> None:
+        """Makes the state folder itself."""
+        make_private(self.path)
+
+
+def make_private(path: str) -> None:
+    """Makes a folder that only its owner may enter."""
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the state folder {path} cannot be made: {error.strerror}. Set HANDRAIL_STATE_DIR."
+        ) from error
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except FileNotFoundError:
+        return []

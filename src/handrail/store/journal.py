@@ -1,0 +1,269 @@
+"""The journal of a session: every event in order, every call with its facts, decision and result.
+
+It is the checkpoint. A call that may have effects is written down as started before the first of them; a call without
+effects is written once, when its result is known. What was reported as done is in the file before it is reported.
+"""
+
+import contextlib
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+import msgspec
+
+from handrail.protocol.decision import Decision, Facts
+from handrail.protocol.error import StoreError
+from handrail.protocol.event import AnyEvent, Event, decode_event, kind_of
+from handrail.protocol.wire import encode
+from handrail.store.database import Database, Row
+
+Draft = tuple[type[Event], dict[str, Any]]
+"""An event that has no number yet: its kind and its own fields."""
+Listener = Callable[[Event], None]
+
+
+class DuplicateCallError(Exception):
+    """A call of this id is in the journal already."""
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A stored event that cannot be read: reported, and the rest goes on."""
+
+    seq: int
+    kind: str
+    problem: str
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What the journal holds about a call besides its events."""
+
+    id: str
+    batch_id: str
+    state: str
+    facts: Facts
+    decision: Decision
+    start_seq: int
+    end_seq: int | None
+
+
+_INSERT_EVENT = "INSERT INTO event VALUES (?, ?, ?, ?)"
+_INSERT_CALL = "INSERT INTO call VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_ENTRY = "SELECT id, batch_id, state, facts, decision, start_seq, end_seq FROM call"
+
+
+class Journal:
+    """Appends to one session's journal and reads it back."""
+
+    def __init__(self, database: Database, session_id: str, runner: str) -> None:
+        self.database = database
+        self.session_id = session_id
+        self.runner = runner
+        self._seq = self._last_seq()
+        self._listeners: tuple[Listener, ...] = ()
+        self._pending: list[Event] = []
+        self._outbox: deque[Event] = deque()
+        self._delivering = Lock()
+        self._unseen: dict[str, bytes] = {}
+
+    # Writing
+
+    def append(self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = ()) -> None:
+        """Writes events, and statements that must stand or fall with them."""
+        with self._writing():
+            self._insert(drafts)
+            for statement, values in also:
+                self.database.execute(statement, values)
+
+    def record(
+        self, call_id: str, batch_id: str, facts: bytes, decision: bytes, state: str, drafts: tuple[Draft, ...]
+    ) -> None:
+        """Writes a call for the first time: started, parked, or finished at once."""
+        try:
+            with self._writing():
+                first = self._insert(drafts)
+                end = self._seq if state == "finished" else None
+                values = (call_id, batch_id, self.runner, state, facts, decision, first, end)
+                self.database.execute(_INSERT_CALL, values)
+        except StoreError as error:
+            if isinstance(error.__cause__, sqlite3.IntegrityError):
+                raise DuplicateCallError(call_id) from None
+            raise
+
+    def move(self, call_id: str, state: str, drafts: tuple[Draft, ...]) -> None:
+        """Takes a call that is written down already to its next state."""
+        with self._writing():
+            self._insert(drafts)
+            end = self._seq if state == "finished" else None
+            update = "UPDATE call SET state = ?, end_seq = ?, runner = ? WHERE id = ?"
+            self.database.execute(update, (state, end, self.runner, call_id))
+
+    def answer(self, request_id: str, answer: bytes, event: Draft) -> bool:
+        """Writes down the answer to a request; False when it had one."""
+        with self._writing():
+            update = "UPDATE request SET answer = ? WHERE id = ? AND answer IS NULL"
+            first = self.database.execute(update, (answer, request_id)).rowcount == 1
+            if first:
+                self._insert((event,))
+        return first
+
+    def claim(self, batch_id: str) -> list[str] | None:
+        """Takes over a batch once all its requests are answered; None for all but the first to try."""
+        with self._writing():
+            execute = self.database.execute
+            open_request = "SELECT 1 FROM request WHERE batch_id = ? AND answer IS NULL"
+            take = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
+            if execute(open_request, (batch_id,)).fetchone() or execute(take, (batch_id,)).rowcount != 1:
+                return None
+            claim = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = 'parked'"
+            execute(claim, (self.runner, batch_id))
+            calls: str = execute("SELECT calls FROM batch WHERE id = ?", (batch_id,)).fetchone()[0]
+        return calls.split()
+
+    def has_batch(self, batch_id: str) -> bool:
+        """Whether a parked batch was written down whole."""
+        return self.database.row("SELECT 1 FROM batch WHERE id = ?", (batch_id,)) is not None
+
+    # How far the audit is
+
+    def note_audited(self, size: int) -> None:
+        """Writes down that every call finished by this runner so far has its line, all before a size of the audit."""
+        with self.database.transaction:
+            self.database.execute("INSERT OR REPLACE INTO runner VALUES (?, ?, ?)", (self.runner, self._seq, size))
+
+    def unaudited(self, runner: str) -> tuple[list[str], int]:
+        """Calls a runner finished after its last note, and from where on the audit may have their lines."""
+        note = self.database.row("SELECT audited, audit_size FROM runner WHERE id = ?", (runner,)) or (0, 0)
+        query = "SELECT id FROM call WHERE runner = ? AND state = 'finished' AND end_seq > ? ORDER BY end_seq"
+        return [str(row[0]) for row in self.database.rows(query, (runner, note[0]))], int(note[1])
+
+    def forget_runner(self, runner: str) -> None:
+        """Removes a runner's note."""
+        with self.database.transaction:
+            self.database.execute("DELETE FROM runner WHERE id = ?", (runner,))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Generator[None]:
+        """One transaction; what it stored is told afterwards, and only then."""
+        with self.database.lock:
+            self._pending.clear()
+            with self.database.transaction:
+                yield
+                for path, mark in self._unseen.items():
+                    self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
+            self._unseen.clear()
+            self._outbox.extend(self._pending)
+        self._deliver()
+
+    def _insert(self, drafts: tuple[Draft, ...]) -> int:
+        """Numbers the drafts and writes them; the number of the first."""
+        self._read_on()
+        now = datetime.now(UTC)
+        first = self._seq + 1
+        for kind, fields in drafts:
+            self._seq += 1
+            header = {"event_id": f"{self.session_id}:{self._seq}", "seq": self._seq, "session_id": self.session_id}
+            event = kind(time=now, **header, **fields)
+            row = (self._seq, kind_of(kind), fields.get("tool_call_id"), encode(event))
+            self.database.execute(_INSERT_EVENT, row)
+            if self._listeners:
+                self._pending.append(event)
+        return first
+
+    def _read_on(self) -> None:
+        """Another process may have written meanwhile: its events come first, here and for the listeners."""
+        last = self._last_seq()
+        if last != self._seq:
+            if self._listeners:
+                self._pending.extend(event for event in self.events(self._seq) if isinstance(event, Event))
+            self._seq = last
+
+    # Listening
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Calls the listener with every event from now on, in order; returns how to stop that."""
+        self._listeners = (*self._listeners, listener)
+
+        def stop() -> None:
+            self._listeners = tuple(other for other in self._listeners if other is not listener)
+
+        return stop
+
+    def _deliver(self) -> None:
+        """Only what is safely stored is told, in order, by whichever thread comes first."""
+        while self._outbox and self._delivering.acquire(blocking=False):
+            try:
+                while self._outbox:
+                    event = self._outbox.popleft()
+                    for listener in self._listeners:
+                        listener(event)
+            finally:
+                self._delivering.release()
+
+    # Reading
+
+    def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
+        """Every event after a number, oldest first."""
+        while True:
+            query = "SELECT seq, kind, data FROM event WHERE seq > ? ORDER BY seq LIMIT 500"
+            rows = self.database.rows(query, (after,))
+            for seq, kind, data in rows:
+                yield _read_event(seq, kind, data)
+            if len(rows) < 500:
+                return
+            after = rows[-1][0]
+
+    def event(self, seq: int) -> AnyEvent | Broken:
+        """The event of one number."""
+        row = self.database.row("SELECT seq, kind, data FROM event WHERE seq = ?", (seq,))
+        return _read_event(*row) if row else Broken(seq, "", "there is no such event")
+
+    def entry(self, call_id: str) -> Entry | None:
+        """What is known about one call."""
+        row = self.database.row(f"{_ENTRY} WHERE id = ?", (call_id,))
+        return _read_entry(row) if row else None
+
+    def unfinished(self, runner: str, state: str = "started") -> list[Entry]:
+        """The calls of one runner that have no result."""
+        rows = self.database.rows(f"{_ENTRY} WHERE state = ? AND state <> 'finished' AND runner = ?", (state, runner))
+        return [_read_entry(row) for row in rows]
+
+    def last_finished(self) -> str | None:
+        """The call that was finished last."""
+        query = "SELECT call_id FROM event WHERE kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq DESC LIMIT 1"
+        row = self.database.row(query)
+        return str(row[0]) if row else None
+
+    def _last_seq(self) -> int:
+        row = self.database.row("SELECT max(seq) FROM event")
+        return int(row[0] or 0) if row else 0
+
+    # What the session has seen of files
+
+    def seen(self, path: str) -> bytes | None:
+        """The mark that was last put on a file."""
+        mark = self._unseen.get(path)
+        if mark is None:
+            row = self.database.row("SELECT mark FROM seen WHERE path = ?", (path,))
+            mark = bytes(row[0]) if row else None
+        return mark
+
+    def mark_seen(self, path: str, mark: bytes) -> None:
+        """Marks a file; written with the result of the call that read or wrote it."""
+        with self.database.lock:
+            self._unseen[path] = mark
+
+
+def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
+    try:
+        return decode_event(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Broken(seq, kind, str(error))
+
+
+def _read_entry(row: Row) -> Entry:
+    facts = msgspec.json.decode(row[3], type=Facts)
+    decision = msgspec.json.decode(row[4], type=Decision)
+    return Entry(row[0], row[1], row[2], facts, decision, row[5], row[6])

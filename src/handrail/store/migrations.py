@@ -1,0 +1,36 @@
+"""The journal's tables, as numbered steps: a journal of any age is brought up to date when it is opened."""
+
+import sqlite3
+
+STEPS = (
+    """
+    CREATE TABLE event (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, call_id TEXT, data BLOB NOT NULL);
+    CREATE TABLE call (
+        id TEXT PRIMARY KEY, batch_id TEXT NOT NULL, runner TEXT NOT NULL, state TEXT NOT NULL,
+        facts BLOB NOT NULL, decision BLOB NOT NULL, start_seq INTEGER NOT NULL, end_seq INTEGER
+    ) WITHOUT ROWID;
+    CREATE INDEX call_open ON call (state, id) WHERE state <> 'finished';
+    CREATE TABLE runner (id TEXT PRIMARY KEY, audited INTEGER NOT NULL, audit_size INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE seen (path TEXT PRIMARY KEY, mark BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE output (call_id TEXT PRIMARY KEY, blob TEXT NOT NULL, characters INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE request (
+        id TEXT PRIMARY KEY, batch_id TEXT NOT NULL, call_id TEXT NOT NULL, data BLOB NOT NULL, answer BLOB
+    ) WITHOUT ROWID;
+    CREATE TABLE batch (id TEXT PRIMARY KEY, state TEXT NOT NULL, calls TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Applies the steps the journal does not have yet, each in its own transaction."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(STEPS):
+        raise sqlite3.DatabaseError(f"the journal was written by a newer handrail (step {version})")
+    for number in range(version, len(STEPS)):
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == number:
+            for statement in STEPS[number].split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+        connection.execute("COMMIT")

@@ -1,0 +1,58 @@
+"""Who is at work on a session: a locked file that the kernel frees when its process ends, however it ends."""
+
+import contextlib
+import fcntl
+import os
+
+from handrail.protocol.error import StoreError
+from handrail.store.identity import new_id
+
+_NAME = ".runner"
+
+
+class Runner:
+    """The mark of one open session in one process."""
+
+    def __init__(self, folder: str) -> None:
+        self.id = new_id("run")
+        self._path = os.path.join(folder, self.id + _NAME)
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(f"the session folder {folder} cannot be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Ends the mark in an orderly way."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
+        os.close(self._descriptor)
+
+
+def dead_runners(folder: str) -> list[str]:
+    """The runners whose process ended without saying so."""
+    found: list[str] = []
+    for name in os.listdir(folder):
+        if name.endswith(_NAME) and not _alive(os.path.join(folder, name)):
+            found.append(name.removesuffix(_NAME))
+    return sorted(found)
+
+
+def bury(folder: str, runner: str) -> None:
+    """Removes what is left of a dead runner, once everything it left undone is settled."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, runner + _NAME))
+
+
+def _alive(path: str) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True  # it has just ended in an orderly way
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,97 @@
+"""What a tool is to the runtime: a spec, what a call of it touches, and a function that does it."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from handrail.protocol.change import ChangeSet
+from handrail.protocol.error import ToolError
+from handrail.protocol.permission import Preview
+from handrail.protocol.result import Attachment
+from handrail.protocol.tool import ToolSpec
+from handrail.workspace.workspace import Workspace
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a call may use."""
+
+    characters: int = 30_000
+    """Of the result's content."""
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the call's own. Everything else a tool needs, its factory was given."""
+
+    session_id: str
+    tool_call_id: str
+    trace_id: str
+    message_id: str | None
+    workspace: Workspace
+    limits: Limits
+    cancelled: Callable[[], bool]
+    metadata: Callable[..., None]
+    """`metadata(title=…, output=…)` tells live views what is going on."""
+
+    def check_cancelled(self) -> None:
+        """Raises when the call was cancelled: to be asked between steps of long work."""
+        if self.cancelled():
+            raise ToolError("CANCELLED", "The call was cancelled.")
+
+
+class Touched(msgspec.Struct, frozen=True):
+    """The paths a call declares, before it runs: facts, policy and locks go by them."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    deletes: tuple[str, ...] = ()
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool returns; only the runtime makes results."""
+
+    summary: str
+    content: str
+    data: Any
+    title: str | None = None
+    truncated: bool = False
+    meta: dict[str, Any] = {}
+    files_changed: tuple[str, ...] = ()
+    commands_run: tuple[str, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    warnings: tuple[str, ...] = ()
+    changes: ChangeSet | None = None
+
+
+class Seen(Protocol):
+    """What the session remembers of files it has read or written."""
+
+    def seen(self, path: str) -> bytes | None:
+        """The mark of a file."""
+        ...
+
+    def mark_seen(self, path: str, mark: bytes) -> None:
+        """Marks a file."""
+        ...
+
+
+class Outputs(Protocol):
+    """Texts that were too large for a result, by the id of their call."""
+
+    def open(self, call_id: str) -> int:
+        """A descriptor of the whole text; ToolError NOT_FOUND when this session has none."""
+        ...
+
+
+def touches_nothing(_: Any) -> Touched:
+    """For tools that work on no path."""
+    return Touched()
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """One tool, ready to be called."""
+
+    spec: ToolSpec
+    run: Callable[[Context, Any], Output]
+    touches: Callable[[Any], Touched] = touches_nothing
+    preview: Callable[[Context, Any], Preview] | None = None

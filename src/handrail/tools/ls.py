@@ -1,0 +1,109 @@
+"""ls: what is in a folder."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.contract import Context, Output, Tool, Touched
+from handrail.workspace.errors import clipped, tool_error
+from handrail.workspace.ignore import Ignore
+from handrail.workspace.listing import Entry, Listing, listing
+
+LIMIT = 1_000
+"""Most entries in one listing."""
+
+
+class LsArguments(Arguments, frozen=True):
+    """The arguments of ls."""
+
+    path: Annotated[str, Meta(description="Folder to list, relative to the workspace; . is the workspace.")]
+    depth: Annotated[int, Meta(ge=1, le=20, description="How many levels to show.")] = 1
+
+
+class LsEntry(Wire, frozen=True):
+    """One name."""
+
+    path: str
+    kind: str
+    size: int | None = None
+    note: str | None = None
+
+
+class LsData(Wire, frozen=True, omit_defaults=False):
+    """The listing."""
+
+    path: str
+    entries: tuple[LsEntry, ...]
+
+
+LS = ToolSpec(
+    name="ls",
+    title="List",
+    description=(
+        "List a folder, directories first, with sizes. With depth, also what is below; "
+        "ignored folders (.git, node_modules, build output, .gitignore) are named but not entered."
+    ),
+    arguments=LsArguments,
+    data=LsData,
+    permissions=("fs.read",),
+    auto_execute=True,
+    plain_arguments=("path",),
+)
+
+
+def ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
+    """The tool ls; `ignore` adds names to the built-in list."""
+
+    def run(context: Context, arguments: LsArguments) -> Output:
+        with context.workspace.open_folder(arguments.path) as opened:
+            try:
+                found = listing(opened.descriptor, arguments.depth, LIMIT, Ignore(ignore))
+            except OSError as error:
+                raise tool_error(error, arguments.path) from None
+            return _output(arguments, found, opened.real)
+
+    return Tool(LS, run, lambda arguments: Touched(reads=(arguments.path,)))
+
+
+def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
+    shown = len(found.entries)
+    content = "".join(f"{_line(entry)}\n" for entry in found.entries)
+    warnings: tuple[str, ...] = ()
+    if not found.exact:
+        warnings = (f"Only {shown} entries are shown; list a folder inside, or use a smaller depth.",)
+    entries = tuple(LsEntry(path=_text(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries)
+    return Output(
+        summary=f"{shown}{'' if found.exact else f' of at least {found.total}'} entries in {clipped(arguments.path)}",
+        content=content or "(empty)\n",
+        data=LsData(path=real, entries=entries),
+        truncated=not found.exact,
+        meta={"returned": shown, "total": found.total, "total_is_lower_bound": not found.exact},
+        warnings=warnings,
+    )
+
+
+def _line(entry: Entry) -> str:
+    path = _text(entry.path)
+    if entry.kind == "directory":
+        return f"{path}/{f'  ({entry.note})' if entry.note else ''}"
+    detail = human_size(entry.size) if entry.size is not None else entry.note or entry.kind
+    return f"{path}  {detail}"
+
+
+def _text(path: str) -> str:
+    """A name as text: bytes that are none, and control characters, are made visible."""
+    if path.isprintable():
+        return path
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in path)
+
+
+def human_size(size: int) -> str:
+    """1234 → 1.2 KB."""
+    amount = float(size)
+    for unit in ("B", "KB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"

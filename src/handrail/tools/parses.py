@@ -1,0 +1,64 @@
+"""Whether a file that should parse does: JSON, YAML, TOML and the front matter of Markdown."""
+
+from collections.abc import Callable
+
+_FRONT = "---\n"
+
+
+def parse_problem(path: str, text: str) -> str | None:
+    """What is wrong with the text, with the line where the parser knows it; None when it parses or need not."""
+    parser = _PARSERS.get(path.rpartition(".")[2].lower()) if "." in path else None
+    return parser(text) if parser else None
+
+
+def _json(text: str) -> str | None:
+    import json  # noqa: PLC0415  only for files of this kind
+
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"it is not valid JSON: {error}"
+    return None
+
+
+def _toml(text: str) -> str | None:
+    import tomllib  # noqa: PLC0415  only for files of this kind
+
+    try:
+        tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"it is not valid TOML: {error}"
+    return None
+
+
+def _yaml(text: str) -> str | None:
+    import yaml  # noqa: PLC0415  only for files of this kind
+
+    try:
+        list(yaml.parse(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        return f"it is not valid YAML: {getattr(error, 'problem', None) or type(error).__name__}{where}"
+    return None
+
+
+def _front_matter(text: str) -> str | None:
+    if not text.startswith(_FRONT):
+        return None
+    head, end, _ = text[len(_FRONT) :].partition("\n---")
+    if not end:
+        return "its front matter has no closing ---"
+    problem = _yaml(head)
+    return problem and problem.replace("it is", "its front matter is", 1)
+
+
+_PARSERS: dict[str, Callable[[str], str | None]] = {
+    "json": _json,
+    "yaml": _yaml,
+    "yml": _yaml,
+    "toml": _toml,
+    "md": _front_matter,
+    "mdx": _front_matter,
+    "markdown": _front_matter,
+}

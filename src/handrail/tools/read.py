@@ -1,0 +1,254 @@
+"""read: a page of a text file, a picture, the text of a PDF, or a page of an earlier output."""
+
+import base64
+import hashlib
+import os
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from handrail.protocol.error import ToolError
+from handrail.protocol.result import Attachment
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.contract import Context, Output, Outputs, Seen, Tool, Touched
+from handrail.tools.marks import Part, Whole, encode_mark
+from handrail.workspace.errors import tool_error
+from handrail.workspace.large import large_page
+from handrail.workspace.line_index import LineIndexes
+from handrail.workspace.page import Page, page_of, split_lines, split_rows
+from handrail.workspace.text import SAMPLE, decoded, encoding_of
+from handrail.workspace.workspace import Opened
+
+WHOLE = 8 * 1024 * 1024
+"""Files up to this size are read whole; of larger ones only the page."""
+IMAGE_LIMIT = 5 * 1024 * 1024
+OUTPUT = "@output/"
+
+_IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+
+
+class ReadArguments(Arguments, frozen=True):
+    """The arguments of read."""
+
+    path: Annotated[str, Meta(description="File to read, relative to the workspace, or an @output/… reference.")]
+    offset: Annotated[
+        int, Meta(description="First line, from 1; negative counts from the end (-200 = the last 200 lines).")
+    ] = 1
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="Most lines to return.")] = 2_000
+
+
+class ReadData(Wire, frozen=True, omit_defaults=False):
+    """What the file is."""
+
+    path: str
+    size: int
+    mtime: datetime | None
+    encoding: str | None
+    line_ending: str | None
+    hash: str
+    first_line: int | None
+
+
+READ = ToolSpec(
+    name="read",
+    title="Read",
+    description=(
+        "Read a text file (whole, or a page of lines), a picture, or the kept output of an earlier call. "
+        "Lines over 2,000 characters are cut; nextOffset says where the next page begins."
+    ),
+    arguments=ReadArguments,
+    data=ReadData,
+    permissions=("fs.read",),
+    auto_execute=True,
+    plain_arguments=("path",),
+)
+
+
+def read_tool(seen: Seen, outputs: Outputs, *, images: bool = True) -> Tool:
+    """The tool read for one session."""
+    indexes = LineIndexes()
+
+    def run(context: Context, arguments: ReadArguments) -> Output:
+        if arguments.offset == 0:
+            raise ToolError("INVALID_ARGUMENT", "offset is 0; lines count from 1, and from -1 backwards.")
+        if arguments.path.startswith(OUTPUT):
+            return _read_output(outputs, arguments, context.limits.characters)
+        with context.workspace.open_file(arguments.path) as opened:
+            try:
+                return _read_file(opened, context, arguments)
+            except OSError as error:
+                raise tool_error(error, arguments.path) from None
+
+    def _read_file(opened: Opened, context: Context, arguments: ReadArguments) -> Output:
+        budget = context.limits.characters
+        if opened.status.st_size > WHOLE:
+            return _read_large(opened, arguments, budget, indexes, seen)
+        data = _bytes(opened.descriptor, WHOLE + 1)
+        if len(data) > WHOLE:
+            return _read_large(opened, arguments, budget, indexes, seen)
+        output, mark = _read_whole(opened, data, arguments, budget, images=images)
+        seen.mark_seen(opened.real, encode_mark(mark))
+        return output
+
+    return Tool(READ, run, _touches)
+
+
+def _touches(arguments: ReadArguments) -> Touched:
+    return Touched() if arguments.path.startswith(OUTPUT) else Touched(reads=(arguments.path,))
+
+
+def _bytes(descriptor: int, most: int) -> bytes:
+    data = os.read(descriptor, most)
+    if len(data) < most:
+        while more := os.read(descriptor, most - len(data)):
+            data += more
+    return data
+
+
+def _read_whole(
+    opened: Opened, data: bytes, arguments: ReadArguments, budget: int, *, images: bool
+) -> tuple[Output, Whole]:
+    digest = hashlib.sha256(data).hexdigest()
+    kind = _image_type(data)
+    if kind and images:
+        return _picture(opened, data, digest, kind), Whole(digest)
+    text = decoded(data)
+    if text is None or data.startswith(b"%PDF-"):
+        return _from_pdf(opened, data, digest, arguments, budget), Whole(digest)
+    lines = split_lines(text.text)
+    page = page_of(lines, _in_range(arguments, len(lines)), arguments.limit, budget)
+    described = _data(opened, digest, text.encoding, text.line_ending, page.first, len(data))
+    return _output(arguments.path, page, described, text.damaged), Whole(digest)
+
+
+def _read_large(opened: Opened, arguments: ReadArguments, budget: int, indexes: LineIndexes, seen: Seen) -> Output:
+    status, path = opened.status, arguments.path
+    encoding = encoding_of(os.pread(opened.descriptor, SAMPLE, 0))
+    if encoding is None:
+        raise _binary(path)
+    if encoding.startswith("utf-16"):
+        raise ToolError("LIMIT_EXCEEDED", f"{path} is UTF-16 and over 8 MiB; convert it to UTF-8 to read pages of it.")
+    found = large_page(opened.descriptor, status, encoding, arguments.offset, arguments.limit, budget, indexes)
+    if found is None:
+        raise _past_end(arguments, indexes.total(status))
+    page_bytes = os.pread(opened.descriptor, found.length, found.start)
+    digest = hashlib.sha256(page_bytes)
+    seen.mark_seen(opened.real, encode_mark(Part(digest.hexdigest(), found.start, found.length)))
+    digest.update(f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}".encode())
+    ending = "crlf" if b"\r\n" in page_bytes else "lf"
+    first = found.page.first if found.page.first > 0 else None
+    described = _data(opened, digest.hexdigest(), encoding, ending, first, status.st_size)
+    return _output(path, found.page, described, found.damaged)
+
+
+def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Output:
+    """Rows, not lines: a row ends in a newline only where the text does, so pages joined are the text."""
+    descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
+    try:
+        data = _bytes(descriptor, os.fstat(descriptor).st_size + 1)
+    finally:
+        os.close(descriptor)
+    rows = split_rows(data.decode("utf-8"))
+    page = page_of(rows, _in_range(arguments, len(rows)), arguments.limit, budget)
+    digest = hashlib.sha256(data).hexdigest()
+    described = ReadData(
+        path=arguments.path,
+        size=len(data),
+        mtime=None,
+        encoding="utf-8",
+        line_ending=None,
+        hash=digest,
+        first_line=page.first,
+    )
+    return _output(arguments.path, page, described, 0)
+
+
+def _in_range(arguments: ReadArguments, total: int) -> int:
+    if arguments.offset > max(total, 1):
+        raise _past_end(arguments, total)
+    return arguments.offset
+
+
+def _past_end(arguments: ReadArguments, total: int | None) -> ToolError:
+    known = f" ({total} lines)" if total is not None else ""
+    return ToolError("INVALID_ARGUMENT", f"offset {arguments.offset} is past the end of {arguments.path}{known}.")
+
+
+def _data(
+    opened: Opened, digest: str, encoding: str | None, ending: str | None, first: int | None, size: int
+) -> ReadData:
+    mtime = datetime.fromtimestamp(opened.status.st_mtime, UTC)
+    return ReadData(
+        path=opened.real, size=size, mtime=mtime, encoding=encoding, line_ending=ending, hash=digest, first_line=first
+    )
+
+
+def _output(path: str, page: Page, data: ReadData, damaged: int) -> Output:
+    meta: dict[str, Any] = {"returned": page.returned, "total": page.total, "next_offset": page.next_offset}
+    if page.total is None:
+        meta["total_is_lower_bound"] = True
+    more = page.next_offset is not None
+    return Output(
+        summary=_summary(path, page),
+        content=page.content,
+        data=data,
+        truncated=more or page.cut > 0,
+        meta=meta,
+        warnings=_warnings(page, damaged),
+    )
+
+
+def _summary(path: str, page: Page) -> str:
+    if page.returned == 0:
+        return f"{path} is empty"
+    if page.first < 0:
+        return f"Read {page.returned} of the last {-page.first} lines of {path}"
+    last = page.first + page.returned - 1
+    of = f" of {page.total}" if page.total is not None else ""
+    return f"Read lines {page.first}–{last}{of} of {path}"  # noqa: RUF001  an en dash, as in print
+
+
+def _warnings(page: Page, damaged: int) -> tuple[str, ...]:
+    found: list[str] = []
+    if page.cut:
+        found.append(f"{page.cut} lines over 2,000 characters were cut.")
+    if damaged:
+        found.append(f"{damaged} bytes are not valid in the file's encoding and are shown as \ufffd.")
+    return tuple(found)
+
+
+def _image_type(data: bytes) -> str | None:
+    for magic, kind in _IMAGES:
+        if data.startswith(magic):
+            return kind
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
+
+
+def _picture(opened: Opened, data: bytes, digest: str, kind: str) -> Output:
+    path = opened.real
+    if len(data) > IMAGE_LIMIT:
+        raise ToolError("LIMIT_EXCEEDED", f"{path} is a picture of {len(data)} bytes; the limit is {IMAGE_LIMIT}.")
+    content = base64.b64encode(data).decode()
+    summary = f"{path} is a picture ({kind}, {len(data)} bytes)"
+    return Output(
+        summary=summary,
+        content=f"{summary}; it is attached.",
+        data=_data(opened, digest, None, None, None, len(data)),
+        attachments=(Attachment(type="image", path=path, mime=kind, content=content),),
+    )
+
+
+def _from_pdf(opened: Opened, data: bytes, digest: str, arguments: ReadArguments, budget: int) -> Output:
+    if not data.startswith(b"%PDF-"):
+        raise _binary(arguments.path)
+    from handrail.tools.pdf import pdf_text  # noqa: PLC0415  an extra, and heavy
+
+    lines = split_lines(pdf_text(data, arguments.path))
+    page = page_of(lines, _in_range(arguments, len(lines)), arguments.limit, budget)
+    return _output(arguments.path, page, _data(opened, digest, None, None, page.first, len(data)), 0)
+
+
+def _binary(path: str) -> ToolError:
+    return ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")

@@ -1,0 +1,206 @@
+"""write: a whole file, new or in the place of the old one."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from handrail.edit.diff import Diff, unified_diff
+from handrail.policy.names import protection
+from handrail.protocol.change import Change, ChangeSet
+from handrail.protocol.error import ToolError
+from handrail.protocol.permission import Preview
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.contract import Context, Output, Seen, Tool, Touched
+from handrail.tools.marks import Whole, encode_mark, part_of, staleness
+from handrail.tools.parses import parse_problem
+from handrail.workspace.errors import tool_error
+from handrail.workspace.ignore import TEMPORARY
+from handrail.workspace.replace import Current, NewFolders, Written, current, replace
+from handrail.workspace.text import Text, decoded, encoded
+from handrail.workspace.walk import Landing
+
+DIFFED = 8 * 1024 * 1024
+"""Old contents above this size are replaced without a diff."""
+
+
+class WriteArguments(Arguments, frozen=True):
+    """The arguments of write."""
+
+    path: Annotated[str, Meta(description="File to write, relative to the workspace. Parents are created.")]
+    content: Annotated[str, Meta(description="The whole new content.")]
+
+
+class WriteData(Wire, frozen=True, omit_defaults=False):
+    """What was written."""
+
+    path: str
+    created: bool
+    size: int
+    hash: str
+    before: str | None
+    encoding: str
+    line_ending: str
+    diff: str
+
+
+WRITE = ToolSpec(
+    name="write",
+    title="Write",
+    description=(
+        "Write a whole file: creates it with its parents, or replaces all of it in one step. "
+        "Refused when the file changed since this session read it. For a part of a file use edit."
+    ),
+    arguments=WriteArguments,
+    data=WriteData,
+    permissions=("fs.write",),
+    side_effects=("files",),
+    plain_arguments=("path",),
+)
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """Everything about a write but the doing."""
+
+    before: Current | None
+    text_before: Text | None
+    data: bytes
+    encoding: str
+    line_ending: str
+    unread: bool
+    warnings: tuple[str, ...]
+
+    @property
+    def old(self) -> str:
+        return self.text_before.text if self.text_before else ""
+
+
+def write_tool(seen: Seen) -> Tool:
+    """The tool write for one session."""
+
+    def run(context: Context, arguments: WriteArguments) -> Output:
+        landing, real = context.workspace.land(arguments.path)
+        with landing:
+            try:
+                plan = _plan(landing, real, arguments, seen)
+                written = _carry_out(plan, landing, arguments, context)
+            except OSError as error:
+                raise tool_error(error, arguments.path) from None
+        seen.mark_seen(real, encode_mark(Whole(written.hash)))
+        return _output(arguments, real, plan, written)
+
+    def preview(context: Context, arguments: WriteArguments) -> Preview:
+        landing, real = context.workspace.land(arguments.path)
+        with landing:
+            try:
+                plan = _plan(landing, real, arguments, seen)
+            except OSError as error:
+                raise tool_error(error, arguments.path) from None
+        diff = _diff(plan, arguments.content, real)
+        return Preview(kind="diff", text=diff.text or "(no change)\n", truncated=diff.truncated)
+
+    return Tool(WRITE, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
+
+
+def temporary_name(call_id: str) -> str:
+    """The name a call's unfinished file goes by: known, so that a crash leaves nothing that cannot be found."""
+    return f"{TEMPORARY}{call_id}"
+
+
+def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
+    _refuse_folder(landing, arguments.path)
+    if protection(real) == "credential":
+        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids writing {arguments.path}.")
+    before = None if landing.missing else current(landing.folder, landing.name, DIFFED)
+    mark = seen.seen(real)
+    part = part_of(landing.folder, landing.name, mark) if before else None
+    unread = staleness(arguments.path, mark, before, part) == "unread" and before is not None
+    text = decoded(before.data) if before and before.data is not None else None
+    data, encoding, ending, warnings = _bytes(arguments, text)
+    problem = parse_problem(real, arguments.content)
+    if problem:
+        warnings = (*warnings, f"{arguments.path} was written, but {problem}.")
+    return _Plan(before, text, data, encoding, ending, unread, warnings)
+
+
+def _refuse_folder(landing: Landing, path: str) -> None:
+    if not landing.name or path.endswith("/"):
+        raise ToolError("NOT_A_FILE", f"{path} names a directory; write needs the name of a file.")
+
+
+def _bytes(arguments: WriteArguments, before: Text | None) -> tuple[bytes, str, str, tuple[str, ...]]:
+    """The content in the encoding, and with the line endings, that the file has."""
+    if before is None or before.encoding == "utf-8":
+        ending = before.line_ending if before else "lf"
+        return encoded(arguments.content, "utf-8", ending), "utf-8", ending, ()
+    try:
+        data = encoded(arguments.content, before.encoding, before.line_ending)
+    except UnicodeEncodeError as error:
+        character = arguments.content[error.start]
+        warning = f"{arguments.path} was {before.encoding}, which has no {character!r}; it is UTF-8 now."
+        return encoded(arguments.content, "utf-8", before.line_ending), "utf-8", before.line_ending, (warning,)
+    return data, before.encoding, before.line_ending, ()
+
+
+def _carry_out(plan: _Plan, landing: Landing, arguments: WriteArguments, context: Context) -> Written:
+    if plan.before is not None and plan.before.data == plan.data:
+        return Written(plan.before.hash, len(plan.data), plan.before.status.st_mode & 0o7777)
+    context.check_cancelled()
+    folders = NewFolders(landing.folder, landing.missing)
+    try:
+        temporary = temporary_name(context.tool_call_id)
+        written = replace(
+            folders.innermost, landing.name, plan.data, plan.before, temporary=temporary, path=arguments.path
+        )
+        folders.keep()
+    finally:
+        folders.close()
+    return written
+
+
+def _diff(plan: _Plan, content: str, real: str) -> Diff:
+    if plan.before is not None and plan.text_before is None:
+        return Diff("(the old content is binary or over 8 MiB: no diff)\n", content.count("\n"), 0)
+    return unified_diff(plan.old, content.replace("\r\n", "\n"), real, created=plan.before is None)
+
+
+def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written) -> Output:
+    before = plan.before
+    unchanged = before is not None and before.hash == written.hash
+    diff = _diff(plan, arguments.content, real)
+    change = Change(
+        path=real,
+        action="created" if before is None else "modified",
+        before=before.hash if before else None,
+        after=written.hash,
+        size=written.size,
+        mode=written.mode,
+        added=diff.added,
+        removed=diff.removed,
+    )
+    summary = _summary(arguments.path, diff, created=before is None, unchanged=unchanged)
+    return Output(
+        summary=summary,
+        content=f"{summary}.",
+        data=WriteData(
+            path=real,
+            created=before is None,
+            size=written.size,
+            hash=written.hash,
+            before=before.hash if before else None,
+            encoding=plan.encoding,
+            line_ending=plan.line_ending,
+            diff=diff.text,
+        ),
+        meta={"unread": plan.unread, "in_place": written.in_place},
+        files_changed=() if unchanged else (real,),
+        warnings=plan.warnings,
+        changes=None if unchanged else ChangeSet(changes=(change,)),
+    )
+
+
+def _summary(path: str, diff: Diff, *, created: bool, unchanged: bool) -> str:
+    if unchanged:
+        return f"{path} has this content already; nothing was written"
+    return f"{'Created' if created else 'Wrote'} {path} +{diff.added} −{diff.removed}"  # noqa: RUF001  a minus sign

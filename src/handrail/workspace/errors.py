@@ -1,0 +1,45 @@
+"""The one place where errors of the operating system become codes of the contract."""
+
+import errno
+import os
+
+from handrail.protocol.error import ErrorCode, ToolError
+
+_CODES: dict[int, tuple[ErrorCode, str]] = {
+    errno.ENOENT: ("NOT_FOUND", "{path} does not exist."),
+    errno.ENOTDIR: ("NOT_A_DIRECTORY", "A part of {path} is not a directory."),
+    errno.EISDIR: ("NOT_A_FILE", "{path} is a directory; use ls to see what is in it."),
+    errno.ENXIO: ("NOT_A_FILE", "{path} is a FIFO or socket, not a regular file."),
+    errno.ENODEV: ("NOT_A_FILE", "{path} is a device, not a regular file."),
+    errno.EACCES: ("ACCESS_DENIED", "The operating system refuses access to {path}."),
+    errno.EPERM: ("ACCESS_DENIED", "The operating system refuses this on {path}."),
+    errno.EROFS: ("ACCESS_DENIED", "{path} is on a read-only file system."),
+    errno.ENOSPC: ("NO_SPACE", "The disk is full; {path} is unchanged."),
+    errno.EDQUOT: ("NO_SPACE", "The disk quota is used up; {path} is unchanged."),
+    errno.EFBIG: ("NO_SPACE", "{path} would be larger than the file system allows; it is unchanged."),
+    errno.ENAMETOOLONG: ("INVALID_ARGUMENT", "The path is too long for the file system."),
+    errno.ELOOP: ("IO_ERROR", "{path} goes through too many links, or links in a circle."),
+    errno.EXDEV: ("OUTSIDE_WORKSPACE", "{path} is outside the workspace. Ask the person if you need it."),
+}
+
+
+def tool_error(error: OSError, path: str) -> ToolError:
+    """The refusal a model reads for an error of the operating system."""
+    number = error.errno or 0
+    known = _CODES.get(number)
+    if known is None:
+        name = errno.errorcode.get(number, "unknown error")
+        return ToolError("IO_ERROR", f"{clipped(path)} could not be used: {name} ({os.strerror(number)}).")
+    code, message = known
+    return ToolError(code, message.format(path=clipped(path)))
+
+
+def outside(path: str) -> OSError:
+    """The error for a path that leads out of every root."""
+    return OSError(errno.EXDEV, "outside the workspace", path)
+
+
+def clipped(path: str) -> str:
+    """A path as it may stand in a message."""
+    visible = path if path.isprintable() else path.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return visible if len(visible) <= 200 else f"{visible[:160]}…{visible[-36:]}"

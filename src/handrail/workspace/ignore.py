@@ -1,0 +1,74 @@
+"""Which folders and files searches and deep listings pass over: one list for all tools."""
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+ALWAYS = (".git", "node_modules", "dist", "build", ".next")
+TEMPORARY = ".handrail-"
+"""How the names of our own unfinished files begin."""
+_LARGEST = 1 << 20
+
+
+class Ignore:
+    """The rules that hold in one folder: its own, its parents' and the built-in ones."""
+
+    __slots__ = ("_extra", "_path", "_rules")
+
+    def __init__(
+        self, extra: tuple[str, ...] = (), path: str = "", rules: "tuple[tuple[str, GitIgnoreSpec], ...]" = ()
+    ) -> None:
+        self._extra = extra
+        self._path = path
+        self._rules = rules
+
+    def inside(self, folder: int, name: str) -> "Ignore":
+        """The rules of a folder that was just entered, with those its own .gitignore adds."""
+        path = f"{self._path}{name}/" if name else self._path
+        own = _read(folder)
+        added = ((path, own),) if own else ()
+        return Ignore(self._extra, path, self._rules + added)
+
+    def matches(self, name: str, *, folder: bool) -> bool:
+        """Whether a name in this folder is passed over."""
+        if name in ALWAYS or name in self._extra or name.startswith(TEMPORARY):
+            return True
+        path = f"{self._path}{name}{'/' if folder else ''}"
+        for base, rules in reversed(self._rules):
+            verdict = rules.check_file(path[len(base) :]).include
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def _read(folder: int) -> "GitIgnoreSpec | None":
+    try:
+        descriptor = os.open(".gitignore", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        text = os.read(descriptor, _LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  costs start-up time, and only deep walks need it
+
+    try:
+        return GitIgnoreSpec.from_lines(text.splitlines())
+    except ValueError:
+        return GitIgnoreSpec.from_lines(_valid(text.splitlines(), GitIgnoreSpec))
+
+
+def _valid(lines: list[str], spec: "type[GitIgnoreSpec]") -> list[str]:
+    """The lines that are patterns: one broken line does not void the others."""
+    kept: list[str] = []
+    for line in lines:
+        try:
+            spec.from_lines([line])
+        except ValueError:
+            continue
+        kept.append(line)
+    return kept

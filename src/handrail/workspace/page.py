@@ -1,0 +1,74 @@
+"""A page of lines out of a text that is already in memory."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+LINE_LIMIT = 2_000
+"""Characters of a line that are shown."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Whole lines from `first` on, and how to go on."""
+
+    content: str
+    first: int
+    """1-based; negative (counted from the end) where the line's number is not known."""
+    returned: int
+    total: int | None
+    next_offset: int | None
+    cut: int = 0
+    """Lines that were longer than LINE_LIMIT."""
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines with their newlines; a text that ends in one has no empty line after it."""
+    lines = text.split("\n")
+    last = lines.pop()
+    lines = [f"{line}\n" for line in lines]
+    if last:
+        lines.append(last)
+    return lines
+
+
+def split_rows(text: str) -> list[str]:
+    """The lines, with those over LINE_LIMIT in several rows, so that the rows joined are the text."""
+    rows: list[str] = []
+    for line in split_lines(text):
+        if len(line) <= LINE_LIMIT:
+            rows.append(line)
+        else:
+            rows += [line[at : at + LINE_LIMIT] for at in range(0, len(line), LINE_LIMIT)]
+    return rows
+
+
+def page_of(lines: list[str], offset: int, limit: int, budget: int) -> Page:
+    """The page that begins at a line of a list; the caller has checked that the offset is in it."""
+    total = len(lines)
+    start = max(0, total + offset) if offset < 0 else offset - 1
+    taken, cut = within_budget(lines[start : start + limit], budget)
+    end = start + len(taken)
+    return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None, cut)
+
+
+def within_budget(lines: Iterable[str], budget: int) -> tuple[list[str], int]:
+    """As many lines as the budget of characters holds, at least one; and how many of them were cut."""
+    taken: list[str] = []
+    used = cut = 0
+    for line in lines:
+        short = shortened(line)
+        used += len(short)
+        if taken and used > budget:
+            break
+        taken.append(short)
+        cut += short is not line
+    return taken, cut
+
+
+def shortened(line: str, length: int | None = None) -> str:
+    """A line of at most LINE_LIMIT characters, marked where it was cut."""
+    whole = len(line) if length is None else length
+    if whole <= LINE_LIMIT + 1:
+        return line
+    end = "\n" if line.endswith("\n") else ""
+    return f"{line[:LINE_LIMIT]}… [{whole - LINE_LIMIT - len(end)} more characters]{end}"

@@ -1,0 +1,249 @@
+"""Writes a file so that anybody sees the old bytes or the new, and never overwrites bytes nobody looked at."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+
+import msgspec
+
+from handrail.kernel.rename import exchange, rename_new
+from handrail.protocol.error import ToolError
+from handrail.workspace.errors import clipped
+
+_CHUNK = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
+
+
+class Current(msgspec.Struct, frozen=True):
+    """The bytes a write is about to replace."""
+
+    status: os.stat_result
+    hash: str
+    data: bytes | None
+    """None above the limit that was asked for."""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """How the new bytes got there."""
+
+    hash: str
+    size: int
+    mode: int
+    in_place: bool = False
+
+
+def current(folder: int, name: str, keep: int) -> Current | None:
+    """The file as it is now, its bytes kept up to a size; None when there is none."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), name)
+        return _contents(descriptor, status, keep)
+    finally:
+        os.close(descriptor)
+
+
+def replace(folder: int, name: str, data: bytes, before: Current | None, *, temporary: str, path: str) -> Written:
+    """Puts `data` in the place of `before`, or creates the file; CONFLICT when something else is there by now."""
+    if before is not None and before.status.st_nlink > 1:
+        return _write_through(folder, name, data, before, path)
+    descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
+    try:
+        try:
+            _fill(descriptor, data)
+            if before is not None:
+                _take_over(descriptor, folder, name, before.status)
+            os.fsync(descriptor)
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        finally:
+            os.close(descriptor)
+        _put(folder, temporary, name, before, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    _sync_folder(folder)
+    return Written(hashlib.sha256(data).hexdigest(), len(data), mode)
+
+
+class NewFolders:
+    """Folders made on the way to a new file; taken back unless the file got there."""
+
+    def __init__(self, folder: int, names: tuple[str, ...]) -> None:
+        self._made: list[tuple[int, str]] = []
+        self.innermost = os.dup(folder)
+        self._kept = False
+        try:
+            for name in names:
+                self._enter(name)
+        except OSError:
+            self.close()
+            raise
+
+    def keep(self) -> None:
+        """The file is there: the folders stay."""
+        self._kept = True
+
+    def close(self) -> None:
+        """Gives the descriptors back, innermost first."""
+        os.close(self.innermost)
+        for outer, name in reversed(self._made):
+            if not self._kept:
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=outer)
+            os.close(outer)
+
+    def _enter(self, name: str) -> None:
+        new = True
+        try:
+            os.mkdir(name, dir_fd=self.innermost)
+        except FileExistsError:
+            new = False
+        inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.innermost)
+        if new:
+            self._made.append((self.innermost, name))
+        else:
+            os.close(self.innermost)
+        self.innermost = inner
+
+
+def _contents(descriptor: int, status: os.stat_result, keep: int) -> Current:
+    digest, kept, size = hashlib.sha256(), bytearray(), 0
+    while chunk := os.read(descriptor, _CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+        if size <= keep:
+            kept += chunk
+    return Current(status, digest.hexdigest(), bytes(kept) if size <= keep else None)
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> None:
+    """Owner, extended attributes and mode of the file that is replaced; the mode last, as chown clears bits of it."""
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+    if hasattr(os, "listxattr"):
+        _copy_attributes(descriptor, folder, name)
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+
+
+def _copy_attributes(descriptor: int, folder: int, name: str) -> None:
+    with contextlib.suppress(OSError):
+        source = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            for attribute in os.listxattr(source):
+                with contextlib.suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
+        finally:
+            os.close(source)
+
+
+def _put(folder: int, temporary: str, name: str, before: Current | None, path: str) -> None:
+    if before is None:
+        _put_new(folder, temporary, name, path)
+        return
+    try:
+        exchange(folder, temporary, name)
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise changed(path) from None
+        if error.errno not in _UNSUPPORTED:
+            raise
+        _verify(folder, name, before, path)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return
+    try:
+        # What the swap took out is what was really there: only now is it certain that nothing unseen is lost.
+        _verify(folder, temporary, before, path)
+    except ToolError:
+        exchange(folder, temporary, name)
+        raise
+    os.unlink(temporary, dir_fd=folder)
+
+
+def _put_new(folder: int, temporary: str, name: str, path: str) -> None:
+    try:
+        rename_new(folder, temporary, name)
+    except FileExistsError:
+        raise changed(path) from None
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        _link_new(folder, temporary, name, path)
+
+
+def _link_new(folder: int, temporary: str, name: str, path: str) -> None:
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        raise changed(path) from None
+    os.unlink(temporary, dir_fd=folder)
+
+
+def _verify(folder: int, name: str, before: Current, path: str) -> None:
+    try:
+        now = current(folder, name, 0)
+    except OSError:
+        now = None
+    if now is None or now.status.st_ino != before.status.st_ino or now.hash != before.hash:
+        raise changed(path)
+
+
+def changed(path: str) -> ToolError:
+    """The refusal when somebody else was faster."""
+    return ToolError(
+        "CONFLICT", f"{clipped(path)} changed while it was being written. Nothing was kept. Read it, then call again."
+    )
+
+
+def _write_through(folder: int, name: str, data: bytes, before: Current, path: str) -> Written:
+    """A file with several names is written in place, so that all of them see it; restored if that fails."""
+    if before.data is None:
+        raise ToolError(
+            "LIMIT_EXCEEDED", f"{clipped(path)} has several hard links and is too large to be written safely."
+        )
+    descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        _verify(folder, name, before, path)
+        try:
+            if len(data) > len(before.data) and hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(descriptor, 0, len(data))
+            _overwrite(descriptor, data)
+        except OSError:
+            _overwrite(descriptor, before.data)
+            raise
+    finally:
+        os.close(descriptor)
+    return Written(hashlib.sha256(data).hexdigest(), len(data), stat.S_IMODE(before.status.st_mode), in_place=True)
+
+
+def _overwrite(descriptor: int, data: bytes) -> None:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    _fill(descriptor, data)
+    os.ftruncate(descriptor, len(data))
+    os.fsync(descriptor)
+
+
+def _sync_folder(folder: int) -> None:
+    """Makes the new name survive power loss, where the folder can be opened for it."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

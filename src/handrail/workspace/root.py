@@ -1,0 +1,56 @@
+"""A root: a folder held open by its descriptor, so that renaming a parent cannot move it elsewhere."""
+
+import os
+import sys
+
+from handrail.protocol.error import UsageError
+
+_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+
+
+class Root:
+    """One folder that file tools may work in."""
+
+    __slots__ = ("descriptor", "main", "parts", "path", "spellings", "writable")
+
+    def __init__(self, path: str, *, writable: bool = True, main: bool = False) -> None:
+        spelled = os.path.abspath(path)
+        self.path = os.path.realpath(spelled)
+        try:
+            self.descriptor = os.open(self.path, _FOLDER)
+        except OSError as error:
+            raise UsageError(f"the folder {path!r} cannot be opened: {error.strerror}") from error
+        self.parts = _parts(self.path)
+        self.spellings = tuple({self.parts: None, _parts(spelled): None})
+        self.writable = writable
+        self.main = main
+
+    def beneath(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The rest of an absolute path below this root, or None; compares whole names, never prefixes of text."""
+        for own in self.spellings:
+            if parts[: len(own)] == own:
+                return parts[len(own) :]
+        return None
+
+    def shown(self, relative: str) -> str:
+        """A path below this root as results name it: relative in the workspace, absolute elsewhere."""
+        return relative if self.main else os.path.join(self.path, relative) if relative != "." else self.path
+
+    def close(self) -> None:
+        """Gives the descriptor back."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def path_of(descriptor: int) -> str:
+    """Where an open file or folder is now."""
+    if sys.platform == "darwin":
+        import fcntl  # noqa: PLC0415  only there does it have F_GETPATH
+
+        return fcntl.fcntl(descriptor, fcntl.F_GETPATH, b"\0" * 1024).rstrip(b"\0").decode()
+    return os.readlink(f"/proc/self/fd/{descriptor}")
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(part for part in path.split("/") if part)

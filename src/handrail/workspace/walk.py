@@ -1,0 +1,149 @@
+"""Resolves a path one name at a time, each relative to the descriptor of the folder before it.
+
+No step follows a link: links are read and their text is walked in turn. So nothing that anybody renames or replaces
+meanwhile can lead the walk out of the roots. It serves three needs: links with absolute targets that stay inside,
+the parent of a file to be written, and systems without openat2.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from handrail.workspace.errors import outside
+
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+_LINKS = 40
+
+Reroot = Callable[[tuple[str, ...]], tuple[int, tuple[str, ...]] | None]
+"""Finds the root that an absolute link target lies in: its descriptor and the names below it."""
+
+
+class Landing:
+    """Where a walk ended: an open folder and what is left to do in it."""
+
+    __slots__ = ("folder", "missing", "name")
+
+    def __init__(self, folder: int, name: str, missing: tuple[str, ...]) -> None:
+        self.folder = folder
+        self.name = name
+        """The last name, never a link; empty when the path is the folder itself."""
+        self.missing = missing
+        """Folders between `folder` and `name` that do not exist yet."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.folder)
+
+    def open(self, flags: int, mode: int = 0) -> int:
+        """A descriptor for what the walk arrived at."""
+        if self.missing:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
+        return os.open(self.name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self.folder)
+
+
+class _Walk:
+    """The folders walked through so far and the names still to go."""
+
+    def __init__(self, root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str) -> None:
+        self.folders = [os.dup(root)]
+        self.pending = list(reversed(parts))
+        self.reroot = reroot
+        self.spelled = spelled
+        self.links = 0
+
+    def step(self) -> Landing | None:
+        name = self.pending.pop()
+        if name == "..":
+            self._up()
+        elif name in {"", "."}:
+            pass
+        elif not any(part not in {"", "."} for part in self.pending):
+            return self._last(name)
+        elif not self._down(name):
+            return self._landing(self.pending[0], (name, *reversed(self.pending[1:])))
+        return None
+
+    def end(self) -> Landing:
+        return self._landing("", ())
+
+    def close(self) -> None:
+        while self.folders:
+            os.close(self.folders.pop())
+
+    def _landing(self, name: str, missing: tuple[str, ...]) -> Landing:
+        missing = tuple(part for part in missing if part not in {"", "."})
+        if ".." in (*missing, name):
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), self.spelled)
+        return Landing(self.folders.pop(), name, missing)
+
+    def _up(self) -> None:
+        if len(self.folders) == 1:
+            raise outside(self.spelled)
+        os.close(self.folders.pop())
+
+    def _down(self, name: str) -> bool:
+        """Enters a folder; False when there is no such name."""
+        try:
+            self.folders.append(os.open(name, _FOLDER, dir_fd=self.folders[-1]))
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            # O_NOFOLLOW on a link reports ELOOP or, with O_DIRECTORY, ENOTDIR.
+            if error.errno not in {errno.ELOOP, errno.ENOTDIR} or not self._follow(name):
+                raise
+        return True
+
+    def _last(self, name: str) -> Landing | None:
+        if self._follow(name):
+            return None if self.pending else self.end()
+        return self._landing(name, ())
+
+    def _follow(self, name: str) -> bool:
+        """Puts a link's target in the place of its name; False when the name is no link."""
+        try:
+            target = os.readlink(name, dir_fd=self.folders[-1])
+        except OSError as error:
+            if error.errno in {errno.EINVAL, errno.ENOENT}:
+                return False
+            raise
+        self.links += 1
+        if self.links > _LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self.spelled)
+        self.pending += reversed(self._inside(target))
+        return True
+
+    def _inside(self, target: str) -> tuple[str, ...]:
+        parts = tuple(part for part in target.split("/") if part)
+        if not target.startswith("/"):
+            return parts or (".",)
+        found = self.reroot(parts)
+        if found is None:
+            raise outside(self.spelled)
+        self.close()
+        self.folders.append(os.dup(found[0]))
+        return found[1] or (".",)
+
+
+def walk(root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str) -> Landing:
+    """Walks `parts` below an open root and says where they lead."""
+    progress = _Walk(root, parts, reroot, spelled)
+    try:
+        while progress.pending:
+            landing = progress.step()
+            if landing is not None:
+                return landing
+        return progress.end()
+    finally:
+        progress.close()
+
+
+def is_link(status: os.stat_result) -> bool:
+    """Whether a descriptor opened with O_PATH turned out to be a link."""
+    return stat.S_ISLNK(status.st_mode)

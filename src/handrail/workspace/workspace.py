@@ -1,0 +1,258 @@
+"""The roots of a session, and race-free access to what is in them."""
+
+import errno
+import hashlib
+import os
+import stat
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
+from handrail.kernel.openat2 import works as openat2_works
+from handrail.policy.names import protection
+from handrail.protocol.decision import Access, FileKind, PathFact
+from handrail.protocol.error import ToolError
+from handrail.workspace.errors import outside, tool_error
+from handrail.workspace.nearby import nearby
+from handrail.workspace.place import Place, normal, place
+from handrail.workspace.replace import NewFolders
+from handrail.workspace.root import Root, path_of
+from handrail.workspace.walk import Landing, is_link, walk
+
+_LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """A descriptor and what it really is."""
+
+    descriptor: int
+    status: os.stat_result
+    root: Root
+    relative: str
+
+    @property
+    def real(self) -> str:
+        """The path as results name it."""
+        return self.root.shown(self.relative)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+
+class Workspace:
+    """One main root, where relative paths start, and any number of extra roots."""
+
+    def __init__(self, main: str, *extra: Root, kernel: bool | None = None) -> None:
+        self.main = Root(main, main=True)
+        self.roots = (self.main, *extra)
+        self.kernel = openat2_works() if kernel is None else kernel
+        """Whether the kernel resolves paths (openat2) or we walk them."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives every root's descriptor back."""
+        for root in self.roots:
+            root.close()
+
+    def open_file(self, path: str) -> Opened:
+        """A regular file, open for reading; anything else is a ToolError."""
+        opened = self._opened(path, _READ)
+        try:
+            refuse_special(opened, path)
+            refuse_credential(opened, path)
+        except ToolError:
+            os.close(opened.descriptor)
+            raise
+        return opened
+
+    def open_folder(self, path: str) -> Opened:
+        """A folder, open for listing; anything else is a ToolError."""
+        opened = self._opened(path, _FOLDER)
+        try:
+            refuse_credential(opened, path)
+        except ToolError:
+            os.close(opened.descriptor)
+            raise
+        return opened
+
+    def land(self, path: str) -> tuple[Landing, str]:
+        """The parent of a file that is to be written, links resolved, and the path as results name it."""
+        try:
+            where = place(path, self.roots)
+            landing = walk(where.root.descriptor, where.parts, self._reroot, path)
+        except OSError as error:
+            raise tool_error(error, path) from None
+        try:
+            root, folder = self._root_of(landing.folder, path)
+            _refuse_read_only(root, path)
+            real = root.shown(_joined(folder, *landing.missing, landing.name))
+        except OSError as error:
+            os.close(landing.folder)
+            raise tool_error(error, path) from None
+        except ToolError:
+            os.close(landing.folder)
+            raise
+        return landing, real
+
+    def append(self, path: str, data: bytes) -> None:
+        """Adds bytes to the end of a file, which is created with its parents."""
+        landing, _ = self.land(path)
+        with landing:
+            folders = NewFolders(landing.folder, landing.missing)
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                descriptor = os.open(landing.name, flags, 0o666, dir_fd=folders.innermost)
+                try:
+                    os.write(descriptor, data)
+                finally:
+                    os.close(descriptor)
+                folders.keep()
+            except OSError as error:
+                raise tool_error(error, path) from None
+            finally:
+                folders.close()
+
+    def hash_of(self, path: str) -> str | None:
+        """The hash of a file's bytes; None where there is no regular file."""
+        try:
+            with self.open_file(path) as opened:
+                digest = hashlib.sha256()
+                while chunk := os.read(opened.descriptor, 1 << 20):
+                    digest.update(chunk)
+                return digest.hexdigest()
+        except (ToolError, OSError):
+            return None
+
+    def fact(self, path: str, access: Access) -> PathFact:
+        """What a path is now, for policy to judge. A path that leads outside is a fact, an impossible one an error."""
+        try:
+            with self._open(place(path, self.roots), _LOOK) as found:
+                return _fact(path, access, found)
+        except FileNotFoundError:
+            landing, real = self.land(path)
+            os.close(landing.folder)
+            return PathFact(path=path, access=access, kind="missing", real=real)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                return PathFact(path=path, access=access, kind="other", real=None)
+            raise tool_error(error, path) from None
+
+    def _opened(self, path: str, flags: int) -> Opened:
+        try:
+            return self._open(place(path, self.roots), flags)
+        except FileNotFoundError:
+            raise self._not_found(path) from None
+        except OSError as error:
+            raise tool_error(error, path) from None
+
+    def _open(self, where: Place, flags: int) -> Opened:
+        if not self.kernel:
+            return self._walked(where, flags)
+        straight = normal(where.parts)
+        try:
+            # Without links on the way, the path as spelled is the path as it is, and asking the kernel again is saved.
+            descriptor = openat2(where.root.descriptor, where.path, flags, resolve=RESOLVE_NO_SYMLINKS)
+        except OSError as error:
+            if error.errno not in {errno.ELOOP, errno.EXDEV}:
+                raise
+            return self._walked(where, flags)
+        return self._as_opened(descriptor, where.root, straight, where.spelled)
+
+    def _walked(self, where: Place, flags: int) -> Opened:
+        with walk(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
+            descriptor = landing.open(flags)
+        try:
+            if is_link(os.fstat(descriptor)):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), where.spelled)
+            root, relative = self._root_of(descriptor, where.spelled)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return self._as_opened(descriptor, root, relative, where.spelled)
+
+    def _as_opened(self, descriptor: int, root: Root, relative: str | None, spelled: str) -> Opened:
+        if relative is None:
+            os.close(descriptor)
+            raise outside(spelled)
+        return Opened(descriptor, os.fstat(descriptor), root, relative)
+
+    def _root_of(self, descriptor: int, spelled: str) -> tuple[Root, str]:
+        """The root an open file lies in, innermost first, by where it is now."""
+        parts = tuple(part for part in path_of(descriptor).split("/") if part)
+        for root in sorted(self.roots, key=lambda root: -len(root.parts)):
+            own = tuple(part for part in path_of(root.descriptor).split("/") if part)
+            if parts[: len(own)] == own:
+                return root, "/".join(parts[len(own) :]) or "."
+        raise outside(spelled)
+
+    def _reroot(self, parts: tuple[str, ...]) -> tuple[int, tuple[str, ...]] | None:
+        found = [(root, rest) for root in self.roots if (rest := root.beneath(parts)) is not None]
+        if not found:
+            return None
+        root, rest = min(found, key=lambda pair: len(pair[1]))
+        return root.descriptor, rest
+
+    def _not_found(self, path: str) -> ToolError:
+        folder, _, name = path.rstrip("/").rpartition("/")
+        try:
+            with self._open(place(folder or ("/" if path.startswith("/") else "."), self.roots), _FOLDER) as opened:
+                names = nearby(name, opened.descriptor)
+        except (OSError, ToolError):
+            names = []
+        near = [f"{folder}/{found}" if folder else found for found in names]
+        hint = f" Near: {', '.join(near)}." if near else ""
+        return ToolError("NOT_FOUND", f"No file {path}.{hint}", details={"near": near})
+
+
+def refuse_special(opened: Opened, path: str) -> None:
+    """Only regular files are read: a FIFO would hang, a device may never end."""
+    if stat.S_ISREG(opened.status.st_mode):
+        return
+    if stat.S_ISDIR(opened.status.st_mode):
+        raise tool_error(IsADirectoryError(errno.EISDIR, ""), path)
+    raise tool_error(OSError(errno.ENXIO if not is_device(opened.status) else errno.ENODEV, ""), path)
+
+
+def refuse_credential(opened: Opened, path: str) -> None:
+    """The name of what was really opened counts, whatever the path was when policy looked."""
+    if protection(opened.relative) == "credential":
+        raise ToolError(
+            "POLICY_DENIED", f"Rule fs.secret forbids reading {path}. Do not try another way; say what you need it for."
+        )
+
+
+def is_device(status: os.stat_result) -> bool:
+    """A character or block device."""
+    return stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+
+
+def _refuse_read_only(root: Root, path: str) -> None:
+    if not root.writable:
+        raise ToolError("ACCESS_DENIED", f"{path} is in a root that was opened for reading only.")
+
+
+def _fact(path: str, access: Access, found: Opened) -> PathFact:
+    mode = found.status.st_mode
+    kind: FileKind = "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
+    size = found.status.st_size if kind == "file" else None
+    return PathFact(path=path, access=access, kind=kind, real=found.real, writable=found.root.writable, size=size)
+
+
+def _joined(*parts: str) -> str:
+    return "/".join(part for part in parts if part and part != ".") or "."

@@ -1,0 +1,64 @@
+"""The model and its reference say the same."""
+
+import re
+import subprocess
+import sys
+from typing import get_args
+
+import msgspec
+import pytest
+
+from handrail.protocol.permission import Permission
+from handrail.settings import REFERENCE, Settings, flat
+
+START_UP = """
+import sys
+import msgspec, handrail.protocol.decision, handrail.protocol.permission
+before = set(sys.modules)
+from handrail.settings import load
+load({"HOME": "/nowhere"}, {"mode": "plan"})
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_the_defaults_are_the_documented_ones() -> None:
+    assert flat(Settings()) == {
+        "mode": "ask",
+        "tools.enable": (),
+        "tools.disable": (),
+        "tools.deny": (),
+        "tools.folders": (),
+        "read.images": True,
+        "results.characters": 30_000,
+        "results.batch_characters": 100_000,
+        "journal.durability": "crash",
+        "events.jsonl": None,
+        "paths.read_only": (),
+        "paths.writable": (),
+        "search.ignore": (),
+    }
+
+
+def test_every_setting_has_one_line_of_help_in_the_order_of_the_model() -> None:
+    assert list(REFERENCE) == list(flat(Settings()))
+    for entry in REFERENCE.values():
+        assert re.fullmatch(r"[A-Z].{10,90}\.", entry.help)
+
+
+def test_the_reference_names_every_permission() -> None:
+    assert REFERENCE["tools.deny"].allowed == "a list of " + ", ".join(get_args(Permission))
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Settings().mode = "full"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_json_schema_can_be_made_of_the_model() -> None:
+    schema = msgspec.json.schema(Settings)
+    assert schema["$defs"]["Settings"]["additionalProperties"] is False
+
+
+def test_start_up_without_a_file_loads_no_module_but_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", START_UP], capture_output=True, text=True, check=True)
+    assert [name for name in done.stdout.split() if not name.startswith("handrail.settings")] == []

@@ -1,0 +1,176 @@
+"""The order of the house, held by scripts/house.py: on this tree, and on made-up ones with a fault planted in each."""
+
+import importlib.util
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ORDER = ["protocol", "edit policy", "workspace", "tools", "rail", "agent", "cli", "__main__ __init__"]
+
+
+def load_house() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("house", ROOT / "scripts" / "house.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+house = load_house()
+
+
+def faults_of(tmp_path: Path, files: dict[str, str], allowed: dict[str, str] | None = None) -> list[str]:
+    for name, text in files.items():
+        path = tmp_path / "src" / "handrail" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return house.faults(tmp_path, ORDER, allowed or {})
+
+
+def test_this_tree_has_no_faults() -> None:
+    order = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["handrail"]["house"]["order"]
+    assert (ROOT / "src" / "handrail" / "__init__.py").exists()
+    assert house.faults(ROOT, order) == []
+
+
+def test_a_tidy_house_has_no_faults(tmp_path: Path) -> None:
+    tidy = {
+        "__init__.py": "from handrail.rail import Handrail\n",
+        "protocol/__init__.py": "",
+        "protocol/call.py": "from handrail.protocol.error import Fault\nimport msgspec\ntime = 1\nlater = time.x\n",
+        "protocol/error.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .call import Call\n",
+        "policy/verdict.py": "from ..protocol import call\n",
+        "workspace/root.py": "import os\nfrom pathlib import Path\ndef read():\n    return open('x')\n",
+        "rail.py": "from . import protocol\nfrom .tools import read\n",
+        "tools/read.py": "from handrail.workspace.root import read\n",
+        "cli/main.py": "import os\nfrom handrail.rail import Handrail\nmode = os.environ.get('MODE')\nfile.open()\n",
+    }
+    assert faults_of(tmp_path, tidy) == []
+
+
+WRONG_WAYS = [
+    pytest.param("protocol/call.py", "import handrail.tools.read", "protocol may not import tools", id="upwards"),
+    pytest.param("edit/match.py", "from handrail.policy import rules", "edit may not import policy", id="same level"),
+    pytest.param("edit/match.py", "from ..policy import rules", "edit may not import policy", id="relative"),
+    pytest.param("edit/match.py", "from .. import policy", "edit may not import policy", id="relative room"),
+    pytest.param("edit/__init__.py", "from ..policy import rules", "edit may not import policy", id="from a package"),
+    pytest.param("edit/deep/match.py", "from ...tools import x", "edit may not import tools", id="deep relative"),
+    pytest.param("rail.py", "from .cli import main", "rail may not import cli", id="module as a room"),
+    pytest.param(
+        "tools/read.py", "from handrail import Handrail", "tools may not import __init__", id="the root's name"
+    ),
+    pytest.param("tools/read.py", "import handrail", "tools may not import __init__", id="the root"),
+    pytest.param("tools/read.py", "def f():\n  import handrail.cli", "tools may not import cli", id="in a function"),
+    pytest.param(
+        "tools/read.py", "if TYPE_CHECKING:\n  import handrail.cli", "tools may not import cli", id="for types"
+    ),
+    pytest.param("tools/read.py", "x = import_module('handrail.cli')", "tools may not import cli", id="by name"),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "expected"), WRONG_WAYS)
+def test_an_import_that_goes_the_wrong_way_is_a_fault(tmp_path: Path, path: str, text: str, expected: str) -> None:
+    [fault] = faults_of(tmp_path, {path: text})
+    line = 1 + text.count("\n")
+    assert fault.startswith(f"src/handrail/{path}:{line}: {expected} (from handrail")
+
+
+def test_a_room_that_is_not_in_the_order_is_one_fault(tmp_path: Path) -> None:
+    files = {"attic/box.py": "", "attic/chest.py": "", "cli/main.py": "from handrail.attic import box\n"}
+    assert faults_of(tmp_path, files) == [
+        "src/handrail/attic/box.py:1: room attic is not in the order ([tool.handrail.house])"
+    ]
+
+
+RINGS = [
+    pytest.param({"a": "from handrail.tools import b", "b": "from handrail.tools import a"}, "a → b → a", id="two"),
+    pytest.param(
+        {"a": "from . import b", "b": "from .c import x", "c": "from .a import y"}, "a → b → c → a", id="three"
+    ),
+    pytest.param({"a": "try:\n  from . import b\nfinally: pass", "b": "from . import a"}, "a → b → a", id="in a block"),
+]
+
+
+@pytest.mark.parametrize(("modules", "ring"), RINGS)
+def test_a_ring_of_top_level_imports_is_a_fault(tmp_path: Path, modules: dict[str, str], ring: str) -> None:
+    [fault] = faults_of(tmp_path, {f"tools/{name}.py": text for name, text in modules.items()})
+    where, _, told = fault.partition(": import ring: ")
+    steps = [step.removeprefix("handrail.tools.") for step in told.split(" → ")]
+    start = steps.index("a")
+    assert " → ".join([*steps[start:-1], *steps[:start], "a"]) == ring
+    assert where.startswith(f"src/handrail/tools/{steps[0]}.py:")
+
+
+def test_a_package_and_its_own_module_can_form_a_ring(tmp_path: Path) -> None:
+    files = {"tools/__init__.py": "from .read import Read", "tools/read.py": "from handrail.tools import Tool"}
+    assert len(faults_of(tmp_path, files)) == 1
+
+
+@pytest.mark.parametrize("late", ["def f():\n  from . import a", "if typing.TYPE_CHECKING:\n  from . import a"])
+def test_a_late_or_type_only_import_closes_no_ring(tmp_path: Path, late: str) -> None:
+    assert faults_of(tmp_path, {"tools/a.py": "from . import b", "tools/b.py": late}) == []
+
+
+TOUCHES = [
+    pytest.param("import subprocess\nsubprocess.run(['true'])", 1, "imports subprocess"),
+    pytest.param("from pathlib import Path", 1, "imports pathlib.Path"),
+    pytest.param("def f():\n  import shutil", 2, "imports shutil"),
+    pytest.param("import multiprocessing.pool", 1, "imports multiprocessing.pool"),
+    pytest.param("from os import open as os_open", 1, "imports os.open"),
+    pytest.param("import os\nos.open('x', 0)", 2, "uses os.open"),
+    pytest.param("import os as system\nsystem.execvp('x', [])", 2, "uses os.execvp"),
+    pytest.param("import io\nio.open('x')", 2, "uses io.open"),
+    pytest.param("x = 1\nwith open('x') as file: pass", 2, "uses open"),
+    pytest.param("import asyncio\nasyncio.create_subprocess_exec('x')", 2, "uses asyncio.create_subprocess_exec"),
+    pytest.param("m = importlib.import_module('subprocess')", 1, "imports subprocess"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "what"), TOUCHES)
+@pytest.mark.parametrize("room", ["agent", "cli"])
+def test_a_face_that_opens_a_file_or_starts_a_process_is_a_fault(
+    tmp_path: Path, room: str, text: str, line: int, what: str
+) -> None:
+    assert faults_of(tmp_path, {f"{room}/main.py": text}) == [
+        f"src/handrail/{room}/main.py:{line}: {room} opens no file and starts no process, but {what}"
+    ]
+
+
+def test_only_the_listed_module_of_a_face_may_touch_the_disk(tmp_path: Path) -> None:
+    files = {"cli/schema.py": "import pathlib\n", "cli/main.py": "import pathlib\n"}
+    [fault] = faults_of(tmp_path, files, allowed={"cli/schema.py": "writes what it is told to"})
+    assert fault.startswith("src/handrail/cli/main.py:1: ")
+
+
+def test_every_exception_for_a_face_still_exists() -> None:
+    assert [path for path in house.HANDS_ALLOWED if not (ROOT / "src" / "handrail" / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("import os", "import io", "import time", "import socket", "import subprocess", "import threading"),
+        *(
+            "import pathlib",
+            "import random",
+            "import secrets",
+            "import sqlite3",
+            "import ctypes",
+            "from os import path",
+        ),
+        *("import os.path", "def f():\n  import time", "file = open('x')"),
+    ],
+)
+@pytest.mark.parametrize("room", ["protocol", "edit", "policy"])
+def test_a_pure_room_that_reaches_outside_is_a_fault(tmp_path: Path, room: str, text: str) -> None:
+    [fault] = faults_of(tmp_path, {f"{room}/x.py": text})
+    assert fault.startswith(f"src/handrail/{room}/x.py:{1 + text.count(chr(10))}: {room} is pure, but ")
+
+
+def test_a_file_that_cannot_be_parsed_is_a_fault(tmp_path: Path) -> None:
+    [fault] = faults_of(tmp_path, {"tools/read.py": "x = 1\ndef"})
+    assert fault.startswith("src/handrail/tools/read.py:2: cannot be parsed: ")
