@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import sys
+from functools import lru_cache
 
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
@@ -26,11 +27,17 @@ _syscall.restype = ctypes.c_long
 _syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_How), ctypes.c_size_t)
 
 
-def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0) -> int:
-    """A descriptor for `path` beneath `folder`; OSError EXDEV when it leads out."""
-    how = _How(
+@lru_cache(maxsize=64)
+def _how(flags: int, mode: int, resolve: int) -> _How:
+    """The kernel only reads it, so one serves all calls."""
+    return _How(
         flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
     )
+
+
+def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0) -> int:
+    """A descriptor for `path` beneath `folder`; OSError EXDEV when it leads out."""
+    how = _how(flags, mode, resolve)
     name = os.fsencode(path)
     problem = errno.EAGAIN
     for _ in range(_BUSY):

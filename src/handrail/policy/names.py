@@ -1,6 +1,7 @@
 """Names that policy treats apart, compared case-folded and in NFC so that no spelling slips through."""
 
 import unicodedata
+from functools import lru_cache
 from typing import Literal
 
 Protection = Literal["credential", "protected"]
@@ -41,6 +42,7 @@ def folded(name: str) -> str:
     )
 
 
+@lru_cache(maxsize=4096)
 def protection(path: str) -> Protection | None:
     """How the names on a path are protected; the strictest counts."""
     parts = [folded(part).rstrip(". ") or part for part in path.split("/") if part not in {"", "."}]

@@ -1,16 +1,13 @@
 """Checks arguments against a tool's spec and words every problem at once, so that a model can act on it."""
 
-import re
-import reprlib
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import Wire
-
-Shape = TypeVar("Shape", bound=msgspec.Struct)
+from handrail.protocol.wording import shown, visible, worded
 
 ALIASES = {
     "path": ("file_path", "filePath", "filename", "file", "target_file", "dir", "directory", "folder"),
@@ -35,18 +32,8 @@ ALIASES = {
 """What other systems call our arguments. Never accepted: named in the refusal."""
 
 _CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
-_NOUNS: dict[str, str] = {
-    "str": "a string",
-    "int": "an integer",
-    "bool": "true or false",
-    "float": "a number",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
-}
-_LITERALS = {None: "null", True: "true", False: "false"}
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = _short.maxlong = 80
+_MOST_UNKNOWN = 20
+_REFUSED = (msgspec.ValidationError, UnicodeEncodeError, RecursionError)
 
 
 class Problem(Wire, frozen=True, omit_defaults=False):
@@ -62,8 +49,9 @@ def checked(spec: ToolSpec, arguments: object) -> msgspec.Struct:
     """The typed arguments, or INVALID_ARGUMENT with every problem."""
     try:
         return msgspec.convert(arguments, spec.arguments)
-    except msgspec.ValidationError as error:
-        problems = _problems(spec.arguments, arguments) or (Problem(field="", problem=_worded(str(error), arguments)),)
+    except _REFUSED as error:
+        # Only the check of the whole can fail where every field is fine: the tool's own words.
+        problems = _problems(spec.arguments, arguments) or (Problem(field="", problem=visible(str(error), 400)),)
     raise invalid(spec, problems)
 
 
@@ -74,20 +62,16 @@ def invalid(spec: ToolSpec, problems: tuple[Problem, ...]) -> ToolError:
     return ToolError("INVALID_ARGUMENT", message, details=[msgspec.to_builtins(problem) for problem in problems])
 
 
-def shown(value: object) -> str:
-    """A value as it may stand in a message: short, printable, JSON-like."""
-    text = _LITERALS[value] if value is None or isinstance(value, bool) else _short.repr(value)
-    clean = text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return clean if len(clean) <= 80 else f"{clean[:77]}…"
-
-
 def _problems(shape: type[msgspec.Struct], arguments: object) -> tuple[Problem, ...]:
     if not isinstance(arguments, dict):
         text = f"arguments must be an object, got {shown(arguments)}"
         return (Problem(field="", problem=text, value=shown(arguments)),)
     given: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
     fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
-    found = [_unknown(key, given, tuple(fields)) for key in given if key not in fields]
+    unknown = [key for key in given if key not in fields]
+    found = [_unknown(key, given, tuple(fields)) for key in unknown[:_MOST_UNKNOWN]]
+    if len(unknown) > _MOST_UNKNOWN:
+        found.append(Problem(field="", problem=f"{len(unknown) - _MOST_UNKNOWN} more names are not arguments"))
     meant = {problem.use for problem in found}
     for name, field in fields.items():
         if name in given:
@@ -108,38 +92,18 @@ def _suggestion(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> s
     if not isinstance(key, str):
         return None
     folded = {name.casefold(): name for name in names}
-    name = _CANONICAL.get(key) or folded.get(key.replace("_", "").casefold())
-    return name if name in names and name not in given else None
+    meant = (_CANONICAL.get(key), folded.get(key.replace("_", "").casefold()))
+    return next((name for name in meant if name in names and name not in given), None)
 
 
 def _mistyped(name: str, value: object, kind: Any) -> list[Problem]:
     try:
         msgspec.convert(value, kind)
+    except UnicodeEncodeError:
+        return [Problem(field=name, problem=f"{name} holds text that is not valid Unicode", value=shown(value))]
+    except RecursionError:
+        return [Problem(field=name, problem=f"{name} is nested too deeply", value=shown(value))]
     except msgspec.ValidationError as error:
-        return [Problem(field=name, problem=f"{name} {_worded(str(error), value)}", value=shown(value))]
+        where, problem, found = worded(name, value, kind, str(error))
+        return [Problem(field=where, problem=problem, value=shown(found))]
     return []
-
-
-def _worded(message: str, value: object) -> str:
-    """msgspec's finding as an instruction: "Expected `int` >= 1" becomes "must be 1 or more, got 0"."""
-    expected = message.removeprefix("Expected ").split(", got ")[0].split(" - at ")[0]
-    for pattern, words in _BOUNDS:
-        match = re.fullmatch(pattern, expected)
-        if match:
-            return f"must be {words.format(*match.groups())}, got {shown(value)}"
-    names: list[str] = re.findall(r"[\w-]+", expected)
-    kinds = [_NOUNS.get(name, name) for name in names]
-    if "`" in expected and kinds:
-        return f"must be {' or '.join(kinds)}, got {shown(value)}"
-    return f"is not valid ({message}), got {shown(value)}"
-
-
-_BOUNDS = (
-    (r"`(?:int|float)` >= (\S+)", "{} or more"),
-    (r"`(?:int|float)` <= (\S+)", "{} or less"),
-    (r"`str` of length >= (\d+)", "at least {} characters long"),
-    (r"`str` of length <= (\d+)", "at most {} characters long"),
-    (r"`array` of length >= (\d+)", "a list of at least {}"),
-    (r"`array` of length <= (\d+)", "a list of at most {}"),
-    (r"`str` matching regex (.+)", "text that matches {}"),
-)

@@ -14,7 +14,6 @@ from handrail.runtime import latch
 from handrail.runtime.closing import seal, sealed
 from handrail.runtime.pipeline import DECIDING, fly, take_steps
 from handrail.runtime.session import Flight, Session
-from handrail.store.identity import new_id
 from handrail.store.journal import DuplicateCallError
 
 _SMALLEST_BUDGET = 2_000
@@ -23,7 +22,7 @@ _WAIT_SECONDS = 5.0
 
 def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
     """Decides all calls, then runs all of them or parks all of them. `fresh`: no id can be known already."""
-    batch_id = new_id("batch")
+    batch_id = calls[0].tool_call_id if calls else ""
     flights = [Flight(call, batch_id, time.perf_counter(), session.characters) for call in calls]
     known = {} if fresh else _known(session, flights)
     if isinstance(known, Parked):
@@ -31,6 +30,8 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
     todo = [flight for flight in flights if flight.call.tool_call_id not in known]
     for flight in todo:
         take_steps(session, flight, DECIDING)
+    if len(todo) > 1:
+        session.workspace.let_go()  # the calls before it may change the file
     if any(latch.needs_answer(flight) for flight in todo):
         for flight in todo:
             take_steps(session, flight, (latch.ask,))

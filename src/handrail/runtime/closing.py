@@ -9,7 +9,7 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.plain import plain, readable
+from handrail.protocol.plain import readable
 from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.protocol.wire import encode
 from handrail.runtime.outputs import preview_of
@@ -56,7 +56,7 @@ def start_draft(flight: Flight) -> Draft:
     fields = {
         "tool_call_id": call.tool_call_id,
         "tool_call_name": readable(call.name[:200]),
-        "args": plain(call.args)[0],
+        "args": flight.args,
         "trace_id": readable(call.trace_id),
         "version": call.version and readable(call.version),
         "provider_call_id": call.provider_call_id and readable(call.provider_call_id),
@@ -78,14 +78,13 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
     plain_arguments = flight.tool.spec.plain_arguments if flight.tool else ()
     error = result.error
     return Record(
-        seq=0,
         time=flight.call.timestamp,
         session_id=session_id,
         trace_id=readable(flight.call.trace_id)[:200],
         tool_call_id=flight.call.tool_call_id,
         name=readable(flight.name),
         version=readable(flight.version)[:40],
-        args=redacted(plain(flight.call.args)[0], plain_arguments),
+        args=redacted(flight.args, plain_arguments),
         decision=flight.decision.decision,
         rule=flight.decision.rule,
         ok=result.ok,
@@ -96,7 +95,6 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
         files_changed=result.artifacts.files_changed,
         commands_run=result.artifacts.commands_run,
         limits=result.meta.limits,
-        prev="",
     )
 
 

@@ -61,6 +61,7 @@ def ask(session: Session, flight: Flight) -> None:
 
 def park(session: Session, batch_id: str, flights: list[Flight]) -> Parked:
     """Writes down the whole batch as waiting. Nothing of it has run."""
+    session.workspace.let_go()
     requests: list[PermissionRequest] = []
     for flight in flights:
         requests += [
@@ -113,6 +114,7 @@ def resume(session: Session, batch_id: str) -> list[Flight] | None:
     flights = [_reload(session, batch_id, call_id) for call_id in calls]
     for flight in flights:
         take_steps(session, flight, (*DECIDING, _apply_answer))
+    session.workspace.let_go()
     return flights
 
 

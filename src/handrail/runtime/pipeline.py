@@ -46,6 +46,7 @@ def fly(session: Session, flight: Flight) -> None:
         close(session, flight)
         raise
     finally:
+        session.workspace.let_go()
         while flight.held:
             flight.held.pop()()
 

@@ -11,6 +11,7 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ErrorInfo, ToolError
 from handrail.protocol.permission import Answer
+from handrail.protocol.plain import plain
 from handrail.protocol.result import ToolResult
 from handrail.runtime.locks import Locks, Release
 from handrail.runtime.outputs import KeptOutputs
@@ -48,12 +49,14 @@ class Flight:
     """One call on its way; each step fills in its part."""
 
     __slots__ = (
-        "answer", "arguments", "batch_id", "budget", "call", "clock", "decision", "drafts", "error", "facts", "held",
-        "output", "recorded", "result", "tool",
+        "answer", "args", "args_are_json", "arguments", "batch_id", "budget", "call", "clock", "decision",
+        "drafts", "error", "facts", "held", "output", "recorded", "result", "tool",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, batch_id: str, clock: float, budget: int) -> None:
         self.call = call
+        self.args, self.args_are_json = plain(call.args)
+        """The arguments as the journal and the audit can hold them."""
         self.batch_id = batch_id
         self.clock = clock
         self.budget = budget

@@ -9,7 +9,7 @@ from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
-from handrail.protocol.plain import plain, readable
+from handrail.protocol.plain import readable
 from handrail.protocol.tool import major
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import start_draft
@@ -61,7 +61,7 @@ def check_arguments(_: Session, flight: Flight) -> None:
     """Every problem of the arguments at once, before policy and before any effect."""
     spec = _tool(flight).spec
     flight.arguments = checked(spec, flight.call.args)
-    if not plain(flight.call.args)[1]:
+    if not flight.args_are_json:
         problem = "the arguments hold text that is not valid Unicode, or a value that is not JSON"
         raise invalid(spec, (Problem(field="", problem=problem),))
 

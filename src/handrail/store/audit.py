@@ -4,12 +4,10 @@ Whoever changes, inserts or removes a line breaks the chain; whoever cuts the en
 the call they finished last. Whoever can write the chain and all journals is not found.
 """
 
-import contextlib
 import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import Generator
 from datetime import datetime
 from threading import Lock
 
@@ -26,7 +24,6 @@ _SEAL = b',"hash":"'
 class Record(Envelope, frozen=True):
     """What the audit says about a call. No file contents, no whole arguments."""
 
-    seq: int
     time: datetime
     session_id: str
     trace_id: str
@@ -43,6 +40,12 @@ class Record(Envelope, frozen=True):
     files_changed: tuple[str, ...]
     commands_run: tuple[str, ...]
     limits: tuple[str, ...]
+
+
+class Linked(Record, frozen=True):
+    """A record at its place in the chain."""
+
+    seq: int
     prev: str
 
 
@@ -67,13 +70,15 @@ class Chain:
 
     def append(self, record: Record) -> None:
         """Seals the record to the end of the chain."""
-        with self._lock, self._alone():
-            self._find_end()
-            line = sealed(msgspec.structs.replace(record, seq=self._seq + 1, prev=self._head))
-            self._write(line)
-            self._seq += 1
-            self._head = line[-67:-3].decode()
-            self._end += len(line)
+        with self._lock:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+                try:
+                    self._append(record)
+                finally:
+                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            except OSError as error:
+                raise StoreError(f"the audit {self.path} cannot be written: {error.strerror}") from error
 
     def contains(self, calls: set[str], start: int) -> set[str]:
         """Those of the calls that have a line behind a position."""
@@ -88,15 +93,13 @@ class Chain:
         """Closes the file."""
         os.close(self._descriptor)
 
-    @contextlib.contextmanager
-    def _alone(self) -> Generator[None]:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(f"the audit {self.path} cannot be written: {error.strerror}") from error
-        finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+    def _append(self, record: Record) -> None:
+        self._find_end()
+        line, digest = sealed(record, self._seq + 1, self._head)
+        self._write(line)
+        self._seq += 1
+        self._head = digest
+        self._end += len(line)
 
     def _find_end(self) -> None:
         """Nothing to do while nobody else wrote; otherwise reads the last whole line and drops a torn one."""
@@ -132,13 +135,14 @@ class Chain:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
 
-def sealed(record: Record) -> bytes:
-    """The line of a record: its JSON with the hash of that JSON put at its end."""
-    body = encode(record)
-    return body[:-1] + _SEAL + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
+def sealed(record: Record, seq: int, prev: str) -> tuple[bytes, str]:
+    """The line of a record at its place in the chain: its JSON with the hash of that JSON at its end; and the hash."""
+    body = b'%b,"seq":%d,"prev":"%b"}' % (encode(record)[:-1], seq, prev.encode())
+    digest = hashlib.sha256(body).hexdigest()
+    return b'%b%b%b"}\n' % (body[:-1], _SEAL, digest.encode()), digest
 
 
-def decode_record(line: bytes) -> tuple[Record, str] | None:
+def decode_record(line: bytes) -> tuple[Linked, str] | None:
     """The record of a line and its hash; None when the line is not what was sealed."""
     body, seal, rest = line.rpartition(_SEAL)
     whole = body + b"}"
@@ -146,6 +150,6 @@ def decode_record(line: bytes) -> tuple[Record, str] | None:
     if not seal or rest != digest.encode() + b'"}\n':
         return None
     try:
-        return msgspec.json.decode(whole, type=Record), digest
+        return msgspec.json.decode(whole, type=Linked), digest
     except msgspec.DecodeError:
         return None

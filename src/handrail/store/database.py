@@ -14,7 +14,8 @@ Durability = Literal["crash", "power"]
 Row = tuple[Any, ...]
 
 _BUSY_SECONDS = 10
-_CHECKPOINT_PAGES = 1000
+_CHECKPOINT_PAGES = 2000
+_PAGE_BYTES = 2048
 
 
 class Database:
@@ -36,6 +37,8 @@ class Database:
     def _prepare(self, synchronous: str) -> None:
         execute = self._connection.execute
         if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            # Half the usual page: a call changes few bytes on few pages, and whole pages are what a commit writes.
+            execute(f"PRAGMA page_size = {_PAGE_BYTES}")
             execute("PRAGMA journal_mode = WAL")
         execute(f"PRAGMA synchronous = {synchronous}")
         execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")

@@ -4,11 +4,10 @@ It is the checkpoint. A call that may have effects is written down as started be
 effects is written once, when its result is known. What was reported as done is in the file before it is reported.
 """
 
-import contextlib
-import sqlite3
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -16,7 +15,7 @@ import msgspec
 
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import AnyEvent, Event, decode_event, kind_of
+from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, decode_event
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
 
@@ -27,6 +26,10 @@ Listener = Callable[[Event], None]
 
 class DuplicateCallError(Exception):
     """A call of this id is in the journal already."""
+
+
+class _AnsweredError(Exception):
+    """A request has its answer already."""
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -49,8 +52,8 @@ class Entry(msgspec.Struct, frozen=True):
     end_seq: int | None
 
 
-_INSERT_EVENT = "INSERT INTO event VALUES (?, ?, ?, ?)"
 _INSERT_CALL = "INSERT INTO call VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_MARKS_KEPT = 10_000
 _ENTRY = "SELECT id, batch_id, state, facts, decision, start_seq, end_seq FROM call"
 
 
@@ -63,55 +66,63 @@ class Journal:
         self.runner = runner
         self._seq = self._last_seq()
         self._listeners: tuple[Listener, ...] = ()
-        self._pending: list[Event] = []
         self._outbox: deque[Event] = deque()
         self._delivering = Lock()
         self._unseen: dict[str, bytes] = {}
+        """Marks that go with the next transaction."""
+        self._marks: dict[str, bytes] = {}
+        """Marks that are stored, as far as this process knows."""
 
     # Writing
 
     def append(self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = ()) -> None:
         """Writes events, and statements that must stand or fall with them."""
-        with self._writing():
-            self._insert(drafts)
+
+        def statements(_first: int, _last: int) -> None:
             for statement, values in also:
                 self.database.execute(statement, values)
+
+        self._write(drafts, statements)
 
     def record(
         self, call_id: str, batch_id: str, facts: bytes, decision: bytes, state: str, drafts: tuple[Draft, ...]
     ) -> None:
         """Writes a call for the first time: started, parked, or finished at once."""
-        try:
-            with self._writing():
-                first = self._insert(drafts)
-                end = self._seq if state == "finished" else None
-                values = (call_id, batch_id, self.runner, state, facts, decision, first, end)
-                self.database.execute(_INSERT_CALL, values)
-        except StoreError as error:
-            if isinstance(error.__cause__, sqlite3.IntegrityError):
-                raise DuplicateCallError(call_id) from None
-            raise
+
+        def insert(first: int, last: int) -> None:
+            end = last if state == "finished" else None
+            values = (call_id, batch_id, self.runner, state, facts, decision, first, end)
+            self.database.execute(_INSERT_CALL, values)
+
+        self._write(drafts, insert)
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...]) -> None:
         """Takes a call that is written down already to its next state."""
-        with self._writing():
-            self._insert(drafts)
-            end = self._seq if state == "finished" else None
-            update = "UPDATE call SET state = ?, end_seq = ?, runner = ? WHERE id = ?"
-            self.database.execute(update, (state, end, self.runner, call_id))
+
+        def update(_first: int, last: int) -> None:
+            end = last if state == "finished" else None
+            statement = "UPDATE call SET state = ?, end_seq = ?, runner = ? WHERE id = ?"
+            self.database.execute(statement, (state, end, self.runner, call_id))
+
+        self._write(drafts, update)
 
     def answer(self, request_id: str, answer: bytes, event: Draft) -> bool:
         """Writes down the answer to a request; False when it had one."""
-        with self._writing():
-            update = "UPDATE request SET answer = ? WHERE id = ? AND answer IS NULL"
-            first = self.database.execute(update, (answer, request_id)).rowcount == 1
-            if first:
-                self._insert((event,))
-        return first
+
+        def update(_first: int, _last: int) -> None:
+            statement = "UPDATE request SET answer = ? WHERE id = ? AND answer IS NULL"
+            if self.database.execute(statement, (answer, request_id)).rowcount != 1:
+                raise _AnsweredError
+
+        try:
+            self._write((event,), update)
+        except _AnsweredError:
+            return False
+        return True
 
     def claim(self, batch_id: str) -> list[str] | None:
         """Takes over a batch once all its requests are answered; None for all but the first to try."""
-        with self._writing():
+        with self.database.transaction:
             execute = self.database.execute
             open_request = "SELECT 1 FROM request WHERE batch_id = ? AND answer IS NULL"
             take = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
@@ -121,6 +132,65 @@ class Journal:
             execute(claim, (self.runner, batch_id))
             calls: str = execute("SELECT calls FROM batch WHERE id = ?", (batch_id,)).fetchone()[0]
         return calls.split()
+
+    def _write(self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None]) -> None:
+        """One transaction: the events, then what belongs to them. What it stored is told afterwards, and only then.
+
+        The events are numbered before the transaction begins. If another process was faster, the numbers are taken:
+        then its events are read first, and the write is tried again behind them.
+        """
+        with self.database.lock:
+            while True:
+                first = self._seq + 1
+                events, values = self._numbered(drafts)
+                try:
+                    with self.database.transaction:
+                        if events:
+                            self.database.execute(_insert_events(len(events)), values)
+                        statements(first, self._seq + len(events))
+                        if self._unseen:
+                            self._store_marks()
+                    break
+                except StoreError as error:
+                    self._read_on(error)
+            self._seq += len(events)
+            if self._listeners:
+                self._outbox.extend(events)
+        if self._outbox:
+            self._deliver()
+
+    def _numbered(self, drafts: tuple[Draft, ...]) -> tuple[list[Event], list[Any]]:
+        """The drafts as events that follow the last one, and the values of their rows."""
+        now, session, seq = datetime.now(UTC), self.session_id, self._seq
+        events: list[Event] = []
+        values: list[Any] = []
+        for kind, fields in drafts:
+            seq += 1
+            event = kind(event_id=f"{session}:{seq}", seq=seq, session_id=session, time=now, **fields)
+            events.append(event)
+            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), encode(event))
+        return events, values
+
+    def _read_on(self, error: StoreError) -> None:
+        """After a write that failed because another process took the numbers: its events come first."""
+        cause = str(error.__cause__)
+        if "event.seq" in cause:
+            self._marks.clear()
+            if self._listeners:
+                self._outbox.extend(event for event in self.events(self._seq) if isinstance(event, Event))
+            self._seq = self._last_seq()
+        elif "call.id" in cause:
+            raise DuplicateCallError from None
+        else:
+            raise error
+
+    def _store_marks(self) -> None:
+        for path, mark in self._unseen.items():
+            self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
+        if len(self._marks) > _MARKS_KEPT:
+            self._marks.clear()
+        self._marks.update(self._unseen)
+        self._unseen.clear()
 
     def has_batch(self, batch_id: str) -> bool:
         """Whether a parked batch was written down whole."""
@@ -143,42 +213,6 @@ class Journal:
         """Removes a runner's note."""
         with self.database.transaction:
             self.database.execute("DELETE FROM runner WHERE id = ?", (runner,))
-
-    @contextlib.contextmanager
-    def _writing(self) -> Generator[None]:
-        """One transaction; what it stored is told afterwards, and only then."""
-        with self.database.lock:
-            self._pending.clear()
-            with self.database.transaction:
-                yield
-                for path, mark in self._unseen.items():
-                    self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
-            self._unseen.clear()
-            self._outbox.extend(self._pending)
-        self._deliver()
-
-    def _insert(self, drafts: tuple[Draft, ...]) -> int:
-        """Numbers the drafts and writes them; the number of the first."""
-        self._read_on()
-        now = datetime.now(UTC)
-        first = self._seq + 1
-        for kind, fields in drafts:
-            self._seq += 1
-            header = {"event_id": f"{self.session_id}:{self._seq}", "seq": self._seq, "session_id": self.session_id}
-            event = kind(time=now, **header, **fields)
-            row = (self._seq, kind_of(kind), fields.get("tool_call_id"), encode(event))
-            self.database.execute(_INSERT_EVENT, row)
-            if self._listeners:
-                self._pending.append(event)
-        return first
-
-    def _read_on(self) -> None:
-        """Another process may have written meanwhile: its events come first, here and for the listeners."""
-        last = self._last_seq()
-        if last != self._seq:
-            if self._listeners:
-                self._pending.extend(event for event in self.events(self._seq) if isinstance(event, Event))
-            self._seq = last
 
     # Listening
 
@@ -237,8 +271,8 @@ class Journal:
         return str(row[0]) if row else None
 
     def _last_seq(self) -> int:
-        row = self.database.row("SELECT max(seq) FROM event")
-        return int(row[0] or 0) if row else 0
+        row = self.database.row("SELECT seq FROM event ORDER BY seq DESC LIMIT 1")
+        return row[0] if row else 0
 
     # What the session has seen of files
 
@@ -253,7 +287,13 @@ class Journal:
     def mark_seen(self, path: str, mark: bytes) -> None:
         """Marks a file; written with the result of the call that read or wrote it."""
         with self.database.lock:
-            self._unseen[path] = mark
+            if self._marks.get(path) != mark:
+                self._unseen[path] = mark
+
+
+@cache
+def _insert_events(count: int) -> str:
+    return f"INSERT INTO event VALUES {', '.join(['(?, ?, ?, ?)'] * count)}"  # noqa: S608  only question marks
 
 
 def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:

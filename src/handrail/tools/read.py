@@ -17,7 +17,7 @@ from handrail.tools.marks import Part, Whole, encode_mark
 from handrail.workspace.errors import tool_error
 from handrail.workspace.large import large_page
 from handrail.workspace.line_index import LineIndexes
-from handrail.workspace.page import Page, page_of, split_lines, split_rows
+from handrail.workspace.page import Page, page_of, split_lines, split_rows, whole_page
 from handrail.workspace.text import SAMPLE, decoded, encoding_of
 from handrail.workspace.workspace import Opened
 
@@ -85,7 +85,7 @@ def read_tool(seen: Seen, outputs: Outputs, *, images: bool = True) -> Tool:
         budget = context.limits.characters
         if opened.status.st_size > WHOLE:
             return _read_large(opened, arguments, budget, indexes, seen)
-        data = _bytes(opened.descriptor, WHOLE + 1)
+        data = _bytes(opened.descriptor, opened.status.st_size)
         if len(data) > WHOLE:
             return _read_large(opened, arguments, budget, indexes, seen)
         output, mark = _read_whole(opened, data, arguments, budget, images=images)
@@ -99,11 +99,12 @@ def _touches(arguments: ReadArguments) -> Touched:
     return Touched() if arguments.path.startswith(OUTPUT) else Touched(reads=(arguments.path,))
 
 
-def _bytes(descriptor: int, most: int) -> bytes:
-    data = os.read(descriptor, most)
-    if len(data) < most:
-        while more := os.read(descriptor, most - len(data)):
-            data += more
+def _bytes(descriptor: int, size: int) -> bytes:
+    """All of a file, a little more than WHOLE at the most. One byte more than its size shows that it did not grow."""
+    data = os.read(descriptor, size + 1)
+    while len(data) > size and len(data) <= WHOLE and (more := os.read(descriptor, WHOLE + 1 - len(data))):
+        size = len(data)
+        data += more
     return data
 
 
@@ -117,8 +118,10 @@ def _read_whole(
     text = decoded(data)
     if text is None or data.startswith(b"%PDF-"):
         return _from_pdf(opened, data, digest, arguments, budget), Whole(digest)
-    lines = split_lines(text.text)
-    page = page_of(lines, _in_range(arguments, len(lines)), arguments.limit, budget)
+    page = whole_page(text.text, arguments.limit, budget) if arguments.offset == 1 else None
+    if page is None:
+        lines = split_lines(text.text)
+        page = page_of(lines, _in_range(arguments, len(lines)), arguments.limit, budget)
     described = _data(opened, digest, text.encoding, text.line_ending, page.first, len(data))
     return _output(arguments.path, page, described, text.damaged), Whole(digest)
 
@@ -147,7 +150,7 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
     """Rows, not lines: a row ends in a newline only where the text does, so pages joined are the text."""
     descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
     try:
-        data = _bytes(descriptor, os.fstat(descriptor).st_size + 1)
+        data = _bytes(descriptor, os.fstat(descriptor).st_size)
     finally:
         os.close(descriptor)
     rows = split_rows(data.decode("utf-8"))

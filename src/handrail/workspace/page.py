@@ -1,7 +1,5 @@
 """A page of lines out of a text that is already in memory."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 LINE_LIMIT = 2_000
@@ -42,17 +40,29 @@ def split_rows(text: str) -> list[str]:
     return rows
 
 
+def whole_page(text: str, limit: int, budget: int) -> Page | None:
+    """All of a short text, without taking it apart; None when it may not fit one page."""
+    if len(text) > min(budget, LINE_LIMIT):
+        return None
+    total = text.count("\n") + (not text.endswith("\n") and text != "")
+    return Page(text, 1, total, total, None) if total <= limit else None
+
+
 def page_of(lines: list[str], offset: int, limit: int, budget: int) -> Page:
     """The page that begins at a line of a list; the caller has checked that the offset is in it."""
     total = len(lines)
     start = max(0, total + offset) if offset < 0 else offset - 1
-    taken, cut = within_budget(lines[start : start + limit], budget)
+    chosen = lines if start == 0 and total <= limit else lines[start : start + limit]
+    taken, cut = within_budget(chosen, budget)
     end = start + len(taken)
     return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None, cut)
 
 
-def within_budget(lines: Iterable[str], budget: int) -> tuple[list[str], int]:
+def within_budget(lines: list[str], budget: int) -> tuple[list[str], int]:
     """As many lines as the budget of characters holds, at least one; and how many of them were cut."""
+    lengths = list(map(len, lines))
+    if sum(lengths) <= budget and max(lengths, default=0) <= LINE_LIMIT:
+        return lines, 0
     taken: list[str] = []
     used = cut = 0
     for line in lines:

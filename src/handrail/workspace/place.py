@@ -16,18 +16,17 @@ class Place(msgspec.Struct, frozen=True):
     root: Root
     parts: tuple[str, ...]
     spelled: str
-
-    @property
-    def path(self) -> str:
-        """The way below the root as text."""
-        return "/".join(self.parts) or "."
+    path: str
+    """The way below the root as text."""
+    straight: str | None
+    """The same without `.` and `..`: where it leads if no link is on the way; None when it leaves the root."""
 
 
 def place(path: str, roots: tuple[Root, ...]) -> Place:
     """The place a path names; ToolError when it can be none, OSError EXDEV when it is in no root."""
     refuse_impossible(path)
     if not path.startswith("/"):
-        return Place(roots[0], _parts(path), path)
+        return _placed(roots[0], _parts(path), path)
     parts = _parts(path)
     best: tuple[Root, tuple[str, ...]] | None = None
     for root in roots:
@@ -36,11 +35,13 @@ def place(path: str, roots: tuple[Root, ...]) -> Place:
             best = (root, rest)
     if best is None:
         raise outside(path)
-    return Place(best[0], best[1], path)
+    return _placed(best[0], best[1], path)
 
 
 def refuse_impossible(path: str) -> None:
     """No file system has a file of this name."""
+    if 0 < len(path) < 250 and path.isascii() and "\0" not in path:
+        return  # nearly every path; what is below can only fail for the others
     if not path:
         raise ToolError("INVALID_ARGUMENT", "path is empty; pass a path relative to the workspace, or . for all of it.")
     if "\0" in path:
@@ -53,6 +54,10 @@ def refuse_impossible(path: str) -> None:
         raise ToolError("INVALID_ARGUMENT", f"path is {length} bytes long; the system allows 4095: {clipped(path)}")
     if any(len(os.fsencode(part)) > 255 for part in path.split("/")):
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
+
+
+def _placed(root: Root, parts: tuple[str, ...], spelled: str) -> Place:
+    return Place(root, parts, spelled, "/".join(parts) or ".", normal(parts))
 
 
 def normal(parts: tuple[str, ...]) -> str | None:
@@ -71,4 +76,4 @@ def normal(parts: tuple[str, ...]) -> str | None:
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    return tuple(part for part in path.split("/") if part)
+    return tuple([part for part in path.split("/") if part])

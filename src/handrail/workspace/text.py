@@ -16,6 +16,9 @@ _MARKS: tuple[tuple[bytes, Encoding], ...] = (
 )
 
 
+_MARK_STARTS = frozenset(mark[:1] for mark, _ in _MARKS)
+
+
 class Text(msgspec.Struct, frozen=True):
     """Decoded text, its lines ended by a newline, and what it takes to write it back."""
 
@@ -38,10 +41,11 @@ def encoding_of(sample: bytes) -> Encoding | None:
 
 def decoded(data: bytes) -> Text | None:
     """The text of a whole file; None when it is not text."""
-    encoding = encoding_of(data)
+    plain = _plain_utf8(data)
+    encoding = "utf-8" if plain is not None else encoding_of(data)
     if encoding is None:
         return None
-    text, damaged = _decode(_without_mark(data, encoding), encoding)
+    text, damaged = (plain, 0) if plain is not None else _decode(_without_mark(data, encoding), encoding)
     ending = line_ending_of(text)
     return Text(text if ending in {"lf", "none"} else text.replace("\r\n", "\n"), encoding, ending, damaged)
 
@@ -66,6 +70,16 @@ def line_ending_of(text: str) -> LineEnding:
         return "none"
     pairs = text.count("\r\n")
     return "crlf" if pairs == newlines else "mixed" if pairs else "lf"
+
+
+def _plain_utf8(data: bytes) -> str | None:
+    """The text of nearly every file, decoded once."""
+    if data[:1] in _MARK_STARTS or data.find(b"\0", 0, SAMPLE) >= 0:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _without_mark(data: bytes, encoding: Encoding) -> bytes:

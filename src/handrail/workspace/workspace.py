@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import stat
+import threading
 from types import TracebackType
 from typing import Self
 
@@ -16,7 +17,7 @@ from handrail.protocol.decision import Access, FileKind, PathFact
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import outside, tool_error
 from handrail.workspace.nearby import nearby
-from handrail.workspace.place import Place, normal, place
+from handrail.workspace.place import Place, place
 from handrail.workspace.replace import NewFolders
 from handrail.workspace.root import Root, path_of
 from handrail.workspace.walk import Landing, is_link, walk
@@ -24,6 +25,7 @@ from handrail.workspace.walk import Landing, is_link, walk
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_PLACES_KEPT = 1024
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -48,12 +50,40 @@ class Opened(msgspec.Struct, frozen=True):
         os.close(self.descriptor)
 
 
+class AtHand(threading.local):
+    """The file a decision was made about, kept for the call that follows: one look instead of two, and no moment
+    between them in which it could become another file."""
+
+    path: str = ""
+    opened: Opened | None = None
+
+    def keep(self, path: str, opened: Opened) -> None:
+        """Keeps one file, instead of the one before."""
+        self.drop()
+        self.path, self.opened = path, opened
+
+    def take(self, path: str) -> Opened | None:
+        """Hands the file over, if it is the one."""
+        opened = self.opened if self.path == path else None
+        if opened is not None:
+            self.opened = None
+        return opened
+
+    def drop(self) -> None:
+        """Closes the file that nobody took."""
+        if self.opened is not None:
+            os.close(self.opened.descriptor)
+            self.opened = None
+
+
 class Workspace:
     """One main root, where relative paths start, and any number of extra roots."""
 
     def __init__(self, main: str, *extra: Root, kernel: bool | None = None) -> None:
         self.main = Root(main, main=True)
         self.roots = (self.main, *extra)
+        self._at_hand = AtHand()
+        self._places: dict[str, Place] = {}
         self.kernel = openat2_works() if kernel is None else kernel
         """Whether the kernel resolves paths (openat2) or we walk them."""
 
@@ -72,7 +102,7 @@ class Workspace:
 
     def open_file(self, path: str) -> Opened:
         """A regular file, open for reading; anything else is a ToolError."""
-        opened = self._opened(path, _READ)
+        opened = self._at_hand.take(path) or self._opened(path, _READ)
         try:
             refuse_special(opened, path)
             refuse_credential(opened, path)
@@ -94,7 +124,7 @@ class Workspace:
     def land(self, path: str) -> tuple[Landing, str]:
         """The parent of a file that is to be written, links resolved, and the path as results name it."""
         try:
-            where = place(path, self.roots)
+            where = self._place(path)
             landing = walk(where.root.descriptor, where.parts, self._reroot, path)
         except OSError as error:
             raise tool_error(error, path) from None
@@ -142,7 +172,9 @@ class Workspace:
     def fact(self, path: str, access: Access) -> PathFact:
         """What a path is now, for policy to judge. A path that leads outside is a fact, an impossible one an error."""
         try:
-            with self._open(place(path, self.roots), _LOOK) as found:
+            if access == "read":
+                return self._glance(path)
+            with self._open(self._place(path), _LOOK) as found:
                 return _fact(path, access, found)
         except FileNotFoundError:
             landing, real = self.land(path)
@@ -153,9 +185,39 @@ class Workspace:
                 return PathFact(path=path, access=access, kind="other", real=None)
             raise tool_error(error, path) from None
 
+    def let_go(self) -> None:
+        """Closes what a decision left open: no call follows, or too much may happen before it."""
+        self._at_hand.drop()
+
+    def _glance(self, path: str) -> PathFact:
+        """The fact about a file to be read; the file itself stays at hand for the call that reads it."""
+        where = self._place(path)
+        try:
+            opened = self._open(where, _READ)
+        except OSError as error:
+            if error.errno not in {errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV}:
+                raise
+            opened = self._open(where, _LOOK)
+        fact = _fact(path, "read", opened)
+        if fact.kind == "file":
+            self._at_hand.keep(path, opened)
+        else:
+            os.close(opened.descriptor)
+        return fact
+
+    def _place(self, path: str) -> Place:
+        """Which place a path names; kept, since every call asks at least twice."""
+        found = self._places.get(path)
+        if found is None:
+            found = place(path, self.roots)
+            if len(self._places) >= _PLACES_KEPT:
+                self._places.clear()
+            self._places[path] = found
+        return found
+
     def _opened(self, path: str, flags: int) -> Opened:
         try:
-            return self._open(place(path, self.roots), flags)
+            return self._open(self._place(path), flags)
         except FileNotFoundError:
             raise self._not_found(path) from None
         except OSError as error:
@@ -164,7 +226,6 @@ class Workspace:
     def _open(self, where: Place, flags: int) -> Opened:
         if not self.kernel:
             return self._walked(where, flags)
-        straight = normal(where.parts)
         try:
             # Without links on the way, the path as spelled is the path as it is, and asking the kernel again is saved.
             descriptor = openat2(where.root.descriptor, where.path, flags, resolve=RESOLVE_NO_SYMLINKS)
@@ -172,7 +233,7 @@ class Workspace:
             if error.errno not in {errno.ELOOP, errno.EXDEV}:
                 raise
             return self._walked(where, flags)
-        return self._as_opened(descriptor, where.root, straight, where.spelled)
+        return self._as_opened(descriptor, where.root, where.straight, where.spelled)
 
     def _walked(self, where: Place, flags: int) -> Opened:
         with walk(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
@@ -211,7 +272,7 @@ class Workspace:
     def _not_found(self, path: str) -> ToolError:
         folder, _, name = path.rstrip("/").rpartition("/")
         try:
-            with self._open(place(folder or ("/" if path.startswith("/") else "."), self.roots), _FOLDER) as opened:
+            with self._open(self._place(folder or ("/" if path.startswith("/") else ".")), _FOLDER) as opened:
                 names = nearby(name, opened.descriptor)
         except (OSError, ToolError):
             names = []

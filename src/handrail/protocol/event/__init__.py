@@ -78,6 +78,14 @@ KINDS: tuple[type[Event], ...] = (
 )
 
 
+def kind_of(event: type[Event] | Event) -> str:
+    """The name the event goes by on the wire."""
+    return str(event.__struct_config__.tag)
+
+
+KIND_NAMES: dict[type[Event], str] = {kind: kind_of(kind) for kind in KINDS}
+
+
 @cache
 def _decoder() -> msgspec.json.Decoder[AnyEvent]:
     return msgspec.json.Decoder(AnyEvent)
@@ -88,13 +96,9 @@ def decode_event(data: bytes) -> AnyEvent:
     return _decoder().decode(data)
 
 
-def kind_of(event: type[Event] | Event) -> str:
-    """The name the event goes by on the wire."""
-    return str(event.__struct_config__.tag)
-
-
 __all__ = [
     "KINDS",
+    "KIND_NAMES",
     "AnyEvent",
     "Change",
     "Channel",

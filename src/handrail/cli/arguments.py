@@ -1,0 +1,102 @@
+"""Understands the words of a command line, and words the help."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from typing import NoReturn
+
+from handrail.cli.commands import COMMANDS, Command
+from handrail.cli.exits import Stop
+
+
+def split(words: list[str]) -> tuple[str, list[str]]:
+    """The command that the first one or two words name, and the words after it."""
+    for count in (2, 1):
+        name = " ".join(words[:count])
+        if name in COMMANDS and len(words) >= count:
+            return name, words[count:]
+    raise Stop(f"there is no {_kind(words[0])} {_shown(words[0])}.{_nearest(words[0])} See: handrail --help")
+
+
+def parse(name: str, words: list[str]) -> Namespace:
+    """The options of a command. With --help, prints it and raises SystemExit."""
+    return _parser(name, COMMANDS[name]).parse_args(words)
+
+
+def overview() -> str:
+    """What `handrail --help` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.sentence}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        (
+            "Tools for coding agents that you can watch, check and take back.\n",
+            "usage: handrail COMMAND [options]\n",
+            "commands:",
+            *lines,
+            "\nexamples:",
+            f"  {COMMANDS['call'].examples[0]}",
+            "  handrail doctor",
+            "\nhandrail COMMAND --help explains a command; handrail --version says which one this is.\n",
+        )
+    )
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Stop(f"{message}. See: {self.prog} --help")
+
+
+class _Formatter(RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        # Left to itself, the formatter imports shutil to measure the terminal, even when no help is printed.
+        super().__init__(prog, width=_columns(), max_help_position=28)
+
+
+def _parser(name: str, command: Command) -> ArgumentParser:
+    examples = "\n".join(f"  {example}" for example in command.examples)
+    exits = "\n".join(f"  {code:<4} {meaning}" for code, meaning in sorted(command.exits.items()))
+    parser = _Parser(
+        f"handrail {name}",
+        description=f"{command.sentence}\n\nexamples:\n{examples}",
+        epilog=f"exit codes:\n{exits}",
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+    )
+    command.arguments(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr, only errors")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="say more; -vv: a traceback after a defect")
+    return parser
+
+
+def _columns() -> int:
+    try:
+        return max(60, min(120, int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)))
+    except (OSError, ValueError):
+        return 80
+
+
+def _kind(word: str) -> str:
+    return "option" if word.startswith("-") else "command"
+
+
+def _nearest(word: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    near = get_close_matches(word.lower()[:80], list(COMMANDS), n=1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _shown(word: str) -> str:
+    return repr(word if len(word) <= 80 else f"{word[:79]}…")
+
+
+def verbosity(words: list[str]) -> int:
+    """How often the words ask for more, for when they could not be parsed."""
+    return sum(word.count("v") for word in words if word in {"-v", "-vv", "-vvv", "--verbose"})
+
+
+def platform_problem() -> str | None:
+    """Why handrail cannot run here at all."""
+    if sys.platform == "win32":
+        return "Windows is not supported; use Linux, macOS, or the Windows Subsystem for Linux"
+    return None

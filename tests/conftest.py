@@ -1,0 +1,54 @@
+"""What all tests share: how deep a run goes, and a Handrail over a temporary workspace."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from handrail import Handrail
+from handrail.settings import Settings
+
+DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
+
+_QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]}
+settings.register_profile("everyday", derandomize=True, max_examples=50, **_QUIET)
+settings.register_profile("deep", max_examples=500, **_QUIET)
+settings.load_profile("deep" if DEEP else "everyday")
+
+
+@pytest.fixture
+def deep() -> bool:
+    """Whether the full counts are run."""
+    return DEEP
+
+
+@pytest.fixture
+def count() -> Callable[[int], int]:
+    """The full count in a deep run, a tenth of it every day."""
+    return lambda full: full if DEEP else max(1, full // 10)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """An empty workspace."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def rail(tmp_path: Path, workspace: Path) -> Iterator[Callable[..., Handrail]]:
+    """Opens Handrails over the workspace, all with one state folder; closes them at the end."""
+    opened: list[Handrail] = []
+
+    def make(**options: Any) -> Handrail:
+        chosen = {"mode": "auto", "settings": Settings(), "state_dir": tmp_path / "state", **options}
+        opened.append(Handrail(chosen.pop("workspace", workspace), **chosen))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
