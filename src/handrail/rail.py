@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, Ty
 
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall
+from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import Mode
-from handrail.protocol.error import UsageError
+from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import Answer, AnswerKind, Permission, PermissionRequest
@@ -33,7 +33,7 @@ from handrail.store.folder import StateFolder, make_private
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken, Journal
 from handrail.store.runner import Runner
-from handrail.tools.contract import Tool
+from handrail.tools.contract import Outputs, Seen, Tool
 from handrail.tools.ls import LsData, ls_tool
 from handrail.tools.read import ReadData, read_tool
 from handrail.tools.write import WriteData, write_tool
@@ -43,6 +43,8 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+Resolver = Literal["kernel", "walk"]
+"""Who resolves paths: openat2 or our own walk. By default what this machine can do."""
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind]
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -64,6 +66,7 @@ class Handrail:
         unattended: bool = False,
         repair: Literal["case"] | None = None,
         settings: Settings | None = None,
+        resolver: Resolver | None = None,
     ) -> None:
         chosen = settings or load(os.environ, {"mode": mode}).settings
         state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
@@ -77,6 +80,7 @@ class Handrail:
             custom=tuple(tools),
             deny=(*chosen.tools.deny, *deny),
             repair=repair,
+            resolver=resolver,
         )
         if chosen.events.jsonl:
             lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
@@ -132,6 +136,8 @@ class Handrail:
             message_id=message_id,
             requested_permissions=requested_permissions,
         )
+        if not call.name.isidentifier() or version or trace_id or message_id or provider_call_id:
+            call = cleaned(call)
         outcome = self._run((call,), fresh=tool_call_id is None)
         if isinstance(outcome, Done):
             return outcome.results[0]
@@ -139,7 +145,7 @@ class Handrail:
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
-        given = tuple(calls)
+        given = tuple(cleaned(call) for call in calls)
         if len({call.tool_call_id for call in given}) != len(given):
             raise UsageError("two calls of one batch have the same tool_call_id")
         return self._run(given, fresh=False)
@@ -291,12 +297,13 @@ def _open_session(
     custom: tuple[Tool, ...],
     deny: tuple[Permission, ...],
     repair: str | None,
+    resolver: Resolver | None,
 ) -> tuple[Session, Database, Runner]:
     state.make()
     root = os.path.realpath(workspace)
     _refuse_overlap(root, state)
     folder = state.session(root, session_id)
-    house = _open_workspace(root, settings, folder)
+    house = _open_workspace(workspace, settings, folder, resolver)
     database = Database(os.path.join(folder, "journal.db"), settings.journal.durability)
     runner = Runner(folder)
     journal = Journal(database, session_id, runner.id)
@@ -322,11 +329,32 @@ def _open_session(
     return session, database, runner
 
 
-def _base_tools(journal: Journal, outputs: KeptOutputs, settings: Settings) -> tuple[Tool, ...]:
+def offered(settings: Settings) -> Offer:
+    """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
+    nothing = _NoSession()
+    registry = Registry((*_base_tools(nothing, nothing, settings), *_tools_of(settings)))
+    tools = settings.tools
+    return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
+
+
+class _NoSession:
+    """What the tools need of a session, where there is none."""
+
+    def seen(self, _: str) -> bytes | None:
+        return None
+
+    def mark_seen(self, path: str, mark: bytes) -> None:
+        pass
+
+    def open(self, call_id: str) -> int:
+        raise ToolError("NOT_FOUND", f"There is no kept output {call_id[:80]!r}.")
+
+
+def _base_tools(seen: Seen, outputs: Outputs, settings: Settings) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
     return (
-        read_tool(journal, outputs, images=settings.read.images),
-        write_tool(journal),
+        read_tool(seen, outputs, images=settings.read.images),
+        write_tool(seen),
         ls_tool(settings.search.ignore),
     )
 
@@ -339,12 +367,12 @@ def _tools_of(settings: Settings) -> list[Tool]:
     return [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
 
 
-def _open_workspace(root: str, settings: Settings, folder: str) -> Workspace:
+def _open_workspace(spelled: str, settings: Settings, folder: str, resolver: Resolver | None) -> Workspace:
     files = os.path.join(folder, "files")
     make_private(files)
     extra = [Root(path, writable=False) for path in settings.paths.read_only]
     extra += [Root(path) for path in settings.paths.writable]
-    return Workspace(root, *extra, Root(files))
+    return Workspace(spelled, *extra, Root(files), kernel=None if resolver is None else resolver == "kernel")
 
 
 def _refuse_overlap(root: str, state: StateFolder) -> None:

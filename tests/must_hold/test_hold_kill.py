@@ -2,20 +2,17 @@
 
 import os
 import random
-import select
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from crowd import is_whole
 
 from handrail import Handrail
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
 from handrail.store.audit import Record, decode_record
 from handrail.store.folder import StateFolder
@@ -28,8 +25,8 @@ VICTIM = Path(__file__).with_name("victim.py")
 class Death(msgspec.Struct):
     """What a victim had reported when it was killed."""
 
-    done: dict[str, str]
-    """Calls that had returned, with the path each wrote."""
+    returned: dict[str, tuple[str, str]]
+    """Calls that had returned, each with how it ended and the path it wrote."""
 
 
 def kill_after(workspace: Path, state: Path, session: str, draw: random.Random) -> Death:
@@ -41,13 +38,12 @@ def kill_after(workspace: Path, state: Path, session: str, draw: random.Random) 
         lines = [victim.stdout.readline() for _ in range(reports)]
         until = time.perf_counter() + microseconds / 1e6
         while time.perf_counter() < until:  # the moment is the point: this waits for nothing
-            select.select([], [], [], 0)
+            pass
         os.kill(victim.pid, signal.SIGKILL)
         lines += victim.stdout.read().splitlines(keepends=True)
     assert victim.returncode == -signal.SIGKILL
-    parts = [line.split() for line in lines if line.endswith(b"\n")]
-    assert all(ok == b"True" for _, ok, _ in parts)
-    return Death({call.decode(): path.decode() for call, _, path in parts})
+    parts = [line.decode().split() for line in lines if line.endswith(b"\n")]
+    return Death({call: (code, path) for call, code, path in parts})
 
 
 def records_of(state: Path) -> list[Record]:
@@ -63,44 +59,48 @@ def test_a_killed_writer_loses_nothing_that_it_reported(
     tmp_path: Path, workspace: Path, count: Callable[[int], int]
 ) -> None:
     state, draw = tmp_path / "state", random.Random(20)
-    reported: set[str] = set()
-    interrupted: set[str] = set()
-    left = 0
-    for number in range(count(KILLS)):
+    expected: dict[str, bytes] = {}
+    known: dict[str, int] = {}
+    everything: dict[str, dict[str, str]] = {}
+    reported, cut_off, left = 0, 0, 0
+    for _ in range(count(KILLS)):
         session = f"session-{draw.randrange(3)}"
-        old = files_of(workspace)
         death = kill_after(workspace, state, session, draw)
-        reported |= death.done.keys()
+        reported += len(death.returned)
         left += sum(".handrail-" in name for name in files_of(workspace))
 
         with Handrail(workspace, session=session, state_dir=state, settings=Settings()) as rail:
-            events = list(rail.events())
-        now = files_of(workspace)
-
-        # Every file is whole, nothing half-made is left, and nothing that was there is gone.
-        assert [name for name in now if ".handrail-" in name] == []
-        assert all(is_whole(data.decode()) for data in now.values())
-        assert old.keys() | set(death.done.values()) <= now.keys()
-
-        # Every call that returned has its result; every call that began has exactly one.
+            events = [event for event in rail.events(known.get(session, 0)) if isinstance(event, Event)]
+        known[session] = events[-1].seq
         started = {event.tool_call_id: event for event in events if isinstance(event, ToolCallStart)}
         results = [event.result for event in events if isinstance(event, ToolCallEnd | ToolCallError)]
-        assert Counter(result.tool_call_id for result in results) == Counter(started)
-        by_id = {result.tool_call_id: result for result in results}
-        assert all(by_id[call].ok for call in death.done)
+        codes = {result.tool_call_id: result.error.code if result.error else "ok" for result in results}
 
-        # The last file that a finished or interrupted call wrote is its content, or the one before it.
-        cut_off = {call for call, result in by_id.items() if not result.ok}
-        assert {by_id[call].error.code for call in cut_off} <= {"INTERRUPTED"}  # type: ignore[union-attr]
-        interrupted |= cut_off
+        # Every call that began has exactly one result, every call that returned the result that it returned.
+        assert sorted(started) == sorted(result.tool_call_id for result in results)
+        assert {call: codes[call] for call in death.returned} == {
+            call: code for call, (code, _) in death.returned.items()
+        }
+
+        # Every file is the old one or the new one, and nothing half-made is left.
+        writes = [event for event in started.values() if event.tool_call_name == "write"]
+        for event in writes:
+            if codes[event.tool_call_id] == "ok":
+                expected[event.args["path"]] = event.args["content"].encode()
+        interrupted = [event for event in writes if codes[event.tool_call_id] == "INTERRUPTED"]
+        possible = {event.args["path"]: event.args["content"].encode() for event in interrupted}
+        now = files_of(workspace)
+        assert len(interrupted) <= 1
+        assert expected.keys() <= now.keys() <= expected.keys() | possible.keys()
+        assert all(data in {expected.get(path), possible.get(path)} for path, data in now.items())
+        assert set(codes.values()) <= {"ok", "STALE_FILE", "INTERRUPTED"}
+        expected = now
+        cut_off += len(interrupted)
 
         # One audit record each, saying the same, in one chain.
-        verification = verify(StateFolder(str(state)))
-        assert verification.problems == ()
+        assert verify(StateFolder(str(state))).problems == ()
         records = [record for record in records_of(state) if record.session_id == session]
-        assert {record.tool_call_id: record.error_code for record in records} == {
-            call: result.error.code if result.error else None for call, result in by_id.items()
-        }
-        assert len(records) == len(by_id)
-        assert number < 1 or len(interrupted) <= number + 1, "at most one call is cut off by one kill"
-    print(f"\nkills: {count(KILLS)}, calls reported {len(reported)}, cut off {len(interrupted)}, unfinished files {left}")
+        told = [(record.tool_call_id, record.error_code or "ok") for record in records]
+        everything[session] = everything.get(session, {}) | codes
+        assert sorted(told) == sorted(everything[session].items())
+    print(f"\nkills: {count(KILLS)}, calls reported {reported}, cut off {cut_off}, unfinished files {left}")

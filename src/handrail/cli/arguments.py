@@ -1,7 +1,6 @@
 """Understands the words of a command line, and words the help."""
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from typing import NoReturn
 
@@ -88,15 +87,3 @@ def _nearest(word: str) -> str:
 
 def _shown(word: str) -> str:
     return repr(word if len(word) <= 80 else f"{word[:79]}…")
-
-
-def verbosity(words: list[str]) -> int:
-    """How often the words ask for more, for when they could not be parsed."""
-    return sum(word.count("v") for word in words if word in {"-v", "-vv", "-vvv", "--verbose"})
-
-
-def platform_problem() -> str | None:
-    """Why handrail cannot run here at all."""
-    if sys.platform == "win32":
-        return "Windows is not supported; use Linux, macOS, or the Windows Subsystem for Linux"
-    return None

@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import NamedTuple
 
+from handrail.cli import options
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, USAGE, WAITING
 
 
@@ -28,79 +29,11 @@ _EXITS = {
 }
 
 
-def _call(parser: ArgumentParser) -> None:
-    parser.add_argument("tool", metavar="NAME", help="the tool")
-    parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
-    parser.add_argument("--mode", choices=("plan", "ask", "auto", "full"), help="how much runs unasked")
-    _workspace(parser)
-    _session(parser)
-    parser.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
-    _json(parser, "print the whole result")
-
-
-def _tools(parser: ArgumentParser) -> None:
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
-    form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
-    form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
-
-
-def _schema(parser: ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", help="write one file a schema, and samples, into this folder")
-
-
-def _log(parser: ArgumentParser) -> None:
-    _workspace(parser)
-    _session(parser)
-    parser.add_argument("--after", metavar="SEQ", type=_number, help="only events after this number, oldest first")
-    parser.add_argument("--limit", metavar="N", type=_number, default=100, help="at most so many (100)")
-    parser.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
-    _json(parser)
-
-
-def _log_export(parser: ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", help="the id of the session")
-    parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
-    _workspace(parser)
-    _json(parser)
-
-
-def _audit(parser: ArgumentParser) -> None:
-    parser.add_argument("--limit", metavar="N", type=_number, default=20, help="at most so many (20)")
-    _json(parser)
-
-
-def _json(parser: ArgumentParser, text: str = "print one JSON object") -> None:
-    parser.add_argument("--json", action="store_true", help=text)
-
-
-def _config(parser: ArgumentParser) -> None:
-    parser.add_argument("--schema", action="store_true", help="the JSON Schema of the settings file")
-    _json(parser)
-
-
-def _workspace(parser: ArgumentParser) -> None:
-    parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the current folder)")
-
-
-def _session(parser: ArgumentParser) -> None:
-    parser.add_argument("--session", metavar="ID", default="cli", help="the session (cli)")
-
-
-def _number(text: str) -> int:
-    """argparse words what is no whole number from 0."""
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise ValueError(text)
-    return int(text)
-
-
-_number.__name__ = "whole number"
-
 COMMANDS: dict[str, Command] = {
     "call": Command(
         "call",
         "Run one tool call and print its result.",
-        _call,
+        options.for_call,
         (
             """handrail call read '{"path": "README.md"}'""",
             "handrail call write - --mode auto --json < arguments.json",
@@ -111,56 +44,56 @@ COMMANDS: dict[str, Command] = {
     "tools": Command(
         "tools",
         "List the tools that are offered.",
-        _tools,
+        options.for_tools,
         ("handrail tools", "handrail tools --openai > tools.json"),
         _EXITS,
     ),
     "schema": Command(
         "schema",
         "Print the JSON Schema of everything on the wire.",
-        _schema,
+        options.for_schema,
         ("handrail schema | jq .types.tool_result", "handrail schema --out schemas"),
         _EXITS,
     ),
     "log": Command(
         "log",
         "Show what happened in a session, the last events last.",
-        _log,
+        options.for_log,
         ("handrail log --limit 20", "handrail log --sessions"),
         _EXITS | {FAILED: "there is no such session"},
     ),
     "log export": Command(
         "log_export",
         "Copy the events of a session to JSONL files, one a day.",
-        _log_export,
+        options.for_log_export,
         ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
         _EXITS | {FAILED: "there is no such session"},
     ),
     "audit": Command(
         "audit",
         "Show the last records of the audit.",
-        _audit,
+        options.for_audit,
         ("handrail audit --limit 50", "handrail audit --json | jq '.records[].rule'"),
         _EXITS,
     ),
     "audit verify": Command(
         "audit_verify",
         "Check that no record of the audit was changed, removed or inserted.",
-        _json,
+        options.as_json,
         ("handrail audit verify", "handrail audit verify --json | jq .intact"),
         _EXITS | {FAILED: "the audit is broken"},
     ),
     "doctor": Command(
         "doctor",
         "Check what handrail needs here; changes nothing.",
-        _json,
+        options.as_json,
         ("handrail doctor", "handrail doctor --json"),
         _EXITS | {FAILED: "something does not work"},
     ),
     "config": Command(
         "config",
         "Show every setting, its value and where it comes from.",
-        _config,
+        options.for_config,
         ("handrail config", "handrail config --schema > .handrail.schema.json"),
         _EXITS,
     ),

@@ -30,7 +30,9 @@ _PROTECTED_FILES = frozenset(
         ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".ripgreprc", "lefthook.yml",
     }
 )  # fmt: skip
-_GIT_INTERNALS = frozenset({"hooks", "config", "config.worktree", "modules", "worktrees", "info", "objects"})
+_GIT_INTERNALS = frozenset(
+    {"hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info", "objects"}
+)
 
 
 def folded(name: str) -> str:
@@ -61,5 +63,7 @@ def _credential(part: str) -> bool:
 
 def _protected(parts: list[str]) -> bool:
     if any(part in _PROTECTED_FOLDERS for part in parts) or (parts and parts[-1] in _PROTECTED_FILES):
+        return True
+    if parts and parts[-1] == ".git":  # as a file it says where the repository is, with hooks and configuration
         return True
     return any(part == ".git" and _GIT_INTERNALS & set(parts[n + 1 : n + 2]) for n, part in enumerate(parts))

@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.policy.modes import by_mode
-from handrail.policy.names import protection
+from handrail.policy.names import Protection, protection
 from handrail.protocol.decision import Decision, DecisionPart, Facts, Mode, PathFact, Verdict
 from handrail.protocol.error import ErrorCode
 from handrail.protocol.permission import Permission
@@ -40,7 +40,8 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
     part, code = max(parts, key=lambda judged: _STRICTNESS[judged[0].decision])
     if part.decision == "confirm" and rules.unattended:
         reason = f"{part.reason}, and nobody is here to ask"
-        return Decision(decision="deny", rule=part.rule, reason=reason, subject=part.subject, code="PERMISSION_DENIED")
+        part = msgspec.structs.replace(part, decision="deny", reason=reason)
+        code = "PERMISSION_DENIED"
     return Decision(
         decision=part.decision,
         rule=part.rule,
@@ -65,15 +66,23 @@ def _narrowed(spec: ToolSpec, requested: tuple[Permission, ...]) -> _Judged:
 def _judge_path(fact: PathFact, mode: Mode) -> _Judged:
     if fact.real is None:
         return _part(fact.path, "deny", "fs.outside", "the path leads outside the workspace"), "OUTSIDE_WORKSPACE"
-    if "credential" in (protection(fact.path), protection(fact.real)):
+    found = _protection(fact.real, fact.named)
+    if found == "credential":
         return _part(fact.path, "deny", "fs.secret", "credentials are neither read nor written"), "POLICY_DENIED"
     if fact.access != "read" and not fact.writable:
         return _part(fact.path, "deny", "fs.read-only", "this root is read-only"), "POLICY_DENIED"
-    return _judge_access(fact, mode)
+    return _judge_access(fact, mode, guarded=fact.access != "read" and found == "protected")
 
 
-def _judge_access(fact: PathFact, mode: Mode) -> _Judged:
-    guarded = fact.access != "read" and protection(fact.real or fact.path) == "protected"
+def _protection(real: str, named: str | None) -> Protection | None:
+    """The strictest over both names where a link is on the way: it may lead elsewhere by the time it is used."""
+    if named is None:
+        return protection(real)
+    found = (protection(real), protection(named))
+    return "credential" if "credential" in found else found[0] or found[1]
+
+
+def _judge_access(fact: PathFact, mode: Mode, *, guarded: bool) -> _Judged:
     subject = "protected" if guarded else fact.access
     verdict, reason = by_mode(subject, mode)
     return _part(fact.path, verdict, f"fs.{subject}", reason), "POLICY_DENIED" if verdict == "deny" else None

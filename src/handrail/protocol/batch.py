@@ -17,4 +17,6 @@ class Parked(Envelope, frozen=True, tag_field="state", tag="parked"):
     """Nothing ran. The batch goes on when every request is answered."""
 
     batch_id: str
+    """What the requests have in common."""
     requests: tuple[PermissionRequest, ...]
+    """The questions that have no answer yet."""

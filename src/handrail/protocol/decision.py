@@ -18,11 +18,16 @@ class PathFact(Wire, frozen=True):
     """What a path that a call names was when the facts were gathered."""
 
     path: str
+    """As the call named it."""
     access: Access
+    """What the call wants with it."""
     kind: FileKind
     real: str | None = None
     """Where it leads: relative in the workspace, absolute in an extra root; None outside all roots."""
+    named: str | None = None
+    """Where it would lead if no link were on the way, when that is elsewhere."""
     writable: bool = True
+    """Whether its root may be written to."""
     size: int | None = None
 
 
@@ -36,6 +41,7 @@ class DecisionPart(Wire, frozen=True):
     """One path or one simple command of a call, judged on its own."""
 
     subject: str
+    """The path, command or tool."""
     decision: Verdict
     rule: str
     reason: str
@@ -46,8 +52,12 @@ class Decision(Wire, frozen=True):
 
     decision: Verdict
     rule: str
+    """The rule that decided; of several, the strictest."""
     reason: str
+    """Why, in words."""
     subject: str = ""
     """The path, command or tool that the verdict is about."""
     code: ErrorCode | None = None
+    """The error of a call that is denied."""
     parts: tuple[DecisionPart, ...] = ()
+    """The parts, where there is more than one."""

@@ -88,8 +88,11 @@ class ErrorInfo(Envelope, frozen=True):
 
     code: ErrorCode
     message: str
+    """What happened, the offending value, what to do next: written for the model."""
     details: Json = None
+    """What the code promises: every problem, the offered names, the permission request."""
     retryable: bool = False
+    """Whether the same call, or nearly the same, may succeed later."""
 
 
 class ToolError(Exception):

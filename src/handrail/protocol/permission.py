@@ -30,8 +30,10 @@ class Preview(Wire, frozen=True):
     """What would change, shown before the answer."""
 
     kind: Literal["diff", "run"]
+    """`diff`: what a file would become; `run`: what a trial in a throw-away copy did."""
     text: str
     truncated: bool = False
+    """Whether `text` is only the beginning."""
 
 
 class Basis(Wire, frozen=True, omit_defaults=False):
@@ -39,31 +41,46 @@ class Basis(Wire, frozen=True, omit_defaults=False):
 
     path: str
     hash: str | None
+    """Hash of the bytes; null where there was no file."""
 
 
 class PermissionRequest(Wire, frozen=True):
     """One question to a person, with all that is needed to answer and to resume."""
 
     id: str
+    """What the answer names."""
     tool_call_id: str
     tool_name: str
     server_name: str
+    """Who offers the tool: `handrail`, or the name of another server."""
     permission_type: PermissionType
+    """The coarse kind, for views that show no more."""
     description: str
+    """The call in a few words."""
     rule: str
+    """The rule that asks."""
     reason: str
+    """Why it asks, in words."""
     permissions: tuple[Permission, ...]
+    """What the tool needs."""
     answers: tuple[AnswerKind, ...]
+    """The answers that are possible here."""
     session_id: str
     batch_id: str
+    """The batch that goes on when all its requests are answered."""
     paths: tuple[str, ...] = ()
+    """The files it is about, as the call named them."""
     command: str | None = None
+    """The whole command, where it is one."""
     preview: Preview | None = None
     based_on: tuple[Basis, ...] = ()
+    """The files as the preview saw them; a yes to other bytes is no yes."""
 
 
 class Answer(Wire, frozen=True):
     """What the person said."""
 
     kind: AnswerKind
+    """`once`, for the `session`, for the `workspace`, only the `output`, or `deny`."""
     reason: str | None = None
+    """Why not; the model reads it."""

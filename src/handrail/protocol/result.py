@@ -12,6 +12,7 @@ class Artifacts(Envelope, frozen=True):
     """What the call left behind."""
 
     files_changed: tuple[str, ...] = ()
+    """Relative in the workspace, absolute in an extra root."""
     commands_run: tuple[str, ...] = ()
 
 
@@ -20,6 +21,7 @@ class Attachment(Envelope, frozen=True):
 
     type: Literal["file", "image"]
     path: str
+    """Where the file is; relative in the workspace."""
     mime: str
     content: str | None = None
 
@@ -28,10 +30,15 @@ class Meta(Wire, frozen=True):
     """How the answer relates to the whole."""
 
     truncated: bool
+    """Whether there is more than `content` shows."""
     returned: int | None = None
+    """How many lines, entries or matches there are in the answer."""
     total: int | None = None
+    """How many there are in all, where that is known."""
     total_is_lower_bound: bool = False
+    """There are more than `total`, or nobody counted."""
     next_offset: int | None = None
+    """The `offset` of the next page."""
     output: str | None = None
     """`@output/…`: where `read` finds the whole text."""
     characters: int | None = None
@@ -48,16 +55,26 @@ class ToolResult(Envelope, Generic[Data], frozen=True):
     """What a call came to. Every call has exactly one."""
 
     tool_call_id: str
+    """The call that this is the result of."""
     name: str
     version: str
+    """The version of the tool that ran."""
     ok: bool
+    """True: the tool did it. A command that exits non-zero is ok."""
     title: str
+    """For people: what the call is."""
     summary: str
+    """For people: what came of it, in one line."""
     content: str
+    """For the model: what it reads."""
     data: Data | None
+    """For programs: as the tool's output schema says; null when the call failed early."""
     error: ErrorInfo | None
+    """Null when ok."""
     meta: Meta
     artifacts: Artifacts
     attachments: tuple[Attachment, ...]
     warnings: tuple[str, ...]
+    """What is not as it should be, although the call succeeded."""
     duration_ms: float
+    """Milliseconds from the call to its result."""

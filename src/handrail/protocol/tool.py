@@ -42,16 +42,25 @@ class ToolDescription(Wire, frozen=True, omit_defaults=False):
     """A spec as it is listed and exported."""
 
     name: str
+    """What a call names."""
     title: str
+    """For people."""
     enabled: bool
+    """Whether it is offered without being asked for."""
     version: str
     description: str
+    """For the model: what it does and when to use it."""
     category: Category
     auto_execute: bool
+    """A hint that it may run unasked; counts only for tools without effects."""
     permissions: tuple[Permission, ...]
+    """What it needs."""
     side_effects: tuple[SideEffect, ...]
+    """What it may change; empty for a tool that only looks."""
     input_schema: dict[str, Json]
+    """JSON Schema of the arguments."""
     output_schema: dict[str, Json]
+    """JSON Schema of the result's `data`."""
 
 
 def major(version: str) -> int | None:

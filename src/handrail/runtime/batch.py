@@ -22,21 +22,21 @@ _WAIT_SECONDS = 5.0
 
 def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
     """Decides all calls, then runs all of them or parks all of them. `fresh`: no id can be known already."""
-    batch_id = calls[0].tool_call_id if calls else ""
-    flights = [Flight(call, batch_id, time.perf_counter(), session.characters) for call in calls]
+    flights = [Flight(call, time.perf_counter(), session.characters) for call in calls]
     known = {} if fresh else _known(session, flights)
     if isinstance(known, Parked):
         return known
-    todo = [flight for flight in flights if flight.call.tool_call_id not in known]
+    todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
     for flight in todo:
+        flight.batch_id = todo[0].call.tool_call_id
         take_steps(session, flight, DECIDING)
     if len(todo) > 1:
         session.workspace.let_go()  # the calls before it may change the file
-    if any(latch.needs_answer(flight) for flight in todo):
-        for flight in todo:
-            take_steps(session, flight, (latch.ask,))
-    if any(flight.answer is None and latch.needs_answer(flight) for flight in todo):
-        return latch.park(session, batch_id, todo)
+    waiting = [flight for flight in todo if latch.needs_answer(flight)]
+    for flight in waiting:
+        take_steps(session, flight, (latch.ask,))
+    if any(latch.needs_answer(flight) for flight in waiting):
+        return latch.park(session, todo)
     return Done(results=run_all(session, flights, known))
 
 

@@ -9,7 +9,6 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.plain import readable
 from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.protocol.wire import encode
 from handrail.runtime.outputs import preview_of
@@ -45,7 +44,7 @@ def finish(session: Session, flight: Flight) -> None:
 def interim(call: ToolCall, request: PermissionRequest) -> ToolResult[Any]:
     """The answer while a person is asked: never a final result, so neither journal nor audit knows it."""
     message = f"{request.description} needs permission ({request.reason}). Request {request.id} waits for an answer."
-    flight = Flight(call, request.batch_id, time.perf_counter(), 0)
+    flight = Flight(call, time.perf_counter(), 0)
     details = msgspec.to_builtins(request)
     return _failure(flight, ErrorInfo(code="PERMISSION_REQUIRED", message=message, details=details, retryable=False))
 
@@ -55,12 +54,12 @@ def start_draft(flight: Flight) -> Draft:
     call = flight.call
     fields = {
         "tool_call_id": call.tool_call_id,
-        "tool_call_name": readable(call.name[:200]),
+        "tool_call_name": call.name,
         "args": flight.args,
-        "trace_id": readable(call.trace_id),
-        "version": call.version and readable(call.version),
-        "provider_call_id": call.provider_call_id and readable(call.provider_call_id),
-        "message_id": call.message_id and readable(call.message_id),
+        "trace_id": call.trace_id,
+        "version": call.version,
+        "provider_call_id": call.provider_call_id,
+        "message_id": call.message_id,
         "requested_permissions": call.requested_permissions,
     }
     return ToolCallStart, fields
@@ -75,16 +74,15 @@ def sealed(flight: Flight) -> ToolResult[Any]:
 
 def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Record:
     """What the audit keeps of a call."""
-    plain_arguments = flight.tool.spec.plain_arguments if flight.tool else ()
     error = result.error
     return Record(
         time=flight.call.timestamp,
         session_id=session_id,
-        trace_id=readable(flight.call.trace_id)[:200],
+        trace_id=flight.call.trace_id,
         tool_call_id=flight.call.tool_call_id,
-        name=readable(flight.name),
-        version=readable(flight.version)[:40],
-        args=redacted(flight.args, plain_arguments),
+        name=result.name,
+        version=result.version,
+        args=redacted(flight.args, flight.tool.spec.plain_arguments),
         decision=flight.decision.decision,
         rule=flight.decision.rule,
         ok=result.ok,
@@ -114,8 +112,8 @@ def _write_finished(session: Session, flight: Flight, result: ToolResult[Any]) -
 def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:
     return ToolResult(
         tool_call_id=flight.call.tool_call_id,
-        name=readable(flight.name),
-        version=readable(flight.version)[:40],
+        name=flight.name,
+        version=flight.version,
         ok=False,
         title=_title(flight),
         summary=error.message,
@@ -165,7 +163,7 @@ def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict
 
 
 def _title(flight: Flight) -> str:
-    return flight.tool.spec.title if flight.tool else readable(flight.name)
+    return flight.tool.spec.title or flight.name
 
 
 def _elapsed(flight: Flight) -> float:

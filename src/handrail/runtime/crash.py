@@ -10,14 +10,25 @@ from handrail.store.identity import new_id
 
 def internal_error(error: BaseException, folder: str) -> ToolError:
     """The refusal for a defect, after its report was written."""
-    frames = traceback.extract_tb(error.__traceback__)
+    with contextlib.suppress(OSError):
+        write_report(error, folder)
     kind = type(error).__name__
-    lines = [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
-    report = os.path.join(folder, f"{new_id('crash')}.txt")
-    # The text of the exception stays out: it may quote a file or an argument.
-    with contextlib.suppress(OSError), open(report, "w", encoding="utf-8") as out:
-        out.write("\n".join([kind, *lines, ""]))
-    where = lines[-1] if lines else "an unknown place"
+    where = (places(error) or ["an unknown place"])[-1]
     return ToolError(
         "INTERNAL", f"A defect stopped the call ({kind} at {where}). It is not your arguments; go on without it."
     )
+
+
+def write_report(error: BaseException, folder: str) -> str:
+    """Writes down what kind of error came from where; the path of the report."""
+    report = os.path.join(folder, f"{new_id('crash')}.txt")
+    # The text of the exception stays out: it may quote a file or an argument.
+    with open(report, "w", encoding="utf-8") as out:
+        out.write("\n".join([type(error).__name__, *places(error), ""]))
+    return report
+
+
+def places(error: BaseException) -> list[str]:
+    """The way to the error through the code, the place itself last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]

@@ -34,7 +34,7 @@ def needs_answer(flight: Flight) -> bool:
 
 def ask(session: Session, flight: Flight) -> None:
     """Words the question about a call, with what the call would change. A preview that fails is the call's failure."""
-    if not needs_answer(flight) or flight.tool is None:
+    if not needs_answer(flight):
         return
     tool, facts = flight.tool, flight.facts.paths
     preview = tool.preview(context_of(session, flight), flight.arguments) if tool.preview else None
@@ -59,8 +59,9 @@ def ask(session: Session, flight: Flight) -> None:
     flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
 
 
-def park(session: Session, batch_id: str, flights: list[Flight]) -> Parked:
+def park(session: Session, flights: list[Flight]) -> Parked:
     """Writes down the whole batch as waiting. Nothing of it has run."""
+    batch_id = flights[0].batch_id
     session.workspace.let_go()
     requests: list[PermissionRequest] = []
     for flight in flights:
@@ -134,8 +135,8 @@ def _reload(session: Session, batch_id: str, call_id: str) -> Flight:
         message_id=event.message_id,
         requested_permissions=event.requested_permissions,
     )
-    flight = Flight(call, batch_id, time.perf_counter(), session.characters)
-    flight.recorded = "parked"
+    flight = Flight(call, time.perf_counter(), session.characters)
+    flight.batch_id, flight.recorded = batch_id, "parked"
     return flight
 
 

@@ -4,14 +4,18 @@ import os
 import time
 from typing import Any
 
+import msgspec
+
 from handrail.protocol.call import ToolCall
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import Notice, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.result import ToolResult
 from handrail.runtime.closing import record_of
 from handrail.runtime.pipeline import close
-from handrail.runtime.session import Flight, Session
-from handrail.store.journal import Entry
+from handrail.runtime.registry import Offer
+from handrail.runtime.session import NO_TOOL, Flight, Session
+from handrail.store.audit import Chain
+from handrail.store.journal import Entry, Journal
 from handrail.store.runner import bury, dead_runners
 from handrail.tools.write import temporary_name
 
@@ -35,8 +39,18 @@ def recover(session: Session) -> None:
             release()
 
 
+class Remains(msgspec.Struct, frozen=True):
+    """As much of a session as its missing audit lines need."""
+
+    id: str
+    journal: Journal
+    chain: Chain
+    offer: Offer
+    characters: int = 0
+
+
 def _settle(session: Session, runner: str) -> None:
-    _restore_audit(session, runner)
+    restore_lines(session, runner)
     for entry in session.journal.unfinished(runner, "started"):
         _remove_temporary(session, entry)
         _seal_interrupted(session, entry, _INTERRUPTED)
@@ -47,16 +61,19 @@ def _settle(session: Session, runner: str) -> None:
             _seal_interrupted(session, entry, _NOT_BEGUN)
 
 
-def _restore_audit(session: Session, runner: str) -> None:
-    """Results that were written down and did not get their line before the end."""
+def restore_lines(session: Session | Remains, runner: str) -> int:
+    """Results that were written down and did not get their line before the end; how many."""
     calls, start = session.journal.unaudited(runner)
     found = session.chain.contains(set(calls), start) if calls else set[str]()
+    restored = 0
     for call_id in calls:
         entry = session.journal.entry(call_id)
         if call_id not in found and entry is not None:
             flight, result = _flight_of(session, entry), _result_of(session, entry)
             if result is not None:
                 session.chain.append(record_of(session.id, flight, result))
+                restored += 1
+    return restored
 
 
 def _seal_interrupted(session: Session, entry: Entry, message: str) -> None:
@@ -81,19 +98,20 @@ def _remove_temporary(session: Session, entry: Entry) -> None:
                     continue
 
 
-def _flight_of(session: Session, entry: Entry) -> Flight:
+def _flight_of(session: Session | Remains, entry: Entry) -> Flight:
     event = session.journal.event(entry.start_seq)
     if isinstance(event, ToolCallStart):
         name, args, trace, when = event.tool_call_name, event.args, event.trace_id, event.time
     else:
         raise ToolError("INTERNAL", f"the start of call {entry.id} cannot be read")
     call = ToolCall(tool_call_id=entry.id, name=name, args=args, trace_id=trace, timestamp=when)
-    flight = Flight(call, entry.batch_id, time.perf_counter(), session.characters)
-    flight.tool = session.offer.get(name)
+    flight = Flight(call, time.perf_counter(), session.characters)
+    flight.batch_id = entry.batch_id
+    flight.tool = session.offer.get(name) or NO_TOOL
     flight.facts, flight.decision, flight.recorded = entry.facts, entry.decision, entry.state
     return flight
 
 
-def _result_of(session: Session, entry: Entry) -> ToolResult[Any] | None:
+def _result_of(session: Session | Remains, entry: Entry) -> ToolResult[Any] | None:
     event = session.journal.event(entry.end_seq or 0)
     return event.result if isinstance(event, ToolCallEnd | ToolCallError) else None

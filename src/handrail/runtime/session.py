@@ -13,12 +13,13 @@ from handrail.protocol.error import ErrorInfo, ToolError
 from handrail.protocol.permission import Answer
 from handrail.protocol.plain import plain
 from handrail.protocol.result import ToolResult
+from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.runtime.locks import Locks, Release
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.registry import Offer
 from handrail.store.audit import Chain
 from handrail.store.journal import Draft, Journal
-from handrail.tools.contract import Output, Tool
+from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.workspace import Workspace
 
 
@@ -53,14 +54,15 @@ class Flight:
         "drafts", "error", "facts", "held", "output", "recorded", "result", "tool",
     )  # fmt: skip
 
-    def __init__(self, call: ToolCall, batch_id: str, clock: float, budget: int) -> None:
+    def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
         self.call = call
         self.args, self.args_are_json = plain(call.args)
         """The arguments as the journal and the audit can hold them."""
-        self.batch_id = batch_id
+        self.batch_id = call.tool_call_id
+        """The id of the first call of the batch."""
         self.clock = clock
         self.budget = budget
-        self.tool: Tool | None = None
+        self.tool = NO_TOOL
         self.arguments: msgspec.Struct | None = None
         self.facts = _NO_FACTS
         self.decision = _UNDECIDED
@@ -82,13 +84,19 @@ class Flight:
     @property
     def name(self) -> str:
         """The tool's own name where it is known, else what was asked for, made short."""
-        return self.tool.spec.name if self.tool else self.call.name[:80]
+        return self.tool.spec.name or self.call.name[:80]
 
     @property
     def version(self) -> str:
         """The version that runs."""
-        return self.tool.spec.version if self.tool else self.call.version or "0"
+        return self.tool.spec.version or self.call.version or "0"
 
 
+def _no_run(_context: Context, _arguments: Any) -> Output:
+    raise ToolError("UNKNOWN_TOOL", "The call has no tool.")
+
+
+NO_TOOL = Tool(ToolSpec(name="", title="", description="", version="", arguments=Arguments, data=Arguments), _no_run)
+"""What a flight has while, or because, no tool was found for it."""
 _NO_FACTS = Facts()
 _UNDECIDED = Decision(decision="deny", rule="call.refused", reason="the call was refused before policy looked at it")

@@ -15,7 +15,7 @@ from handrail.protocol.wire import encode
 from handrail.runtime.closing import start_draft
 from handrail.runtime.crash import internal_error
 from handrail.runtime.session import Flight, Session
-from handrail.tools.contract import Context, Limits, Tool
+from handrail.tools.contract import Context, Limits
 from handrail.workspace.errors import clipped
 
 LOCK_SECONDS = 5.0
@@ -45,7 +45,7 @@ def check_version(_: Session, flight: Flight) -> None:
     asked = flight.call.version
     if asked is None:
         return
-    spec = _tool(flight).spec
+    spec = flight.tool.spec
     if major(asked) is None:
         raise ToolError(
             "INVALID_ARGUMENT", f"version {readable(asked)[:40]!r} is none; the current one is {spec.version}."
@@ -59,7 +59,7 @@ def check_version(_: Session, flight: Flight) -> None:
 
 def check_arguments(_: Session, flight: Flight) -> None:
     """Every problem of the arguments at once, before policy and before any effect."""
-    spec = _tool(flight).spec
+    spec = flight.tool.spec
     flight.arguments = checked(spec, flight.call.args)
     if not flight.args_are_json:
         problem = "the arguments hold text that is not valid Unicode, or a value that is not JSON"
@@ -68,7 +68,7 @@ def check_arguments(_: Session, flight: Flight) -> None:
 
 def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
-    touched = _tool(flight).touches(flight.arguments)
+    touched = flight.tool.touches(flight.arguments)
     fact = session.workspace.fact
     paths = [fact(path, "read") for path in touched.reads]
     paths += [fact(path, "write") for path in touched.writes]
@@ -79,21 +79,30 @@ def gather_facts(session: Session, flight: Flight) -> None:
 def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
-    decision = flight.decision = decide(_tool(flight).spec, requested, flight.facts, session.rules)
+    decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, session.rules)
     if decision.decision == "deny":
         code = decision.code or "POLICY_DENIED"
         warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
-        message = _refusal(decision, code, flight.name)
+        message = _refusal(decision, code, _doing(flight, decision.subject))
         raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
 
 
-def _refusal(decision: Decision, code: ErrorCode, name: str) -> str:
+_GERUNDS: dict[str, str] = {"read": "reading", "write": "writing", "delete": "deleting"}
+
+
+def _doing(flight: Flight, subject: str) -> str:
+    """What the call would do to the subject, in a word."""
+    access = next((fact.access for fact in flight.facts.paths if fact.path == subject), None)
+    return _GERUNDS[access] if access else flight.name
+
+
+def _refusal(decision: Decision, code: ErrorCode, doing: str) -> str:
     subject = clipped(decision.subject)
     if code == "OUTSIDE_WORKSPACE":
         return f"{subject} is outside the workspace. Paths are relative to it. Ask the person if you need it."
     if code == "PERMISSION_DENIED":
-        return f"{name} {subject} needs a person's yes ({decision.reason}). Nothing ran. Do not repeat this call."
-    forbidden = f"Rule {decision.rule} forbids {name} {subject}: {decision.reason}."
+        return f"{doing} {subject} needs a person's yes: {decision.reason}. Nothing ran. Do not repeat this call."
+    forbidden = f"Rule {decision.rule} forbids {doing} {subject}: {decision.reason}."
     return f"{forbidden} Do not try another way; say what you need it for."
 
 
@@ -102,7 +111,7 @@ def _refusal(decision: Decision, code: ErrorCode, name: str) -> str:
 
 def wait_in_queue(session: Session, flight: Flight) -> None:
     """Calls with effects run one at a time in a session, in whatever process they come from."""
-    if not _tool(flight).spec.side_effects:
+    if not flight.tool.spec.side_effects:
         return
     session.queue.acquire()
     flight.held.append(session.queue.release)
@@ -125,7 +134,7 @@ def take_locks(session: Session, flight: Flight) -> None:
 
 def write_started(session: Session, flight: Flight) -> None:
     """The journal knows of a call with effects before the first of them."""
-    if _tool(flight).spec.side_effects:
+    if flight.tool.spec.side_effects:
         mark_started(session, flight)
 
 
@@ -146,7 +155,7 @@ def mark_started(session: Session, flight: Flight) -> None:
 
 def run_tool(session: Session, flight: Flight) -> None:
     """Does it."""
-    tool = _tool(flight)
+    tool = flight.tool
     if session.cancelled.is_set():
         raise ToolError("CANCELLED", "The session was cancelled. Nothing was run.")
     try:
@@ -191,9 +200,3 @@ def warn(flight: Flight, code: str, text: str) -> None:
 
 def _tell_change(flight: Flight, changes: ChangeSet) -> None:
     flight.drafts.append((event.Change, {**named(flight), "change": changes}))
-
-
-def _tool(flight: Flight) -> Tool:
-    if flight.tool is None:
-        raise ToolError("INTERNAL", "The call has no tool.")
-    return flight.tool

@@ -27,8 +27,12 @@ class Database:
         try:
             _touch(path)
             self._connection = sqlite3.connect(path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            self._prepare("FULL" if durability == "power" else "NORMAL")
         except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"the journal {path} cannot be opened: {error}") from error
+        try:
+            self._prepare("FULL" if durability == "power" else "NORMAL")
+        except sqlite3.Error as error:
+            self._connection.close()
             raise StoreError(f"the journal {path} cannot be opened: {error}") from error
         self.execute = self._connection.execute
         self.transaction = Transaction(self)
@@ -94,12 +98,15 @@ class Transaction:
     ) -> None:
         database = self._database
         try:
-            database.execute("COMMIT" if error is None else "ROLLBACK")
+            if error is None:
+                database.execute("COMMIT")
         except sqlite3.Error as failure:
-            with contextlib.suppress(sqlite3.Error):
-                database.execute("ROLLBACK")
-            raise database.unusable(failure) from failure
+            error = failure
         finally:
+            if error is not None:
+                # SQLite has often rolled back itself: then there is nothing to roll back, and that is no news.
+                with contextlib.suppress(sqlite3.Error):
+                    database.execute("ROLLBACK")
             database.lock.release()
         if isinstance(error, sqlite3.Error):
             raise database.unusable(error) from error

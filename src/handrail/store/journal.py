@@ -4,6 +4,7 @@ It is the checkpoint. A call that may have effects is written down as started be
 effects is written once, when its result is known. What was reported as done is in the file before it is reported.
 """
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ import msgspec
 
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, decode_event
+from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, decode_event
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
 
@@ -65,7 +66,8 @@ class Journal:
         self.session_id = session_id
         self.runner = runner
         self._seq = self._last_seq()
-        self._listeners: tuple[Listener, ...] = ()
+        self._listeners: tuple[tuple[Listener, int], ...] = ()
+        """Each with the number after which it listens."""
         self._outbox: deque[Event] = deque()
         self._delivering = Lock()
         self._unseen: dict[str, bytes] = {}
@@ -83,6 +85,7 @@ class Journal:
                 self.database.execute(statement, values)
 
         self._write(drafts, statements)
+        self.deliver()
 
     def record(
         self, call_id: str, batch_id: str, facts: bytes, decision: bytes, state: str, drafts: tuple[Draft, ...]
@@ -118,6 +121,7 @@ class Journal:
             self._write((event,), update)
         except _AnsweredError:
             return False
+        self.deliver()
         return True
 
     def claim(self, batch_id: str) -> list[str] | None:
@@ -154,10 +158,11 @@ class Journal:
                 except StoreError as error:
                     self._read_on(error)
             self._seq += len(events)
+            if self._unseen:
+                self._marks.update(self._unseen)
+                self._unseen.clear()
             if self._listeners:
                 self._outbox.extend(events)
-        if self._outbox:
-            self._deliver()
 
     def _numbered(self, drafts: tuple[Draft, ...]) -> tuple[list[Event], list[Any]]:
         """The drafts as events that follow the last one, and the values of their rows."""
@@ -176,21 +181,18 @@ class Journal:
         cause = str(error.__cause__)
         if "event.seq" in cause:
             self._marks.clear()
-            if self._listeners:
-                self._outbox.extend(event for event in self.events(self._seq) if isinstance(event, Event))
-            self._seq = self._last_seq()
+            self._catch_up()
         elif "call.id" in cause:
             raise DuplicateCallError from None
         else:
             raise error
 
     def _store_marks(self) -> None:
-        for path, mark in self._unseen.items():
-            self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
         if len(self._marks) > _MARKS_KEPT:
             self._marks.clear()
-        self._marks.update(self._unseen)
-        self._unseen.clear()
+        for path, mark in self._unseen.items():
+            if self._marks.get(path) != mark:
+                self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
     def has_batch(self, batch_id: str) -> bool:
         """Whether a parked batch was written down whole."""
@@ -218,23 +220,45 @@ class Journal:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls the listener with every event from now on, in order; returns how to stop that."""
-        self._listeners = (*self._listeners, listener)
+        with self.database.lock:
+            self._catch_up()
+            self._listeners = (*self._listeners, (listener, self._seq))
+        return lambda: self._unsubscribe(listener)
 
-        def stop() -> None:
-            self._listeners = tuple(other for other in self._listeners if other is not listener)
+    def deliver(self) -> None:
+        """Tells what is safely stored, in order, by whichever thread comes first.
 
-        return stop
-
-    def _deliver(self) -> None:
-        """Only what is safely stored is told, in order, by whichever thread comes first."""
+        `record` and `move` leave this to their caller, who may hold locks that a listener would wait for.
+        """
         while self._outbox and self._delivering.acquire(blocking=False):
             try:
                 while self._outbox:
                     event = self._outbox.popleft()
-                    for listener in self._listeners:
-                        listener(event)
+                    for listener, joined in self._listeners:
+                        if event.seq > joined:
+                            self._tell(listener, event)
             finally:
                 self._delivering.release()
+
+    def _tell(self, listener: Listener, event: Event) -> None:
+        """A listener that fails is not called again: what it watches is done, whether it can follow or not."""
+        try:
+            listener(event)
+        except Exception as error:  # its text may quote the event, so only its kind is told
+            self._unsubscribe(listener)
+            text = f"A listener failed ({type(error).__name__}) and hears no more."
+            with contextlib.suppress(StoreError):
+                self.append((Notice, {"code": "LISTENER_REMOVED", "text": text}))
+
+    def _unsubscribe(self, listener: Listener) -> None:
+        with self.database.lock:
+            self._listeners = tuple(other for other in self._listeners if other[0] is not listener)
+
+    def _catch_up(self) -> None:
+        """Goes on to the last number; events of other processes on the way are for the listeners there are."""
+        if self._listeners:
+            self._outbox.extend(event for event in self.events(self._seq) if isinstance(event, Event))
+        self._seq = self._last_seq()
 
     # Reading
 
@@ -287,8 +311,7 @@ class Journal:
     def mark_seen(self, path: str, mark: bytes) -> None:
         """Marks a file; written with the result of the call that read or wrote it."""
         with self.database.lock:
-            if self._marks.get(path) != mark:
-                self._unseen[path] = mark
+            self._unseen[path] = mark
 
 
 @cache
@@ -304,6 +327,9 @@ def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
 
 
 def _read_entry(row: Row) -> Entry:
-    facts = msgspec.json.decode(row[3], type=Facts)
-    decision = msgspec.json.decode(row[4], type=Decision)
+    try:
+        facts = msgspec.json.decode(row[3], type=Facts)
+        decision = msgspec.json.decode(row[4], type=Decision)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreError(f"the journal's row of call {row[0]} cannot be read: {error}") from error
     return Entry(row[0], row[1], row[2], facts, decision, row[5], row[6])

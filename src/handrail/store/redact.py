@@ -5,6 +5,7 @@ from typing import Any
 from handrail.protocol.wire import Json
 
 _PLAIN_LENGTH = 200
+_NUMBERS = (bool, int, float)
 
 
 def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
@@ -16,7 +17,7 @@ def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
 
 
 def _harmless(name: str, value: Json, plain: tuple[str, ...]) -> bool:
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, _NUMBERS):
         return True
     return name in plain and isinstance(value, str) and len(value) <= _PLAIN_LENGTH
 

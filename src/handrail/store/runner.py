@@ -5,7 +5,6 @@ import fcntl
 import os
 
 from handrail.protocol.error import StoreError
-from handrail.store.identity import new_id
 
 _NAME = ".runner"
 
@@ -14,7 +13,7 @@ class Runner:
     """The mark of one open session in one process."""
 
     def __init__(self, folder: str) -> None:
-        self.id = new_id("run")
+        self.id = os.urandom(6).hex()
         self._path = os.path.join(folder, self.id + _NAME)
         try:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

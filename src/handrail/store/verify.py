@@ -34,13 +34,12 @@ def verify(state: StateFolder) -> Verification:
                     break  # a crash tore it; the journal knows the call, and it is written anew
                 found = decode_record(line)
                 if found is None:
-                    problems.append(f"Record {number} was changed; the {count} before it are sound.")
+                    problems.append(f"Record {number} was changed or removed; {count} before it are sound.")
                     break
                 record, digest = found
                 if record.prev != head or record.seq != number:
-                    problems.append(
-                        f"A record was inserted or removed before record {number}; the {count} before are sound."
-                    )
+                    what = "changed or removed" if record.seq > number else "inserted or changed"
+                    problems.append(f"Record {number} was {what}; {count} before it are sound.")
                     break
                 head, count = digest, number
                 wanted.pop(record.tool_call_id, None)

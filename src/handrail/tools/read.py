@@ -210,7 +210,7 @@ def _summary(path: str, page: Page) -> str:
         return f"Read {page.returned} of the last {-page.first} lines of {path}"
     last = page.first + page.returned - 1
     of = f" of {page.total}" if page.total is not None else ""
-    return f"Read lines {page.first}–{last}{of} of {path}"  # noqa: RUF001  an en dash, as in print
+    return f"Read lines {page.first}–{last}{of} of {path}"
 
 
 def _warnings(page: Page, damaged: int) -> tuple[str, ...]:

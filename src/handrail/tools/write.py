@@ -203,4 +203,4 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written)
 def _summary(path: str, diff: Diff, *, created: bool, unchanged: bool) -> str:
     if unchanged:
         return f"{path} has this content already; nothing was written"
-    return f"{'Created' if created else 'Wrote'} {path} +{diff.added} −{diff.removed}"  # noqa: RUF001  a minus sign
+    return f"{'Created' if created else 'Wrote'} {path} +{diff.added} −{diff.removed}"

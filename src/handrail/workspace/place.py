@@ -18,24 +18,34 @@ class Place(msgspec.Struct, frozen=True):
     spelled: str
     path: str
     """The way below the root as text."""
+    owner: Root
+    """The innermost root the place is in, if no link is on the way."""
     straight: str | None
-    """The same without `.` and `..`: where it leads if no link is on the way; None when it leaves the root."""
+    """The way below that root without `..`, if no link is on the way; None when it leaves the roots."""
+    named: str | None
+    """The same as results name it."""
 
 
 def place(path: str, roots: tuple[Root, ...]) -> Place:
     """The place a path names; ToolError when it can be none, OSError EXDEV when it is in no root."""
     refuse_impossible(path)
     if not path.startswith("/"):
-        return _placed(roots[0], _parts(path), path)
+        return _placed(roots[0], _parts(path), path, roots)
     parts = _parts(path)
+    found = innermost(parts, roots)
+    if found is None:
+        raise outside(path)
+    return _placed(*found, path, roots)
+
+
+def innermost(parts: tuple[str, ...], roots: tuple[Root, ...]) -> tuple[Root, tuple[str, ...]] | None:
+    """The root nearest to what an absolute path names, and the rest of the path below it."""
     best: tuple[Root, tuple[str, ...]] | None = None
     for root in roots:
         rest = root.beneath(parts)
         if rest is not None and (best is None or len(rest) < len(best[1])):
             best = (root, rest)
-    if best is None:
-        raise outside(path)
-    return _placed(best[0], best[1], path)
+    return best
 
 
 def refuse_impossible(path: str) -> None:
@@ -56,24 +66,30 @@ def refuse_impossible(path: str) -> None:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
 
 
-def _placed(root: Root, parts: tuple[str, ...], spelled: str) -> Place:
-    return Place(root, parts, spelled, "/".join(parts) or ".", normal(parts))
+def _placed(root: Root, parts: tuple[str, ...], spelled: str, roots: tuple[Root, ...]) -> Place:
+    path = "/".join(parts) or "."
+    straight = _without_dots(parts)
+    found = innermost(root.parts + straight, roots) if straight is not None else None
+    if found is None:
+        return Place(root, parts, spelled, path, root, None, None)
+    owner, rest = found[0], "/".join(found[1]) or "."
+    return Place(root, parts, spelled, path, owner, rest, owner.shown(rest))
 
 
-def normal(parts: tuple[str, ...]) -> str | None:
-    """The path without `.` and `..`, right only where no link is on it; None when it leaves the root."""
-    if ".." not in parts and "." not in parts:
-        return "/".join(parts) or "."
+def _without_dots(parts: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The names without `..`, right only where no link is on the way; None when they leave the root."""
+    if ".." not in parts:
+        return parts
     kept: list[str] = []
     for part in parts:
-        if part == "..":
-            if not kept:
-                return None
-            kept.pop()
-        elif part != ".":
+        if part != "..":
             kept.append(part)
-    return "/".join(kept) or "."
+        elif kept:
+            kept.pop()
+        else:
+            return None
+    return tuple(kept)
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    return tuple([part for part in path.split("/") if part])
+    return tuple([part for part in path.split("/") if part not in {"", "."}])

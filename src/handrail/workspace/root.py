@@ -4,7 +4,9 @@ import os
 import sys
 
 from handrail.protocol.error import UsageError
+from handrail.protocol.plain import readable
 
+_GONE = " (deleted)"
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
@@ -34,7 +36,7 @@ class Root:
 
     def shown(self, relative: str) -> str:
         """A path below this root as results name it: relative in the workspace, absolute elsewhere."""
-        return relative if self.main else os.path.join(self.path, relative) if relative != "." else self.path
+        return readable(relative if self.main else os.path.normpath(os.path.join(self.path, relative)))
 
     def close(self) -> None:
         """Gives the descriptor back."""
@@ -49,7 +51,17 @@ def path_of(descriptor: int) -> str:
         import fcntl  # noqa: PLC0415  only there does it have F_GETPATH
 
         return fcntl.fcntl(descriptor, fcntl.F_GETPATH, b"\0" * 1024).rstrip(b"\0").decode()
-    return os.readlink(f"/proc/self/fd/{descriptor}")
+    path = os.readlink(f"/proc/self/fd/{descriptor}")
+    return _without_mark(path, descriptor) if path.endswith(_GONE) else path
+
+
+def _without_mark(path: str, descriptor: int) -> str:
+    """The kernel marks what was removed while open; but a file may also be called so."""
+    try:
+        still_there = os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except OSError:
+        still_there = False
+    return path if still_there else path.removesuffix(_GONE)
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -62,9 +62,7 @@ class _Walk:
         name = self.pending.pop()
         if name == "..":
             self._up()
-        elif name in {"", "."}:
-            pass
-        elif not any(part not in {"", "."} for part in self.pending):
+        elif not self.pending:
             return self._last(name)
         elif not self._down(name):
             return self._landing(self.pending[0], (name, *reversed(self.pending[1:])))
@@ -78,7 +76,6 @@ class _Walk:
             os.close(self.folders.pop())
 
     def _landing(self, name: str, missing: tuple[str, ...]) -> Landing:
-        missing = tuple(part for part in missing if part not in {"", "."})
         if ".." in (*missing, name):
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), self.spelled)
         return Landing(self.folders.pop(), name, missing)
@@ -120,19 +117,19 @@ class _Walk:
         return True
 
     def _inside(self, target: str) -> tuple[str, ...]:
-        parts = tuple(part for part in target.split("/") if part)
+        parts = tuple(part for part in target.split("/") if part not in {"", "."})
         if not target.startswith("/"):
-            return parts or (".",)
+            return parts
         found = self.reroot(parts)
         if found is None:
             raise outside(self.spelled)
         self.close()
         self.folders.append(os.dup(found[0]))
-        return found[1] or (".",)
+        return found[1]
 
 
 def walk(root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str) -> Landing:
-    """Walks `parts` below an open root and says where they lead."""
+    """Walks `parts`, names and `..`, below an open root and says where they lead."""
     progress = _Walk(root, parts, reroot, spelled)
     try:
         while progress.pending:

@@ -15,9 +15,9 @@ from handrail.kernel.openat2 import works as openat2_works
 from handrail.policy.names import protection
 from handrail.protocol.decision import Access, FileKind, PathFact
 from handrail.protocol.error import ToolError
-from handrail.workspace.errors import outside, tool_error
+from handrail.workspace.errors import clipped, outside, tool_error
 from handrail.workspace.nearby import nearby
-from handrail.workspace.place import Place, place
+from handrail.workspace.place import Place, innermost, place
 from handrail.workspace.replace import NewFolders
 from handrail.workspace.root import Root, path_of
 from handrail.workspace.walk import Landing, is_link, walk
@@ -35,11 +35,8 @@ class Opened(msgspec.Struct, frozen=True):
     status: os.stat_result
     root: Root
     relative: str
-
-    @property
-    def real(self) -> str:
-        """The path as results name it."""
-        return self.root.shown(self.relative)
+    real: str
+    """The path as results name it."""
 
     def __enter__(self) -> Self:
         return self
@@ -82,6 +79,7 @@ class Workspace:
     def __init__(self, main: str, *extra: Root, kernel: bool | None = None) -> None:
         self.main = Root(main, main=True)
         self.roots = (self.main, *extra)
+        self._innermost_first = sorted(self.roots, key=lambda root: -len(root.parts))
         self._at_hand = AtHand()
         self._places: dict[str, Place] = {}
         self.kernel = openat2_works() if kernel is None else kernel
@@ -123,18 +121,10 @@ class Workspace:
 
     def land(self, path: str) -> tuple[Landing, str]:
         """The parent of a file that is to be written, links resolved, and the path as results name it."""
+        landing, root, real = self._landed(path)
         try:
-            where = self._place(path)
-            landing = walk(where.root.descriptor, where.parts, self._reroot, path)
-        except OSError as error:
-            raise tool_error(error, path) from None
-        try:
-            root, folder = self._root_of(landing.folder, path)
             _refuse_read_only(root, path)
-            real = root.shown(_joined(folder, *landing.missing, landing.name))
-        except OSError as error:
-            os.close(landing.folder)
-            raise tool_error(error, path) from None
+            _refuse_protected(real, self._place(path).named, path)
         except ToolError:
             os.close(landing.folder)
             raise
@@ -174,12 +164,14 @@ class Workspace:
         try:
             if access == "read":
                 return self._glance(path)
-            with self._open(self._place(path), _LOOK) as found:
-                return _fact(path, access, found)
+            where = self._place(path)
+            with self._open(where, _LOOK) as found:
+                return _fact(where, access, found)
         except FileNotFoundError:
-            landing, real = self.land(path)
+            landing, root, real = self._landed(path)
             os.close(landing.folder)
-            return PathFact(path=path, access=access, kind="missing", real=real)
+            named = _other(self._place(path).named, real)
+            return PathFact(path=path, access=access, kind="missing", real=real, named=named, writable=root.writable)
         except OSError as error:
             if error.errno == errno.EXDEV:
                 return PathFact(path=path, access=access, kind="other", real=None)
@@ -215,6 +207,19 @@ class Workspace:
             self._places[path] = found
         return found
 
+    def _landed(self, path: str) -> tuple[Landing, Root, str]:
+        try:
+            where = self._place(path)
+            landing = walk(where.root.descriptor, where.parts, self._reroot, path)
+        except OSError as error:
+            raise tool_error(error, path) from None
+        try:
+            root, folder = self._root_of(landing.folder, path)
+        except OSError as error:
+            os.close(landing.folder)
+            raise tool_error(error, path) from None
+        return landing, root, root.shown(_joined(folder, *landing.missing, landing.name))
+
     def _opened(self, path: str, flags: int) -> Opened:
         try:
             return self._open(self._place(path), flags)
@@ -233,7 +238,7 @@ class Workspace:
             if error.errno not in {errno.ELOOP, errno.EXDEV}:
                 raise
             return self._walked(where, flags)
-        return self._as_opened(descriptor, where.root, where.straight, where.spelled)
+        return self._as_opened(descriptor, where.owner, where.straight, where.spelled)
 
     def _walked(self, where: Place, flags: int) -> Opened:
         with walk(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
@@ -251,23 +256,20 @@ class Workspace:
         if relative is None:
             os.close(descriptor)
             raise outside(spelled)
-        return Opened(descriptor, os.fstat(descriptor), root, relative)
+        return Opened(descriptor, os.fstat(descriptor), root, relative, root.shown(relative))
 
     def _root_of(self, descriptor: int, spelled: str) -> tuple[Root, str]:
         """The root an open file lies in, innermost first, by where it is now."""
         parts = tuple(part for part in path_of(descriptor).split("/") if part)
-        for root in sorted(self.roots, key=lambda root: -len(root.parts)):
+        for root in self._innermost_first:
             own = tuple(part for part in path_of(root.descriptor).split("/") if part)
             if parts[: len(own)] == own:
                 return root, "/".join(parts[len(own) :]) or "."
         raise outside(spelled)
 
     def _reroot(self, parts: tuple[str, ...]) -> tuple[int, tuple[str, ...]] | None:
-        found = [(root, rest) for root in self.roots if (rest := root.beneath(parts)) is not None]
-        if not found:
-            return None
-        root, rest = min(found, key=lambda pair: len(pair[1]))
-        return root.descriptor, rest
+        found = innermost(parts, self.roots)
+        return (found[0].descriptor, found[1]) if found else None
 
     def _not_found(self, path: str) -> ToolError:
         folder, _, name = path.rstrip("/").rpartition("/")
@@ -277,8 +279,8 @@ class Workspace:
         except (OSError, ToolError):
             names = []
         near = [f"{folder}/{found}" if folder else found for found in names]
-        hint = f" Near: {', '.join(near)}." if near else ""
-        return ToolError("NOT_FOUND", f"No file {path}.{hint}", details={"near": near})
+        hint = f" Near: {', '.join(map(clipped, near))}." if near else ""
+        return ToolError("NOT_FOUND", f"No file {clipped(path)}.{hint}", details={"near": near})
 
 
 def refuse_special(opened: Opened, path: str) -> None:
@@ -294,7 +296,8 @@ def refuse_credential(opened: Opened, path: str) -> None:
     """The name of what was really opened counts, whatever the path was when policy looked."""
     if protection(opened.relative) == "credential":
         raise ToolError(
-            "POLICY_DENIED", f"Rule fs.secret forbids reading {path}. Do not try another way; say what you need it for."
+            "POLICY_DENIED",
+            f"Rule fs.secret forbids reading {clipped(path)}. Do not try another way; say what you need it for.",
         )
 
 
@@ -305,14 +308,32 @@ def is_device(status: os.stat_result) -> bool:
 
 def _refuse_read_only(root: Root, path: str) -> None:
     if not root.writable:
-        raise ToolError("ACCESS_DENIED", f"{path} is in a root that was opened for reading only.")
+        raise ToolError("ACCESS_DENIED", f"{clipped(path)} is in a root that was opened for reading only.")
 
 
-def _fact(path: str, access: Access, found: Opened) -> PathFact:
+def _refuse_protected(real: str, named: str | None, path: str) -> None:
+    """A link may have been turned since policy looked: what asks before a change is changed under its own name only."""
+    if real != named and protection(real) == "protected":
+        message = f"{clipped(path)} leads to {clipped(real)}, which steers tools; name it by that path to change it."
+        raise ToolError("POLICY_DENIED", message)
+
+
+def _fact(where: Place, access: Access, found: Opened) -> PathFact:
     mode = found.status.st_mode
     kind: FileKind = "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
-    size = found.status.st_size if kind == "file" else None
-    return PathFact(path=path, access=access, kind=kind, real=found.real, writable=found.root.writable, size=size)
+    return PathFact(
+        path=where.spelled,
+        access=access,
+        kind=kind,
+        real=found.real,
+        named=_other(where.named, found.real),
+        writable=found.root.writable,
+        size=found.status.st_size if kind == "file" else None,
+    )
+
+
+def _other(named: str | None, real: str) -> str | None:
+    return None if named == real else named
 
 
 def _joined(*parts: str) -> str:

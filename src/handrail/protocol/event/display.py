@@ -11,7 +11,10 @@ class Display(Event, frozen=True, kw_only=True, tag="display"):
     """Markdown for every live view."""
 
     content: str
+    """Markdown, at most 10,000 characters."""
     level: Level = "info"
     title: str | None = None
     thought: str | None = None
+    """Why it is shown."""
     evidence: tuple[str, ...] = ()
+    """What it rests on: places, commands, links."""

@@ -12,4 +12,6 @@ class End(Event, frozen=True, kw_only=True, tag="end"):
 
     reason: Literal["done", "cancelled", "limit", "parked", "question"]
     calls: int = 0
+    """How many calls the turn made."""
     files_changed: tuple[str, ...] = ()
+    """The files that are different now."""

@@ -11,5 +11,8 @@ class Error(Event, frozen=True, kw_only=True, tag="error"):
     channel: ClassVar[Channel] = "error"
 
     code: str
+    """An error code."""
     message: str
+    """What happened and what to do next: written for people."""
     retryable: bool = False
+    """Whether the same prompt may succeed later."""

@@ -1,11 +1,11 @@
 """What every event carries."""
 
-from datetime import datetime
 from typing import ClassVar, Literal
 
 import msgspec
 
 from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.wire import Time
 
 Channel = Literal["response", "error", "end"]
 _CAMEL = {"event_id": "eventId", "session_id": "sessionId", "message_id": "messageId"}
@@ -17,9 +17,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     channel: ClassVar[Channel] = "response"
 
     event_id: str
+    """The session and the number: unique, and the same whenever the event is read."""
     seq: int
+    """1 for the first event of a session, then one more each; a reader goes on after the last it has."""
     session_id: str
-    time: datetime
+    """The session, which is also the task and the conversation."""
+    time: Time
+    """When it was written down."""
 
 
 class ToolEvent(Event, frozen=True, kw_only=True):

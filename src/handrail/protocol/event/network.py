@@ -10,4 +10,6 @@ class Network(Event, frozen=True, kw_only=True, tag="network"):
     port: int
     allowed: bool
     reason: str
+    """The rule that let it through or stopped it, in words."""
     tool_call_id: str | None = None
+    """The call whose command it was."""

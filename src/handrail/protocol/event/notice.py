@@ -8,3 +8,4 @@ class Notice(Event, frozen=True, kw_only=True, tag="notice"):
 
     text: str
     code: str | None = None
+    """The error code it has to do with, if any."""

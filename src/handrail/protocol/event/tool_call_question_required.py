@@ -8,5 +8,8 @@ class ToolCallQuestionRequired(ToolEvent, frozen=True, kw_only=True, tag="tool_c
 
     question: str
     options: tuple[str, ...] = ()
+    """Answers to choose from."""
     multiple: bool = False
+    """Several may be chosen."""
     custom: bool = False
+    """An answer in the person's own words is welcome."""

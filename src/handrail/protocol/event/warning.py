@@ -7,5 +7,7 @@ class Warning(Event, frozen=True, kw_only=True, tag="warning"):  # noqa: A001  t
     """What, and which rule or code it comes from."""
 
     code: str
+    """An error code or the id of a rule."""
     text: str
     tool_call_id: str | None = None
+    """The call it is about, if it is about one."""

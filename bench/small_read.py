@@ -1,0 +1,37 @@
+"""One small read in process, with policy, journal and audit, against opening and reading the file oneself."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.measure import Row, alternate
+from handrail import Handrail
+from handrail.settings import Settings
+
+TEXT = "The quick brown fox jumps over the lazy dog.\n" * 20
+CALLS = 6_000
+MEDIAN_MICROSECONDS = 100.0
+MEAN_MICROSECONDS = 150.0
+
+
+def rows() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
+        workspace = Path(folder, "workspace")
+        path = workspace / "src" / "sample.txt"
+        path.parent.mkdir(parents=True)
+        path.write_text(TEXT)
+        with Handrail(workspace, state_dir=Path(folder, "state"), settings=Settings()) as rail:
+
+            def handrail() -> None:
+                if not rail.read("src/sample.txt").ok:
+                    raise AssertionError("the read failed: a fast error is no result")
+
+            cases = {"handrail": handrail, "bare": path.read_text}
+            alternate(cases, repetitions=300)  # warms caches
+            samples = alternate(cases, repetitions=CALLS)
+    bare, read = samples["bare"], samples["handrail"]
+    yield Row("pathlib read_text, median", bare.median * 1e6, "µs")
+    yield Row("rail.read, median", read.median * 1e6, "µs", MEDIAN_MICROSECONDS)
+    yield Row("rail.read, mean", read.mean * 1e6, "µs", MEAN_MICROSECONDS)
+    yield Row("rail.read, p95", read.p95 * 1e6, "µs")
+    yield Row("rail.read / read_text", read.median / bare.median, "x")

@@ -1,0 +1,84 @@
+"""scripts/protocol: writes the generated files, or checks that a fresh run gives the same."""
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+from typing import Any
+
+from handrail.protocol.samples.made import MADE
+from handrail.protocol.schema import WIRE_TYPES
+
+from .literal import literal
+from .page import page
+from .stable import Placeholders
+from .story import Story, play
+
+_RECORDED = "src/handrail/protocol/samples/recorded.py"
+_PAGE = "docs/protocol.md"
+_HEADER = '''\
+"""Samples from a run. Generated: `scripts/protocol --write` plays a session and writes this file. Do not edit."""
+# ruff: noqa: E501, RUF001  the texts are the runtime's
+
+from typing import Any
+
+RECORDED: dict[str, Any] = '''
+_SHOWN = 60
+
+
+def main(root: Path, description: str) -> int:
+    """Runs the command; the exit code."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--write", action="store_true", help="write the files")
+    choice.add_argument("--check", action="store_true", help="exit 1 when they are out of date")
+    write: bool = parser.parse_args().write
+    stale = {path: text for path, text in generated().items() if _read(root / path) != text}
+    for path, text in stale.items():
+        if write:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+            print(f"wrote {path}")
+        else:
+            _complain(path, _read(root / path), text)
+    return 1 if stale and not write else 0
+
+
+def generated() -> dict[str, str]:
+    """The text of each generated file by its path, after a fresh run."""
+    story = _placed(play())
+    recorded = _recorded(story)
+    return {
+        _RECORDED: f"{_HEADER}{literal(recorded)}\n",
+        _PAGE: page(story, MADE | recorded, MADE),
+    }
+
+
+def _placed(story: Story) -> Story:
+    placeholders = Placeholders()
+    events, messages, uses = (placeholders.put(part) for part in (story.events, story.messages, story.uses))
+    return story._replace(events=events, messages=messages, uses=uses)
+
+
+def _recorded(story: Story) -> dict[str, Any]:
+    """A sample of everything that was seen: of events, the first of each kind."""
+    seen = dict(story.messages)
+    for event in story.events:
+        seen.setdefault(f"event.{event['kind']}", event)
+    missing = WIRE_TYPES.keys() - seen.keys() - MADE.keys()
+    if missing:
+        raise SystemExit(f"no sample of {', '.join(sorted(missing))}: let the story emit it, or add it to made.py")
+    twice = seen.keys() & MADE.keys()
+    if twice:
+        raise SystemExit(f"the story emits {', '.join(sorted(twice))} now: take it out of made.py")
+    return {name: seen[name] for name in WIRE_TYPES if name in seen}
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _complain(path: str, old: str, new: str) -> None:
+    print(f"{path} is out of date; scripts/protocol --write brings it up to date.", file=sys.stderr)
+    difference = list(difflib.unified_diff(old.splitlines(), new.splitlines(), "stored", "fresh", lineterm="", n=1))
+    print("\n".join(difference[:_SHOWN]), file=sys.stderr)

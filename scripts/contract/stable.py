@@ -1,0 +1,34 @@
+"""Puts placeholders where a run differs from the next: ids, times, durations."""
+
+import re
+from typing import Any
+
+TIME = "2026-01-01T00:00:00Z"
+DURATION = 1.5
+
+_ID = re.compile(r"\b(s|call|batch|ask)_[0-9a-f]{32}\b")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+
+
+class Placeholders:
+    """Ids are numbered in the order in which they turn up: `call_1`, `call_2`."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def put(self, value: Any, key: str = "") -> Any:
+        """The value with placeholders."""
+        if isinstance(value, dict):
+            return {name: self.put(item, name) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if isinstance(value, list):
+            return [self.put(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, str):
+            return _TIME.sub(TIME, _ID.sub(self._name, value))
+        return DURATION if key == "duration_ms" else value
+
+    def _name(self, match: re.Match[str]) -> str:
+        if match[0] not in self._names:
+            number = self._counts[match[1]] = self._counts.get(match[1], 0) + 1
+            self._names[match[0]] = f"{match[1]}_{number}"
+        return self._names[match[0]]

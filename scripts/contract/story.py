@@ -1,0 +1,172 @@
+"""A fixed little session in a temporary workspace: everything the runtime emits today happens in it."""
+
+import os
+import signal
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from handrail import Context, Done, Handrail, Parked, Tool, ToolCall, tool
+from handrail.protocol.decision import Mode
+from handrail.protocol.tool import ToolSpec, describe
+from handrail.protocol.wire import encode
+from handrail.settings import Settings
+from handrail.store.database import Database
+from handrail.store.folder import StateFolder
+from handrail.store.identity import new_id
+from handrail.store.journal import Journal
+
+README = "# Shop\n"
+TOTAL = """\
+def total(prices):
+    return round(sum(prices), 2)
+"""
+BETTER = """\
+from decimal import ROUND_HALF_UP, Decimal
+
+
+def total(prices):
+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)
+"""
+
+
+class Story(NamedTuple):
+    """What was seen, as it crosses the wire."""
+
+    events: list[Any]
+    """The whole stream."""
+    messages: dict[str, Any]
+    """One of each message, by the name its schema has."""
+    uses: dict[str, Any]
+    """A call of each tool: its arguments, and the data of its result."""
+    specs: tuple[ToolSpec, ...]
+    """The tools that come with handrail."""
+
+
+def play() -> Story:
+    """Plays the session. Ids, times and durations differ from run to run."""
+    os.umask(0o022)  # the mode of a new file is part of a change
+    with tempfile.TemporaryDirectory(prefix="handrail-story-") as folder:
+        shop, state = Path(folder, "shop"), Path(folder, "state")
+        (shop / "src").mkdir(parents=True)
+        (shop / "src" / "total.py").write_text(TOTAL)
+        (shop / "README.md").write_text(README)
+        with _opened(shop, state, "ask") as rail:
+            session = rail.session_id
+            seen, uses = _work(rail)
+        _be_killed(shop, state, session)
+        with _opened(shop, state, "plan", session) as rail:
+            events = [_json(event) for event in rail.events()]
+            specs = tuple(spec for spec in rail.specs() if spec.category == "builtin")
+        seen |= _decided(shop, state, session, seen["parked"]["requests"][0]["toolCallId"])
+        seen |= {"answer": _first(events, "tool_call.permission-denied")["answer"]}
+        seen |= {"change_set": _first(events, "change")["change"]}
+        if folder.encode() in encode((events, seen, uses)):
+            raise AssertionError("the story names the folder it was played in")
+    missing = {spec.name for spec in specs} - uses.keys()
+    if missing:
+        raise AssertionError(f"the story does not use {', '.join(sorted(missing))}")
+    return Story(events, seen, uses, specs)
+
+
+def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Looks, asks before it writes, hears a yes and a no, calls what does not exist, watches a tool at work."""
+    read, ls = _call("read", {"path": "src/total.py"}), _call("ls", {"path": ".", "depth": 2})
+    looked = _done(rail.batch((read, ls)))
+
+    write = _call("write", {"path": "src/total.py", "content": BETTER})
+    parked = _parked(rail.batch((write,)))
+    written = _done(rail.answer(parked.requests[0].id, "once"))
+
+    unwanted = _parked(rail.batch((_call("write", {"path": "README.md", "content": "# SHOP!\n"}),)))
+    rail.answer(unwanted.requests[0].id, "deny", reason="keep the title")
+    unknown = rail.call("read_file", {"path": "README.md"})
+    rail.call("count_words", {"text": README})
+    rail.set_mode("full")
+
+    calls, results = (read, ls, write), (*looked.results, *written.results)
+    uses = {call.name: {"args": call.args, "data": _json(of.data)} for call, of in zip(calls, results, strict=True)}
+    seen = {
+        "tool_call": read,
+        "tool_result": looked.results[0],
+        "error": unknown.error,
+        "tool_description": describe(rail.specs()[0]),
+        "permission_request": parked.requests[0],
+        "done": written,
+        "parked": parked,
+    }
+    return {name: _json(message) for name, message in seen.items()}, uses
+
+
+@tool(read_only=True, auto_execute=True)
+def count_words(text: str, context: Context) -> int:
+    """Count the words of a text."""
+    context.metadata(title="Counting words", output=f"{len(text)} characters", percent=50)
+    return len(text.split())
+
+
+@tool
+def publish(version: str) -> str:
+    """Publish the shop. The power fails in the middle of it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return version
+
+
+TOOLS: tuple[Tool, ...] = (count_words, publish)
+
+
+def _be_killed(shop: Path, state: Path, session: str) -> None:
+    """Another process opens the session and is killed inside a tool."""
+    child = os.fork()
+    if child == 0:
+        try:
+            _opened(shop, state, "full", session).call("publish", {"version": "1.4.0"})
+        finally:
+            os._exit(1)
+    status = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(status):
+        raise AssertionError("the child was not killed inside its call")
+
+
+def _opened(shop: Path, state: Path, mode: Mode, session: str | None = None) -> Handrail:
+    return Handrail(shop, mode=mode, session=session, state_dir=state, tools=TOOLS, settings=Settings())
+
+
+def _decided(shop: Path, state: Path, session: str, call_id: str) -> dict[str, Any]:
+    """The facts and the decision that the journal keeps of a call."""
+    folder = StateFolder(str(state)).session(str(shop), session)
+    database = Database(str(Path(folder, "journal.db")), "crash")
+    entry = Journal(database, session, "").entry(call_id)
+    database.close()
+    if entry is None:
+        raise AssertionError("the journal does not know the call")
+    return {"facts": _json(entry.facts), "decision": _json(entry.decision)}
+
+
+def _call(name: str, args: dict[str, Any]) -> ToolCall:
+    call_id = new_id("call")
+    return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
+
+
+def _done(outcome: Done | Parked) -> Done:
+    if isinstance(outcome, Parked):
+        raise AssertionError("a call was parked that should have run")
+    return outcome
+
+
+def _parked(outcome: Done | Parked) -> Parked:
+    if isinstance(outcome, Done):
+        raise AssertionError("a call ran that should have been parked")
+    return outcome
+
+
+def _first(events: list[Any], kind: str) -> Any:
+    return next(event for event in events if event["kind"] == kind)
+
+
+def _json(value: Any) -> Any:
+    """A value as the other side of the wire reads it."""
+    return msgspec.json.decode(encode(value))

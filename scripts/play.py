@@ -1,0 +1,76 @@
+"""The demo: the tools that exist today, played over a sample workspace by a fixed script. No model takes part."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from handrail import Handrail, PermissionRequest, ToolResult
+from handrail.settings import Settings
+from handrail.store.folder import StateFolder
+from handrail.store.verify import verify
+
+TOTAL = '''from decimal import Decimal
+
+
+def total(prices: list[Decimal]) -> Decimal:
+    return round(sum(prices), 2)
+'''
+ROUNDED = TOTAL.replace("return round(sum(prices), 2)", "return sum(prices).quantize(CENT, ROUND_HALF_UP)")
+ROUNDED = ROUNDED.replace("import Decimal", "import ROUND_HALF_UP, Decimal").replace(
+    "\n\n\ndef", '\n\nCENT = Decimal("0.01")\n\n\ndef'
+)
+
+
+def main() -> int:
+    print("handrail demo: a fixed script, no model. It shows what the runtime does with a model's calls.\n")
+    with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
+        workspace, state = Path(folder, "shop"), Path(folder, "state")
+        make_shop(workspace)
+        with Handrail(workspace, mode="ask", state_dir=state, settings=Settings(), on_permission=say_yes) as rail:
+            play(rail, workspace)
+        chain = verify(StateFolder(str(state)))
+    print(f"\nThe audit has {chain.records} records, one for each call; the chain is {'intact' if chain.intact else 'BROKEN'}.")
+    return 0 if chain.intact and chain.records == 8 else 1
+
+
+def play(rail: Handrail, workspace: Path) -> None:
+    show("What is here?", rail.ls(".", depth=3))
+    show("One file of it.", rail.read("src/total.py"))
+    show("A change: the person sees the difference and says yes.", rail.write("src/total.py", ROUNDED))
+    show("A wrong name, and the answer that helps.", rail.read("src/totl.py"))
+    show("A path that leads out.", rail.read("../../etc/passwd"))
+    show("Credentials stay closed, even to read.", rail.read(".env"))
+    show("A call with the arguments of another system.", rail.call("read", {"file_path": "src/total.py", "limit": 0}))
+    (workspace / "src" / "total.py").write_text("# somebody else was here\n")
+    show("Somebody else changed the file meanwhile: nothing is overwritten.", rail.write("src/total.py", TOTAL))
+
+
+def make_shop(workspace: Path) -> None:
+    (workspace / "src").mkdir(parents=True)
+    (workspace / "src" / "total.py").write_text(TOTAL)
+    (workspace / "README.md").write_text("# shop\n")
+    (workspace / ".env").write_text("TOKEN=not-for-the-model\n")
+
+
+def say_yes(request: PermissionRequest) -> str:
+    print(f"  ! {request.description} asks: {request.reason} (rule {request.rule})")
+    print(indented(request.preview.text if request.preview else ""))
+    print("    y  (the script answers yes, once)")
+    return "once"
+
+
+def show(heading: str, result: ToolResult[Any]) -> None:
+    mark = "✓" if result.ok else "✗"
+    print(f"{heading}\n  {mark} {result.name}  {result.summary}  {result.duration_ms:.1f} ms")
+    if result.ok and result.name != "write":
+        print(indented(result.content))
+    print()
+
+
+def indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines()).rstrip("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

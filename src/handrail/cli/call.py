@@ -1,0 +1,83 @@
+"""call: one tool call from the shell."""
+
+import os
+import sys
+from argparse import Namespace
+from typing import Any
+
+import msgspec
+
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
+from handrail.cli.output import answer, answer_json, note
+from handrail.cli.place import workspace_of
+from handrail.protocol.error import ErrorInfo
+from handrail.protocol.result import ToolResult
+from handrail.protocol.wire import encode
+from handrail.rail import Handrail
+from handrail.settings import load
+
+_LARGEST_BYTES = 64 * 1024 * 1024
+_EXITS = {"PERMISSION_REQUIRED": WAITING, "LIMIT_EXCEEDED": LIMIT, "SANDBOX_UNAVAILABLE": INFRASTRUCTURE}
+
+
+def run(options: Namespace) -> int:
+    """Calls the tool and prints what came of it."""
+    arguments = _arguments(options.arguments)
+    workspace = workspace_of(options)
+    loaded = load(os.environ, {"mode": options.mode})
+    for text in loaded.notes:
+        note(text)
+    unattended = options.unattended or bool(os.environ.get("CI"))
+    with Handrail(workspace, session=options.session, unattended=unattended, settings=loaded.settings) as rail:
+        result = rail.call(options.tool, arguments)
+    _print(result, options, loaded.settings.mode)
+    return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
+
+
+def _arguments(text: str) -> Any:
+    data = _stdin() if text == "-" else os.fsencode(text)
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Stop(f"the arguments are not JSON: {error}. Nothing was run.") from None
+
+
+def _stdin() -> bytes:
+    if sys.stdin is None:
+        raise Stop("the arguments cannot be read: stdin is closed. Nothing was run.")
+    if sys.stdin.isatty():
+        note("waiting for the arguments as JSON; end with Ctrl-D")
+    data = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
+    if len(data) > _LARGEST_BYTES:
+        raise Stop("the arguments are larger than 64 MiB. Nothing was run.")
+    return data
+
+
+def _print(result: ToolResult[Any], options: Namespace, mode: str) -> None:
+    if options.json:
+        answer_json(encode(result))
+        return
+    for text in result.warnings:
+        note(f"warning: {text}")
+    if result.error is None:
+        answer(result.content)
+    elif result.error.code == "PERMISSION_REQUIRED":
+        _print_request(result.error, mode)
+    else:
+        _print_error(result, result.error)
+    if options.verbose:
+        note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
+
+
+def _print_error(result: ToolResult[Any], error: ErrorInfo) -> None:
+    if result.content != error.message:
+        answer(result.content)  # what there was before it failed
+    note(f"{error.code}: {error.message}")
+
+
+def _print_request(error: ErrorInfo, mode: str) -> None:
+    from handrail.cli.request import request_text  # noqa: PLC0415  only where somebody has to be asked
+
+    answer(request_text(error.details))
+    looser = "auto" if mode == "ask" else "full"
+    note(f"Nothing was run. To let it run without being asked, add --mode {looser}.")

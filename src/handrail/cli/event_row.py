@@ -1,0 +1,46 @@
+"""One event as a row of a table."""
+
+from datetime import datetime
+
+from handrail.protocol.event import (
+    Change,
+    Event,
+    Mode,
+    PermissionEvent,
+    ToolCallEnd,
+    ToolCallError,
+    ToolEvent,
+    kind_of,
+)
+from handrail.store.journal import Broken
+
+
+def event_row(event: Event | Broken) -> tuple[str, str, str, str]:
+    """Number, time, kind, and what it was about."""
+    if isinstance(event, Broken):
+        return str(event.seq), "–", event.kind, f"cannot be read: {event.problem}"
+    return str(event.seq), when(event.time), kind_of(event), _what(event)
+
+
+def when(time: datetime) -> str:
+    """A time as people here read it."""
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _what(event: Event) -> str:
+    match event:
+        case ToolCallEnd():
+            return f"{event.tool_call_name}: {event.result.summary}"
+        case ToolCallError():
+            return f"{event.tool_call_name}: {event.result.error.code if event.result.error else 'failed'}"
+        case PermissionEvent():
+            request = event.permission_request
+            return f"{event.tool_call_name}: {request.description} ({request.rule}, {request.id})"
+        case Change():
+            return f"{event.tool_call_name}: {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}"
+        case ToolEvent():
+            return event.tool_call_name
+        case Mode():
+            return event.mode
+        case _:
+            return str(getattr(event, "text", getattr(event, "content", "")))

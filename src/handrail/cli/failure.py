@@ -1,0 +1,31 @@
+"""What a person reads when a command fails: handrail's own errors in their words, a defect in one line."""
+
+import os
+import traceback as tracebacks
+
+from handrail.cli.exits import INFRASTRUCTURE, USAGE
+from handrail.cli.output import note
+from handrail.protocol.error import HandrailError, StoreError
+from handrail.runtime.crash import places, write_report
+from handrail.settings import state_folder
+from handrail.store.folder import StateFolder
+
+
+def explain(error: Exception, *, traceback: bool) -> int:
+    """Says what happened; the exit code."""
+    if isinstance(error, HandrailError):
+        note(f"handrail: {error}")
+        return INFRASTRUCTURE if isinstance(error, StoreError) else USAGE
+    if traceback:
+        # Without the error's own text, which may quote a file or an argument.
+        note("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
+    note(f"handrail: a defect stopped the command ({type(error).__name__} at {places(error)[-1]}). {_reported(error)}")
+    return INFRASTRUCTURE
+
+
+def _reported(error: Exception) -> str:
+    try:
+        state = StateFolder(state_folder(os.environ))
+        return f"Report: {write_report(error, state.crashes())}"
+    except (HandrailError, OSError) as reason:
+        return f"No report could be written: {reason}"

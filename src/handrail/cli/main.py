@@ -1,0 +1,66 @@
+"""The command `handrail`: finds the command, runs it, and turns whatever it ends in into an exit code."""
+
+import gc
+import sys
+from importlib import import_module
+
+from handrail.cli.arguments import overview, parse, split
+from handrail.cli.commands import COMMANDS
+from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Stop
+from handrail.cli.output import answer, note
+from handrail.protocol.version import VERSION
+
+
+def main() -> int:
+    """The console script."""
+    if sys.platform == "win32":
+        note("handrail: Windows is not supported; use Linux, macOS or the Windows Subsystem for Linux")
+        return INFRASTRUCTURE
+    return run(sys.argv[1:])
+
+
+def run(words: list[str]) -> int:
+    """Runs the command that the words say; the exit code."""
+    try:
+        return _run(words)
+    except SystemExit:  # argparse has printed the help
+        return OK
+    except KeyboardInterrupt:
+        note("handrail: interrupted")
+        return INTERRUPTED
+    except Stop as stop:
+        note(f"handrail: {stop}")
+        return stop.code
+    except Exception as error:
+        return _explained(error, words)
+
+
+def _run(words: list[str]) -> int:
+    if not words:
+        note(overview())
+        return USAGE
+    if words[0] in {"--help", "-h", "help"}:
+        answer(overview())
+        return OK
+    if words[0] in {"--version", "-V"}:
+        answer(f"handrail {VERSION}\n")
+        return OK
+    name, rest = split(words)
+    options = parse(name, rest)
+    return _load(COMMANDS[name].module)(options)
+
+
+def _load(module: str):
+    """The command's function. What is imported now stays until the end, so nothing looks through it for garbage."""
+    gc.disable()
+    loaded = import_module(f"handrail.cli.{module}")
+    gc.freeze()
+    gc.enable()
+    return loaded.run
+
+
+def _explained(error: Exception, words: list[str]) -> int:
+    """The exit for an error that handrail raises on purpose, or for a defect."""
+    from handrail.cli.failure import explain  # noqa: PLC0415  it costs an import, and mostly nothing fails
+
+    return explain(error, traceback="-vv" in words or words.count("-v") > 1)

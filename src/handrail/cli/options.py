@@ -1,0 +1,83 @@
+"""The arguments of each command."""
+
+from argparse import ArgumentParser
+
+
+def for_call(parser: ArgumentParser) -> None:
+    """call"""
+    parser.add_argument("tool", metavar="NAME", help="the tool")
+    parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
+    parser.add_argument("--mode", choices=("plan", "ask", "auto", "full"), help="how much runs unasked")
+    in_workspace(parser)
+    in_session(parser)
+    parser.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
+    parser.add_argument("--json", action="store_true", help="print the whole result")
+
+
+def for_tools(parser: ArgumentParser) -> None:
+    """tools"""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
+    form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
+    form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
+
+
+def for_schema(parser: ArgumentParser) -> None:
+    """schema"""
+    parser.add_argument("--out", metavar="DIR", help="write one file a schema, and samples, into this folder")
+
+
+def for_log(parser: ArgumentParser) -> None:
+    """log"""
+    in_workspace(parser)
+    in_session(parser)
+    parser.add_argument("--after", metavar="SEQ", type=whole_number, help="from this number on, oldest first")
+    parser.add_argument("--limit", metavar="N", type=whole_number, default=100, help="at most so many events (100)")
+    parser.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
+    as_json(parser)
+
+
+def for_log_export(parser: ArgumentParser) -> None:
+    """log export"""
+    parser.add_argument("task", metavar="TASK", help="the id of the session")
+    parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_audit(parser: ArgumentParser) -> None:
+    """audit"""
+    parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="at most so many records (20)")
+    as_json(parser)
+
+
+def for_config(parser: ArgumentParser) -> None:
+    """config"""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--schema", action="store_true", help="the JSON Schema of the settings file")
+    form.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def as_json(parser: ArgumentParser) -> None:
+    """The option of every command that has nothing special to say about it."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def in_workspace(parser: ArgumentParser) -> None:
+    """Which workspace."""
+    parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the current folder)")
+
+
+def in_session(parser: ArgumentParser) -> None:
+    """Which session."""
+    parser.add_argument("--session", metavar="ID", default="cli", help="the session (cli)")
+
+
+def whole_number(text: str) -> int:
+    """A number from 0; argparse words the refusal."""
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise ValueError(text)
+    return int(text)
+
+
+whole_number.__name__ = "whole number"

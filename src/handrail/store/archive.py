@@ -1,0 +1,66 @@
+"""Reads the journals of sessions, and the last records of the audit, without being at work on any session."""
+
+import os
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.protocol.event import Event
+from handrail.store.audit import Record, decode_record
+from handrail.store.database import Database
+from handrail.store.folder import StateFolder
+from handrail.store.journal import Journal
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A session that has a journal."""
+
+    id: str
+    events: int
+    last: datetime | None
+
+
+@contextmanager
+def reading(folder: str) -> Generator[Journal]:
+    """The journal in the folder of a session, which must have one."""
+    database = Database(os.path.join(folder, "journal.db"), "crash")
+    try:
+        yield Journal(database, os.path.basename(folder), "")
+    finally:
+        database.close()
+
+
+def last_seq(journal: Journal) -> int:
+    """The number of the last event."""
+    row = journal.database.row("SELECT max(seq) FROM event")
+    return int(row[0] or 0) if row else 0
+
+
+def kept_sessions(state: StateFolder, workspace: str) -> list[Kept]:
+    """The sessions of a workspace, the one with the latest event first."""
+    found = [_kept(folder) for folder in state.sessions(workspace)]
+    return sorted(found, key=lambda kept: kept.last.timestamp() if kept.last else 0, reverse=True)
+
+
+def last_records(state: StateFolder, limit: int) -> list[Record | None]:
+    """The last records of the audit, oldest first; None for a line that is not what was sealed."""
+    try:
+        with open(state.audit, "rb") as lines:
+            last = deque(lines, maxlen=limit)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"the audit {state.audit} cannot be read: {error.strerror}") from error
+    whole = [line for line in last if line.endswith(b"\n")]  # the last one may be torn, or be written just now
+    return [found[0] if (found := decode_record(line)) else None for line in whole]
+
+
+def _kept(folder: str) -> Kept:
+    with reading(folder) as journal:
+        count = last_seq(journal)
+        event = journal.event(count) if count else None
+    return Kept(os.path.basename(folder), count, event.time if isinstance(event, Event) else None)
