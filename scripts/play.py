@@ -5,21 +5,25 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from handrail import Handrail, PermissionRequest, ToolResult
+from handrail import Answer, Handrail, PermissionRequest, ToolResult
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
-TOTAL = '''from decimal import Decimal
+TOTAL = """from decimal import Decimal
 
 
 def total(prices: list[Decimal]) -> Decimal:
     return round(sum(prices), 2)
-'''
-ROUNDED = TOTAL.replace("return round(sum(prices), 2)", "return sum(prices).quantize(CENT, ROUND_HALF_UP)")
-ROUNDED = ROUNDED.replace("import Decimal", "import ROUND_HALF_UP, Decimal").replace(
-    "\n\n\ndef", '\n\nCENT = Decimal("0.01")\n\n\ndef'
-)
+"""
+ROUNDED = """from decimal import ROUND_HALF_UP, Decimal
+
+CENT = Decimal("0.01")
+
+
+def total(prices: list[Decimal]) -> Decimal:
+    return sum(prices).quantize(CENT, ROUND_HALF_UP)
+"""
 
 
 def main() -> int:
@@ -30,7 +34,8 @@ def main() -> int:
         with Handrail(workspace, mode="ask", state_dir=state, settings=Settings(), on_permission=say_yes) as rail:
             play(rail, workspace)
         chain = verify(StateFolder(str(state)))
-    print(f"\nThe audit has {chain.records} records, one for each call; the chain is {'intact' if chain.intact else 'BROKEN'}.")
+    state_of_chain = "intact" if chain.intact else "BROKEN"
+    print(f"\nThe audit has {chain.records} records, one for each call; the chain is {state_of_chain}.")
     return 0 if chain.intact and chain.records == 8 else 1
 
 
@@ -53,11 +58,11 @@ def make_shop(workspace: Path) -> None:
     (workspace / ".env").write_text("TOKEN=not-for-the-model\n")
 
 
-def say_yes(request: PermissionRequest) -> str:
+def say_yes(request: PermissionRequest) -> Answer:
     print(f"  ! {request.description} asks: {request.reason} (rule {request.rule})")
     print(indented(request.preview.text if request.preview else ""))
     print("    y  (the script answers yes, once)")
-    return "once"
+    return Answer(kind="once")
 
 
 def show(heading: str, result: ToolResult[Any]) -> None:

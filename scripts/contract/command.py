@@ -9,7 +9,7 @@ from typing import Any
 from handrail.protocol.samples.made import MADE
 from handrail.protocol.schema import WIRE_TYPES
 
-from .literal import literal
+from .layout import as_python
 from .page import page
 from .stable import Placeholders
 from .story import Story, play
@@ -18,7 +18,7 @@ _RECORDED = "src/handrail/protocol/samples/recorded.py"
 _PAGE = "docs/protocol.md"
 _HEADER = '''\
 """Samples from a run. Generated: `scripts/protocol --write` plays a session and writes this file. Do not edit."""
-# ruff: noqa: E501, RUF001  the texts are the runtime's
+# ruff: noqa: E501  the texts are the runtime's
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def generated() -> dict[str, str]:
     story = _placed(play())
     recorded = _recorded(story)
     return {
-        _RECORDED: f"{_HEADER}{literal(recorded)}\n",
+        _RECORDED: f"{_HEADER}{as_python(recorded)}\n",
         _PAGE: page(story, MADE | recorded, MADE),
     }
 

@@ -2,9 +2,11 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, cast, get_origin
 
 import msgspec
 from msgspec import NODEFAULT
@@ -43,9 +45,9 @@ class Row(NamedTuple):
 
 def rows(shape: Any, name: Name, *, without: type | None = None) -> list[Row]:
     """The fields of a struct, its tag first; `without` those it has from a base."""
-    info = struct_of(shape)
+    info = _info(shape)
     known = set[str](without.__struct_fields__) if without and issubclass(without, msgspec.Struct) else set[str]()
-    meanings = _meanings(info.cls)
+    meanings = _meanings(struct_of(shape))
     found = [_row(field, meanings.get(field.name, ""), name) for field in info.fields if field.name not in known]
     if info.tag is None or without:
         return found
@@ -54,12 +56,16 @@ def rows(shape: Any, name: Name, *, without: type | None = None) -> list[Row]:
 
 def parts(shape: Any) -> Iterator[type]:
     """The structs that the fields of a struct are made of, in order, not theirs."""
-    for field in struct_of(shape).fields:
+    for field in _info(shape).fields:
         yield from _structs(field.type)
 
 
-def struct_of(shape: Any) -> StructType:
-    """msgspec's own view of a struct."""
+def struct_of(shape: Any) -> type:
+    """The class of a struct, whatever it is generic over."""
+    return get_origin(shape) or shape
+
+
+def _info(shape: Any) -> StructType:
     info = type_info(shape)
     if not isinstance(info, StructType):
         raise TypeError(f"{shape} is not a struct")
@@ -69,7 +75,8 @@ def struct_of(shape: Any) -> StructType:
 def _row(field: Field, meaning: str, name: Name) -> Row:
     kind = field.type
     if isinstance(kind, Metadata):
-        meaning = (kind.extra_json_schema or {}).get("description", meaning)
+        extra = cast("dict[str, str]", kind.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType]
+        meaning = extra.get("description", meaning)
     default = field.default if field.default is not NODEFAULT else None
     optional = f"no, `{_json(default)}`" if default not in (None, "", ()) else "no"
     return Row(field.encode_name, _words(kind, name), "yes" if field.required else optional, meaning)
@@ -81,27 +88,29 @@ _PLAIN: dict[type[Type], str] = {
     DateTimeType: "time",
     DictType: "object",
     FloatType: "number",
+    IntType: "integer",
     NoneType: "null",
     StrType: "string",
 }
 
 
-def _words(kind: Type, name: Name) -> str:
+def _words(kind: Type, name: Name) -> str:  # noqa: PLR0911  a table of kinds
     match kind:
         case Metadata(type=inner):
             return _words(inner, name)
         case IntType(ge=low, le=high) if low is not None and high is not None:
             return f"integer, {low:,} to {high:,}"
-        case IntType():
-            return "integer"
         case LiteralType(values=values):
             return _choice(values)
         case UnionType(types=types):
-            return " or ".join(_words(one, name) for one in types)
+            *others, last = (_words(one, name) for one in types)
+            return f"{', '.join(others)}{';' if ' or ' in others[-1] else ''} or {last}"
+        case VarTupleType(item_type=LiteralType(values=values)):
+            return f"list, each {_choice(values)}"
         case VarTupleType(item_type=item) | ListType(item_type=item):
             return f"list of {_words(item, name)}"
         case StructType(cls=cls):
-            return name(cls)
+            return name(struct_of(cls))
         case _:
             return _PLAIN[type(kind)]
 
@@ -116,7 +125,7 @@ def _choice(values: tuple[Any, ...]) -> str:
 def _structs(kind: Type) -> Iterator[type]:
     match kind:
         case StructType(cls=cls):
-            yield cls
+            yield struct_of(cls)
         case UnionType(types=types):
             for one in types:
                 yield from _structs(one)
@@ -140,10 +149,10 @@ def _docstrings(cls: type) -> dict[str, str]:
     tree = ast.parse(inspect.getsource(inspect.getmodule(cls) or cls))
     body = next(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == cls.__name__)
     found: dict[str, str] = {}
-    for node, after in zip(body, body[1:], strict=False):
+    for node, after in pairwise(body):
         match node, after:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = " ".join(text.split())
+                found[name] = re.sub(r"\bNone\b", "null", " ".join(text.split()))
             case _:
                 pass
     return found

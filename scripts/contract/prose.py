@@ -1,46 +1,58 @@
 """The words of docs/protocol.md that no type says."""
 
+START = """\
+What crosses the border between an agent and the runtime: calls and results, questions and answers, events.
+`handrail schema --out DIR` writes the JSON Schema of every type with the samples that are shown here.
+"""
+
 CALLS = """\
-An agent sends a [tool_call](#tool_call) and gets exactly one [tool_result](#tool_result). Whatever happens on the way — a
-wrong argument, a refusal, a crash — is a result too: `ok` is false and [`error`](#error) says why. A command that ran and
-exited non-zero is `ok: true` with its exit code: the tool did what it was asked.
+An agent sends a [tool_call](#tool_call) and gets exactly one [tool_result](#tool_result). Whatever happens on
+the way — a wrong argument, a refusal, a crash — is a result too: `ok` is false and [`error`](#error) says
+why. A command that ran and exited non-zero is `ok: true` with its exit code: the tool did what it was asked.
 
-The calls of one assistant message are a batch. Every call of it is decided before the first one runs. What comes back is
-[done](#done), with the results in the order of the calls, or [parked](#parked): nothing ran, and a person has to answer.
+The calls of one assistant message are a batch. Every call of it is decided before the first one runs. What
+comes back is [done](#done), with the results in the order of the calls, or [parked](#parked): nothing ran,
+and a person has to answer.
 
-A `tool_call_id` is used once. The same id again returns the first result and runs nothing, so a caller that lost an answer
-may simply ask again.
+A `tool_call_id` is used once. The same id again returns the first result and runs nothing, so a caller that
+lost an answer may simply ask again.
 """
 
 NAMES = """\
 | where | spelling | when a value is not given |
 |---|---|---|
 | calls, results, `error`, `artifacts`, `attachments` | snake_case | present, as `null`, empty or its default |
-| arguments, `data`, `meta`, `permission_request`, answers, change sets, facts, decisions, descriptions | camelCase | absent, where it has a default |
+| arguments, `data`, `meta`, `permission_request` and other messages | camelCase | absent, if it has a default |
 | events | snake_case, but `eventId`, `sessionId`, `messageId` | present |
 
-A field that is not in the schema is refused, at every level (`additionalProperties: false`). A time is RFC 3339 in UTC, a
-hash the SHA-256 of the bytes in hexadecimal. A path is relative to the workspace, with `/`; in an extra root it is absolute.
+A field that is not in the schema is refused, at every level (`additionalProperties: false`). A time is RFC
+3339 in UTC, a hash is SHA-256 in hexadecimal. A path is relative to the workspace, with `/`; in an extra root
+it is absolute.
 """
 
 EVENTS = """\
-Everything that happens in a session is one stream of events in the order of `seq`, stored before it is told. A reader that was
-cut off goes on with the events after the last `seq` it has; the same event has the same `eventId` for ever. The kind of an
-event is in `kind`, and its channel follows from it: it is not written down in the event.
+Everything that happens in a session is one stream of events in the order of `seq`, stored before it is told.
+A reader that was cut off goes on with the events after the last `seq` it has; the same event has the same
+`eventId` for ever. The kind of an event is in `kind`, and its channel follows from it: it is not written down
+in the event.
 """
 
 PERMISSION = """\
-1. Policy decides every call of the batch from [facts](#facts) that are recorded with the [decision](#decision).
-   `allow`: it runs. `deny`: its result says which rule forbids it. `confirm`: a person is asked.
-2. Where one call of a batch has to be confirmed, the whole batch is parked. Each question is a `tool_call.permission-required`
-   event with a [permission_request](#permission_request) that holds all that is needed to answer and to go on, with a preview
-   of what would change. Nothing is held in memory: the answer may come days later, to another process.
-3. Who called is told at once: [parked](#parked) to a batch; to a single call a result with the code `PERMISSION_REQUIRED` and
-   the request in `details`. That one is an answer for the meantime, never the call's result.
+1. Policy decides every call of the batch from [facts](#facts) that are recorded with the
+   [decision](#decision). `allow`: it runs. `deny`: its result says which rule forbids it. `confirm`: a person
+   is asked.
+2. Where one call of a batch has to be confirmed, the whole batch is parked. Each question is a
+   `tool_call.permission-required` event with a [permission_request](#permission_request) that holds all that
+   is needed to answer and to go on, with a preview of what would change. Nothing is held in memory: the
+   answer may come days later, to another process.
+3. Who called is told at once: [parked](#parked) to a batch; to a single call a result with the code
+   `PERMISSION_REQUIRED` and the request in `details`. That one is an answer for the meantime, never the
+   call's result.
 4. The [answer](#answer), one of those the request lists, becomes `tool_call.permission-granted` or
    `tool_call.permission-denied`. A request is answered once.
-5. With the last answer of the batch, the batch runs. A refused call has the result `PERMISSION_DENIED` with the person's reason. A
-   yes counts for what was shown: if a file of `basedOn` changed meanwhile, the result is `CONFLICT` and nothing is written.
+5. With the last answer of the batch, the batch runs. A refused call has the result `PERMISSION_DENIED` with
+   the person's reason. A yes counts for what was shown: if a file of `basedOn` changed meanwhile, the result
+   is `CONFLICT` and nothing is written.
 """
 
 VERSIONS = """\
@@ -52,12 +64,18 @@ The contract is version {protocol}. Each tool has a version of its own.
 | minor | an optional field is added |
 | patch | something is fixed |
 
-A call may name the version it was written for. Another major version is refused with `UNSUPPORTED_VERSION`, naming the current
-one; any minor and patch of the same major will do. Recorded events of every version always load.
+A call may name the version it was written for. Another major version is refused with `UNSUPPORTED_VERSION`,
+naming the current one; any minor and patch of the same major will do. Recorded events of every version always
+load.
+"""
+
+CODES = """\
+The list is closed. Retryable: the same call, or nearly the same, may succeed later.
 """
 
 STORY = """\
-The samples marked *from a run* are taken from this session; ids, times and durations are placeholders. A file is read and a
-folder listed; a write is asked about and granted, another one refused; a tool is called that does not exist; a custom tool
-reports while it works; another is cut off by `kill -9` and, when the session is opened again, sealed as interrupted.
+The samples marked *from a run* are taken from this session; ids, times and durations are placeholders. A file
+is read and a folder listed; a write is asked about and granted, another one refused; a tool is called that
+does not exist; a custom tool reports while it works; another is cut off by `kill -9` and, when the session is
+opened again, sealed as interrupted.
 """

@@ -75,11 +75,11 @@ def play() -> Story:
 def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     """Looks, asks before it writes, hears a yes and a no, calls what does not exist, watches a tool at work."""
     read, ls = _call("read", {"path": "src/total.py"}), _call("ls", {"path": ".", "depth": 2})
-    looked = _done(rail.batch((read, ls)))
+    looked = _well(rail.batch((read, ls)))
 
     write = _call("write", {"path": "src/total.py", "content": BETTER})
     parked = _parked(rail.batch((write,)))
-    written = _done(rail.answer(parked.requests[0].id, "once"))
+    written = _well(rail.answer(parked.requests[0].id, "once"))
 
     unwanted = _parked(rail.batch((_call("write", {"path": "README.md", "content": "# SHOP!\n"}),)))
     rail.answer(unwanted.requests[0].id, "deny", reason="keep the title")
@@ -151,9 +151,12 @@ def _call(name: str, args: dict[str, Any]) -> ToolCall:
     return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
 
 
-def _done(outcome: Done | Parked) -> Done:
+def _well(outcome: Done | Parked) -> Done:
     if isinstance(outcome, Parked):
         raise AssertionError("a call was parked that should have run")
+    for result in outcome.results:
+        if result.error:
+            raise AssertionError(f"{result.name} should have succeeded: {result.error.message}")
     return outcome
 
 

@@ -1,28 +1,33 @@
 """Handrail: the one place that puts the house together."""
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
+from threading import Condition, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
-from handrail.protocol.decision import Mode
+from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import Answer, AnswerKind, Permission, PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
+from handrail.protocol.wording import shown
 from handrail.runtime import latch
-from handrail.runtime.batch import run_all, run_batch
+from handrail.runtime.batch import answer as answer_request
+from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.locks import Locks
 from handrail.runtime.outputs import KeptOutputs
-from handrail.runtime.recovery import recover
+from handrail.runtime.recovery import end_work, recover
 from handrail.runtime.registry import Offer, Registry
 from handrail.runtime.session import Session
 from handrail.settings import Settings, load, state_folder
@@ -45,6 +50,8 @@ if TYPE_CHECKING:
 
 Resolver = Literal["kernel", "walk"]
 """Who resolves paths: openat2 or our own walk. By default what this machine can do."""
+_NOTHING_GIVEN = (None,) * 5
+_CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind]
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -68,9 +75,15 @@ class Handrail:
         settings: Settings | None = None,
         resolver: Resolver | None = None,
     ) -> None:
+        if mode is not None:
+            _refuse_unknown(mode)
         chosen = settings or load(os.environ, {"mode": mode}).settings
         state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
         self._on_permission = on_permission
+        self._inside: dict[object, int] = {}
+        """The calls that are on their way, each with its thread."""
+        self._door = Condition()
+        self._closed = False
         self._session, self._database, self._runner = _open_session(
             workspace=os.fspath(workspace),
             session_id=session or new_id("s"),
@@ -85,7 +98,11 @@ class Handrail:
         if chosen.events.jsonl:
             lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
             self._session.journal.subscribe(lines.add)
-        recover(self._session)
+        try:
+            recover(self._session)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +144,7 @@ class Handrail:
         call_id = tool_call_id or new_id("call")
         call = ToolCall(
             tool_call_id=call_id,
-            name=str(name),
+            name=name,
             args=args,
             trace_id=trace_id or call_id,
             timestamp=datetime.now(UTC),
@@ -136,16 +153,24 @@ class Handrail:
             message_id=message_id,
             requested_permissions=requested_permissions,
         )
-        if not call.name.isidentifier() or version or trace_id or message_id or provider_call_id:
+        given = (version, trace_id, message_id, provider_call_id, requested_permissions)
+        if given != _NOTHING_GIVEN or type(name) is not str or not name.isidentifier():
             call = cleaned(call)
+        if tool_call_id is not None:
+            _refuse_bad_id(tool_call_id)
         outcome = self._run((call,), fresh=tool_call_id is None)
         if isinstance(outcome, Done):
             return outcome.results[0]
-        return interim(call, outcome.requests[0])
+        own = [request for request in outcome.requests if request.tool_call_id == call_id]
+        return interim(self._session, call, (own or outcome.requests)[0])
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
         given = tuple(cleaned(call) for call in calls)
+        for call in given:
+            _refuse_bad_id(call.tool_call_id)
+            if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in given}) != len(given):
             raise UsageError("two calls of one batch have the same tool_call_id")
         return self._run(given, fresh=False)
@@ -153,11 +178,10 @@ class Handrail:
     def answer(self, request_id: str, answer: Answer | AnswerKind, *, reason: str | None = None) -> Done | Parked:
         """Answers a permission request; with the last answer of its batch, the batch runs."""
         given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
-        batch_id = latch.answer(self._session, request_id, given)
-        flights = latch.resume(self._session, batch_id)
-        if flights is None:
-            return latch.waiting(self._session, batch_id)
-        return Done(results=run_all(self._session, flights, {}))
+        outcome = self._enter(lambda: answer_request(self._session, request_id, given))
+        if outcome is None:
+            raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
+        return outcome
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
@@ -182,6 +206,7 @@ class Handrail:
 
     def set_mode(self, mode: Mode) -> None:
         """Changes the mode from here on."""
+        _refuse_unknown(mode)
         self._session.rules = Rules(mode, self._session.rules.unattended)
         self._session.journal.append((ModeEvent, {"mode": mode}))
 
@@ -202,7 +227,10 @@ class Handrail:
         return self._session.journal.events(after)
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Calls the listener with every event from now on, once it is stored; returns how to stop that."""
+        """Calls the listener with every event from now on, once it is stored; returns how to stop that.
+
+        It is called by the thread that brought the event about, so it should be quick. One that raises is removed.
+        """
         return self._session.journal.subscribe(listener)
 
     def cancel(self) -> None:
@@ -210,24 +238,46 @@ class Handrail:
         self._session.cancelled.set()
 
     def close(self) -> None:
-        """Ends the session's work here. It can be opened again by its id."""
-        if self._runner is None:
-            return
-        self._session.journal.forget_runner(self._runner.id)
-        self._runner.close()
-        self._runner = None
+        """Waits for calls that are on their way and ends the session's work here. It can be opened again by its id."""
+        with self._door:
+            if get_ident() in self._inside.values():
+                raise UsageError("a Handrail cannot be closed from inside one of its calls")
+            if self._closed:
+                return
+            self._closed = True
+            self._door.wait_for(lambda: not self._inside)
+        end_work(self._session, self._runner)
         self._session.chain.close()
         self._database.close()
         self._session.workspace.close()
 
     def _run(self, calls: tuple[ToolCall, ...], *, fresh: bool) -> Done | Parked:
-        if self._runner is None:
-            raise UsageError("this Handrail is closed")
+        return self._enter(lambda: self._run_inside(calls, fresh))
+
+    def _run_inside(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         outcome = run_batch(self._session, calls, fresh)
-        while isinstance(outcome, Parked) and self._on_permission is not None and outcome.requests:
+        while isinstance(outcome, Parked) and self._on_permission is not None:
             request = outcome.requests[0]
-            outcome = self.answer(request.id, self._on_permission(request))
+            said = self._on_permission(request)
+            given = said if isinstance(said, Answer) else Answer(kind=said)
+            answered = answer_request(self._session, request.id, given)
+            # What came of it is looked up: the batch may be larger, and somebody else may have been faster to answer.
+            outcome = answered if isinstance(answered, Parked) else run_batch(self._session, calls, fresh=False)
         return outcome
+
+    def _enter(self, work: Callable[[], Returned]) -> Returned:
+        """Does something that `close` has to wait for."""
+        token, thread = object(), get_ident()
+        try:
+            with self._door:
+                if self._closed and thread not in self._inside.values():
+                    raise UsageError("this Handrail is closed")
+                self._inside[token] = thread
+            return work()
+        finally:
+            with self._door:
+                self._inside.pop(token, None)
+                self._door.notify_all()
 
 
 def _hopped(
@@ -266,9 +316,11 @@ class AsyncHandrail:
         return await asyncio.get_running_loop().run_in_executor(self._executor(), work)
 
     async def close(self) -> None:
-        """Waits for what is running and ends the session's work here."""
+        """Waits for what is running and ends the session's work here. The loop goes on meanwhile."""
+        import asyncio  # noqa: PLC0415  as above
+
         if self._pool is not None:
-            self._pool.shutdown(wait=True)
+            await asyncio.to_thread(self._pool.shutdown)
         self.rail.close()
 
     read = _hopped(Handrail.read)
@@ -299,34 +351,42 @@ def _open_session(
     repair: str | None,
     resolver: Resolver | None,
 ) -> tuple[Session, Database, Runner]:
-    state.make()
     root = os.path.realpath(workspace)
-    _refuse_overlap(root, state)
+    for other in (root, *map(os.path.realpath, (*settings.paths.read_only, *settings.paths.writable))):
+        _refuse_overlap(other, state)
+    found = _tools_of(settings)
+    state.make()
     folder = state.session(root, session_id)
-    house = _open_workspace(workspace, settings, folder, resolver)
-    database = Database(os.path.join(folder, "journal.db"), settings.journal.durability)
-    runner = Runner(folder)
-    journal = Journal(database, session_id, runner.id)
-    outputs = KeptOutputs(Blobs(state.blobs()), database)
-    registry = Registry(_base_tools(journal, outputs, settings))
-    for tool in (*custom, *_tools_of(settings)):
-        registry.add(tool)
-    session = Session(
-        id=session_id,
-        folder=folder,
-        workspace=house,
-        offer=Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny),
-        rules=rules,
-        journal=journal,
-        chain=Chain(state.audit),
-        locks=Locks(state.locks()),
-        outputs=outputs,
-        crashes=state.crashes,
-        characters=settings.results.characters,
-        batch_characters=settings.results.batch_characters,
-        repair=repair,
-    )
+    with ExitStack() as opened:  # what was opened is closed again when something after it cannot be
+        house = opened.enter_context(_open_workspace(workspace, settings, folder, resolver))
+        database = opened.enter_context(closing(Database(_journal(folder), settings.journal.durability)))
+        runner = opened.enter_context(closing(Runner(folder)))
+        journal = Journal(database, session_id, runner.id)
+        outputs = KeptOutputs(Blobs(state.blobs()), database)
+        registry = Registry(_base_tools(journal, outputs, settings))
+        for tool in (*custom, *found):
+            registry.add(tool)
+        session = Session(
+            id=session_id,
+            folder=folder,
+            workspace=house,
+            offer=Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny),
+            rules=rules,
+            journal=journal,
+            chain=Chain(state.audit),
+            locks=Locks(state.locks()),
+            outputs=outputs,
+            crashes=state.crashes,
+            characters=settings.results.characters,
+            batch_characters=settings.results.batch_characters,
+            repair=repair,
+        )
+        opened.pop_all()
     return session, database, runner
+
+
+def _journal(folder: str) -> str:
+    return os.path.join(folder, "journal.db")
 
 
 def offered(settings: Settings) -> Offer:
@@ -340,7 +400,7 @@ def offered(settings: Settings) -> Offer:
 class _NoSession:
     """What the tools need of a session, where there is none."""
 
-    def seen(self, _: str) -> bytes | None:
+    def seen(self, path: str) -> bytes | None:  # noqa: ARG002  the protocol names it
         return None
 
     def mark_seen(self, path: str, mark: bytes) -> None:
@@ -379,4 +439,16 @@ def _refuse_overlap(root: str, state: StateFolder) -> None:
     """The agent must not reach its own journal, audit or approvals."""
     own = os.path.realpath(state.path)
     if os.path.commonpath((own, root)) in {own, root}:
-        raise UsageError(f"the workspace {root} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR.")
+        raise UsageError(f"the folder {root} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR.")
+
+
+def _refuse_unknown(mode: str) -> None:
+    if mode not in MODES:
+        raise UsageError(f"there is no mode {mode!r}; use {', '.join(MODES)}")
+
+
+def _refuse_bad_id(call_id: object) -> None:
+    """The id names files, rows and references."""
+    if not isinstance(call_id, str) or not _CALL_ID.fullmatch(call_id):
+        rule = "1 to 128 visible ASCII characters other than /"
+        raise UsageError(f"a tool_call_id is made of {rule}: {shown(call_id)}")

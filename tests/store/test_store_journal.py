@@ -10,7 +10,7 @@ import pytest
 
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import Event, Notice, Text, ToolCallRunning
+from handrail.protocol.event import Event, Notice, Text, ToolCallStart
 from handrail.protocol.wire import encode
 from handrail.store.database import Database
 from handrail.store.journal import Broken, DuplicateCallError, Journal
@@ -40,11 +40,11 @@ def notice(text: str) -> tuple[type[Event], dict[str, Any]]:
 
 
 def texts(journal: Journal, after: int = 0) -> list[str]:
-    return [event.text if isinstance(event, Notice) else event.kind for event in journal.events(after)]  # type: ignore[union-attr]
+    return [event.text if isinstance(event, Notice) else "?" for event in journal.events(after)]
 
 
-def running(call: str) -> tuple[type[Event], dict[str, Any]]:
-    return ToolCallRunning, {"tool_call_id": call, "tool_call_name": "write"}
+def started(call: str) -> tuple[type[Event], dict[str, Any]]:
+    return ToolCallStart, {"tool_call_id": call, "tool_call_name": "write", "args": {}, "trace_id": call}
 
 
 def test_events_come_back_in_order_after_any_number(journal: Open) -> None:
@@ -83,10 +83,10 @@ def test_a_stored_event_that_cannot_be_read_is_reported_and_the_rest_goes_on(jou
 
 def test_a_call_is_written_down_once(journal: Open) -> None:
     one, other = journal(), journal("run_2")
-    one.record("call", "batch", FACTS, DECISION, "started", (running("call"),))
+    one.record("call", "batch", FACTS, DECISION, "started", (started("call"),))
     for again in (one, other):
         with pytest.raises(DuplicateCallError):
-            again.record("call", "batch", FACTS, DECISION, "started", (running("call"),))
+            again.record("call", "batch", FACTS, DECISION, "started", (started("call"),))
     assert len(list(one.events())) == 1
     other.append(notice("the next number is the next"))
     assert [event.seq for event in one.events()] == [1, 2]
@@ -237,11 +237,23 @@ def test_marks_are_not_lost_with_a_commit_that_failed(journal: Open) -> None:
     assert texts(one) == ["works"]
 
 
-def test_a_row_that_cannot_be_read_is_a_store_error(journal: Open) -> None:
+def test_a_call_whose_decision_cannot_be_read_is_still_known(journal: Open) -> None:
     one = journal()
-    one.record("call", "batch", b"{", DECISION, "started", (running("call"),))
-    with pytest.raises(StoreError, match="call"):
-        one.entry("call")
+    one.record("call", "batch", b"{", DECISION, "started", (started("call"),))
+    entry = one.entry("call")
+    assert entry is not None
+    assert (entry.state, entry.decision.rule, entry.facts) == ("started", "journal.broken", Facts())
+    assert one.unfinished("run_1") == [entry]
+
+
+def test_a_call_has_one_result(journal: Open) -> None:
+    one = journal()
+    one.record("call", "batch", FACTS, DECISION, "started", (started("call"),))
+    one.move("call", "finished", (notice("its end"),))
+    for state in ("finished", "started"):
+        with pytest.raises(DuplicateCallError):
+            one.move("call", state, (notice("another end"),))
+    assert texts(one)[1:] == ["its end"]
 
 
 def test_the_reason_of_a_failure_is_told_not_that_nothing_was_left_to_roll_back(journal: Open) -> None:

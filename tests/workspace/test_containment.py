@@ -276,4 +276,5 @@ def test_no_descriptor_is_left_open(house: House, workspace: Path, outside: Path
                 one.fact(path, access)
             except ToolError:
                 pass
+    one.let_go()
     assert set(os.listdir("/proc/self/fd")) == before

@@ -144,17 +144,19 @@ def test_what_steers_nothing_does_not_ask(rail: Rail, resolver: str, path: str) 
     assert rail(resolver=resolver).write(path, "x\n").ok
 
 
-def test_a_link_to_a_protected_file_asks_and_is_written_only_under_its_own_name(
-    rail: Rail, workspace: Path, resolver: str
+@pytest.mark.parametrize("mode", ["ask", "auto", "full"])
+def test_a_protected_file_is_written_under_its_own_name_only(
+    rail: Rail, workspace: Path, resolver: str, mode: str
 ) -> None:
-    """A link can be turned between the question and the write: what was asked about is not what would be written."""
+    """A link can be turned between the question and the write: what was asked about would not be what is written."""
     (workspace / ".git" / "hooks").mkdir(parents=True)
     (workspace / "notes").symlink_to(".git/hooks/pre-commit")
-    one = rail(resolver=resolver)
-    assert one.write("notes", "x").error.code == "PERMISSION_REQUIRED"
-    refused = one.answer(one.waiting()[0].id, "once").results[0]
-    assert refused.error.code == "POLICY_DENIED"
-    assert ".git/hooks/pre-commit" in refused.error.message
+    (workspace / "folder").symlink_to(".git")
+    one = rail(resolver=resolver, mode=mode)
+    for path in ("notes", "folder/hooks/pre-commit"):
+        refused = one.write(path, "x")
+        assert refused.error.code == "POLICY_DENIED"
+        assert ".git/hooks/pre-commit" in refused.error.message
     assert not os.listdir(workspace / ".git" / "hooks")
 
 

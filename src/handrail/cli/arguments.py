@@ -62,7 +62,7 @@ def _parser(name: str, command: Command) -> ArgumentParser:
         allow_abbrev=False,
     )
     command.arguments(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr, only errors")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr, only warnings and errors")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="say more; -vv: a traceback after a defect")
     return parser
 

@@ -10,11 +10,11 @@ import msgspec
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.place import workspace_of
+from handrail.cli.preferences import settings_for
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
-from handrail.settings import load
 
 _LARGEST_BYTES = 64 * 1024 * 1024
 _EXITS = {"PERMISSION_REQUIRED": WAITING, "LIMIT_EXCEEDED": LIMIT, "SANDBOX_UNAVAILABLE": INFRASTRUCTURE}
@@ -23,14 +23,14 @@ _EXITS = {"PERMISSION_REQUIRED": WAITING, "LIMIT_EXCEEDED": LIMIT, "SANDBOX_UNAV
 def run(options: Namespace) -> int:
     """Calls the tool and prints what came of it."""
     arguments = _arguments(options.arguments)
+    if not options.session:
+        raise Stop("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
     workspace = workspace_of(options)
-    loaded = load(os.environ, {"mode": options.mode})
-    for text in loaded.notes:
-        note(text)
+    settings = settings_for(options, options.mode)
     unattended = options.unattended or bool(os.environ.get("CI"))
-    with Handrail(workspace, session=options.session, unattended=unattended, settings=loaded.settings) as rail:
+    with Handrail(workspace, session=options.session, unattended=unattended, settings=settings) as rail:
         result = rail.call(options.tool, arguments)
-    _print(result, options, loaded.settings.mode)
+    _print(result, options, settings.mode)
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
 

@@ -2,16 +2,7 @@
 
 from datetime import datetime
 
-from handrail.protocol.event import (
-    Change,
-    Event,
-    Mode,
-    PermissionEvent,
-    ToolCallEnd,
-    ToolCallError,
-    ToolEvent,
-    kind_of,
-)
+from handrail.protocol.event import Change, Event, PermissionEvent, ToolCallEnd, ToolCallError, ToolEvent, kind_of
 from handrail.store.journal import Broken
 
 
@@ -28,19 +19,22 @@ def when(time: datetime) -> str:
 
 
 def _what(event: Event) -> str:
+    if isinstance(event, ToolEvent):
+        return f"{event.tool_call_name}{_about_call(event)}"
+    told = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
+    return str(next(filter(None, told), ""))
+
+
+def _about_call(event: ToolEvent) -> str:
     match event:
         case ToolCallEnd():
-            return f"{event.tool_call_name}: {event.result.summary}"
+            return f": {event.result.summary}"
         case ToolCallError():
-            return f"{event.tool_call_name}: {event.result.error.code if event.result.error else 'failed'}"
+            return f": {event.result.error.code if event.result.error else 'failed'}"
         case PermissionEvent():
             request = event.permission_request
-            return f"{event.tool_call_name}: {request.description} ({request.rule}, {request.id})"
+            return f": {request.description} ({request.rule}, {request.id})"
         case Change():
-            return f"{event.tool_call_name}: {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}"
-        case ToolEvent():
-            return event.tool_call_name
-        case Mode():
-            return event.mode
+            return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}"
         case _:
-            return str(getattr(event, "text", getattr(event, "content", "")))
+            return ""

@@ -16,6 +16,9 @@ def explain(error: Exception, *, traceback: bool) -> int:
     if isinstance(error, HandrailError):
         note(f"handrail: {error}")
         return INFRASTRUCTURE if isinstance(error, StoreError) else USAGE
+    if isinstance(error, OSError) and error.filename:
+        note(f"handrail: {error.filename} cannot be used: {error.strerror}")
+        return INFRASTRUCTURE
     if traceback:
         # Without the error's own text, which may quote a file or an argument.
         note("".join(tracebacks.format_tb(error.__traceback__)).rstrip())

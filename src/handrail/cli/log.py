@@ -41,10 +41,12 @@ def _print_notes(options: Namespace, found: list[Event | Broken], broken: list[B
         note(f"event {event.seq} cannot be read: {event.problem}")
     if options.quiet:
         return
-    shown = len(found)
-    if shown < last:
-        more = f"{found[-1].seq}" if found and found[-1].seq < last else "0"
-        note(f"{shown} of {last} events; from another place on: handrail log --after {more}")
+    if not found:
+        note(f"no event after {options.after or 0}; the last is {last}")
+    elif found[-1].seq < last:
+        note(f"{last - found[-1].seq} more: handrail log --after {found[-1].seq}")
+    elif found[0].seq > 1 and options.after is None:
+        note(f"the last {len(found)} of {last}; from the beginning: handrail log --after 0")
 
 
 def _print_sessions(options: Namespace) -> int:

@@ -1,5 +1,6 @@
 """log export: a copy of a session's events as lines of JSON."""
 
+import os
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -38,8 +39,8 @@ def run(options: Namespace) -> int:
     for event in broken:
         note(f"event {event.seq} cannot be read and was left out: {event.problem}")
     if options.json:
-        files = [{"file": f"{options.out}/{name}", "events": count} for name, count in written.items()]
+        files = [{"file": os.path.join(options.out, name), "events": count} for name, count in written.items()]
         answer_json(encode({"schema": "handrail.log/1", "session": options.task, "files": files, "broken": broken}))
     else:
-        answer("".join(f"{options.out}/{name}  {count} events\n" for name, count in written.items()))
+        answer("".join(f"{os.path.join(options.out, name)}  {count} events\n" for name, count in written.items()))
     return OK

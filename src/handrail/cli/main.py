@@ -2,6 +2,8 @@
 
 import gc
 import sys
+from argparse import Namespace
+from collections.abc import Callable
 from importlib import import_module
 
 from handrail.cli.arguments import overview, parse, split
@@ -37,7 +39,7 @@ def run(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     if not words:
-        note(overview())
+        note(overview().rstrip())
         return USAGE
     if words[0] in {"--help", "-h", "help"}:
         answer(overview())
@@ -50,13 +52,13 @@ def _run(words: list[str]) -> int:
     return _load(COMMANDS[name].module)(options)
 
 
-def _load(module: str):
+def _load(module: str) -> Callable[[Namespace], int]:
     """The command's function. What is imported now stays until the end, so nothing looks through it for garbage."""
     gc.disable()
-    loaded = import_module(f"handrail.cli.{module}")
+    run_command: Callable[[Namespace], int] = import_module(f"handrail.cli.{module}").run
     gc.freeze()
     gc.enable()
-    return loaded.run
+    return run_command
 
 
 def _explained(error: Exception, words: list[str]) -> int:

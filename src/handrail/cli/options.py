@@ -32,7 +32,7 @@ def for_log(parser: ArgumentParser) -> None:
     in_workspace(parser)
     in_session(parser)
     parser.add_argument("--after", metavar="SEQ", type=whole_number, help="from this number on, oldest first")
-    parser.add_argument("--limit", metavar="N", type=whole_number, default=100, help="at most so many events (100)")
+    parser.add_argument("--limit", metavar="N", type=counting_number, default=100, help="at most so many events (100)")
     parser.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
     as_json(parser)
 
@@ -47,7 +47,7 @@ def for_log_export(parser: ArgumentParser) -> None:
 
 def for_audit(parser: ArgumentParser) -> None:
     """audit"""
-    parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="at most so many records (20)")
+    parser.add_argument("--limit", metavar="N", type=counting_number, default=20, help="at most so many records (20)")
     as_json(parser)
 
 
@@ -80,4 +80,13 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def counting_number(text: str) -> int:
+    """A number from 1."""
+    number = whole_number(text)
+    if number == 0:
+        raise ValueError(text)
+    return number
+
+
 whole_number.__name__ = "whole number"
+counting_number.__name__ = "number from 1"

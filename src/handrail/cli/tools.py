@@ -1,23 +1,18 @@
 """tools: what a session in this place offers."""
 
-import os
 from argparse import Namespace
 
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, note, table
+from handrail.cli.output import answer, answer_json, table
+from handrail.cli.preferences import settings_for
 from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, openai_tool
 from handrail.protocol.wire import encode
 from handrail.rail import offered
-from handrail.settings import load
 
 
 def run(options: Namespace) -> int:
     """Lists the tools, for people or in one of three JSON forms."""
-    loaded = load(os.environ, {})
-    if not options.quiet:
-        for text in loaded.notes:
-            note(text)
-    specs = [tool.spec for tool in offered(loaded.settings).tools]
+    specs = [tool.spec for tool in offered(settings_for(options)).tools]
     if options.json:
         answer_json(encode([describe(spec) for spec in specs]))
     elif options.openai:

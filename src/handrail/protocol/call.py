@@ -1,10 +1,13 @@
 """The one shape of a tool call."""
 
+from typing import Any
+
 import msgspec
 
-from handrail.protocol.permission import Permission
+from handrail.protocol.permission import PERMISSIONS, Permission
 from handrail.protocol.plain import readable
 from handrail.protocol.wire import Envelope, Json, Time
+from handrail.protocol.wording import shown
 
 
 class ToolCall(Envelope, frozen=True):
@@ -19,6 +22,7 @@ class ToolCall(Envelope, frozen=True):
     trace_id: str
     """Ties together what belongs together, across systems."""
     timestamp: Time
+    """When it was made."""
     version: str | None = None
     """Absent or null: the current one. Another major version is refused."""
     provider_call_id: str | None = None
@@ -38,8 +42,16 @@ def cleaned(call: ToolCall) -> ToolCall:
         version=None if call.version is None else _short(call.version),
         provider_call_id=None if call.provider_call_id is None else _short(call.provider_call_id),
         message_id=None if call.message_id is None else _short(call.message_id),
+        requested_permissions=None if call.requested_permissions is None else _known(call.requested_permissions),
     )
 
 
 def _short(text: object) -> str:
-    return readable(str(text)[:200])
+    return readable(text[:200]) if isinstance(text, str) else shown(text)
+
+
+def _known(permissions: object) -> tuple[Permission, ...]:
+    """Those that exist: a list can only narrow, so what it should not hold may be left out."""
+    given: Any = permissions if isinstance(permissions, list | tuple) else ()
+    names = [name for name in given if isinstance(name, str)]
+    return tuple(permission for permission in PERMISSIONS if permission in names)

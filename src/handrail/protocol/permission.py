@@ -6,6 +6,7 @@ from typing import Literal
 from handrail.protocol.wire import Wire
 
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
+PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
 PermissionType = Literal["read", "write", "command", "all"]
 AnswerKind = Literal["once", "session", "workspace", "output", "deny"]
 ANSWERS: tuple[AnswerKind, ...] = ("once", "session", "workspace", "output", "deny")
@@ -81,6 +82,6 @@ class Answer(Wire, frozen=True):
     """What the person said."""
 
     kind: AnswerKind
-    """`once`, for the `session`, for the `workspace`, only the `output`, or `deny`."""
+    """`session` and `workspace`: also calls like it; `output`: what it printed, not what it changed."""
     reason: str | None = None
     """Why not; the model reads it."""

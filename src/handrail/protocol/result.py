@@ -57,6 +57,7 @@ class ToolResult(Envelope, Generic[Data], frozen=True):
     tool_call_id: str
     """The call that this is the result of."""
     name: str
+    """The tool that ran, or what was called."""
     version: str
     """The version of the tool that ran."""
     ok: bool

@@ -9,15 +9,15 @@ from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.event import ToolCallEnd, ToolCallError
+from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
-from handrail.runtime.closing import seal, sealed
-from handrail.runtime.pipeline import DECIDING, fly, take_steps
+from handrail.runtime.closing import seal_error, sealed
+from handrail.runtime.pipeline import DECIDING, cut_short, fly, take_steps
 from handrail.runtime.session import Flight, Session
 from handrail.store.journal import DuplicateCallError
 
 _SMALLEST_BUDGET = 2_000
-_WAIT_SECONDS = 5.0
 
 
 def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
@@ -27,6 +27,36 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
     if isinstance(known, Parked):
         return known
     todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
+    try:
+        if _decide_all(session, todo):
+            return latch.park(session, todo)
+        return Done(results=_run_all(session, flights, known))
+    except DuplicateCallError:
+        return run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
+    except Exception:
+        raise
+    except BaseException:
+        _cut_short(session, todo)
+        raise
+
+
+def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
+    """Answers a permission request; None when it had an answer. With the last answer of its batch, the batch runs."""
+    flights = latch.answer(session, request_id, given)
+    if flights is None or isinstance(flights, Parked):
+        return flights
+    try:
+        latch.decide_again(session, flights)
+        return Done(results=_run_all(session, flights, {}))
+    except Exception:
+        raise
+    except BaseException:
+        _cut_short(session, flights)
+        raise
+
+
+def _decide_all(session: Session, todo: list[Flight]) -> bool:
+    """Decides every call; whether a person has to be asked."""
     for flight in todo:
         flight.batch_id = todo[0].call.tool_call_id
         take_steps(session, flight, DECIDING)
@@ -35,21 +65,28 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
     waiting = [flight for flight in todo if latch.needs_answer(flight)]
     for flight in waiting:
         take_steps(session, flight, (latch.ask,))
-    if any(latch.needs_answer(flight) for flight in waiting):
-        return latch.park(session, todo)
-    return Done(results=run_all(session, flights, known))
+    return any(latch.needs_answer(flight) for flight in waiting)
 
 
-def run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> tuple[ToolResult[Any], ...]:
+def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> tuple[ToolResult[Any], ...]:
     """Runs decided calls in order, each with what is left of the batch's budget."""
     left = session.batch_characters
     results: list[ToolResult[Any]] = []
-    for flight in flights:
+    for number, flight in enumerate(flights, start=1):
         flight.budget = min(session.characters, max(left, _SMALLEST_BUDGET))
         result = known.get(flight.call.tool_call_id) or _run(session, flight)
+        latch.stack(flight, flights[number:])
         left -= len(result.content)
         results.append(result)
     return tuple(results)
+
+
+def _cut_short(session: Session, flights: list[Flight]) -> None:
+    """An interrupt ends the whole batch: every call that has no result yet was cancelled."""
+    for flight in flights:
+        if flight.recorded != "finished":
+            cut_short(session, flight)
+    session.journal.deliver()
 
 
 def _run(session: Session, flight: Flight) -> ToolResult[Any]:
@@ -74,7 +111,7 @@ def _known(session: Session, flights: list[Flight]) -> dict[str, ToolResult[Any]
 
 def _first_result(session: Session, flight: Flight) -> ToolResult[Any]:
     """The result of the call that had the id first; waits a little where it is still running."""
-    until, pause = time.monotonic() + _WAIT_SECONDS, 0.001
+    until, pause = time.monotonic() + session.lock_seconds, 0.001
     while time.monotonic() < until:
         entry = session.journal.entry(flight.call.tool_call_id)
         if entry is not None and entry.end_seq is not None:
@@ -83,7 +120,7 @@ def _first_result(session: Session, flight: Flight) -> ToolResult[Any]:
         pause = min(pause * 2, 0.05)
     flight.error = None
     flight.fail(ToolError("CONFLICT", "A call of this id is still running; ask again for its result."))
-    seal(session, flight)
+    seal_error(session, flight)
     return sealed(flight)
 
 

@@ -6,11 +6,13 @@ from typing import Any
 import msgspec
 
 from handrail.protocol.call import ToolCall
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.change import ChangeSet
+from handrail.protocol.error import ErrorInfo, ToolError
+from handrail.protocol.event import Change, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.protocol.wire import encode
+from handrail.protocol.wording import visible
 from handrail.runtime.outputs import preview_of
 from handrail.runtime.session import Flight, Session
 from handrail.store.audit import Record
@@ -22,11 +24,28 @@ _NOTED_EVERY = 64
 """Calls between two notes of how far the audit is: the most that are looked up again after a crash."""
 _NOTHING = Meta(truncated=False)
 _NO_ARTIFACTS = Artifacts()
+_LOOK_BACK = 1 << 20
+"""How far before the end of the audit a line is looked for that may have been added a moment ago."""
 
 
-def seal(session: Session, flight: Flight) -> None:
-    """Makes the one result."""
-    flight.result = _failure(flight, flight.error) if flight.error else _success(session, flight)
+def seal_output(session: Session, flight: Flight) -> None:
+    """Makes the one result of what the tool returned."""
+    output = flight.output
+    if output is None:
+        raise AssertionError("a flight without error has output")
+    result = _success(session, flight, output)
+    if flight.tool.spec.category != "builtin":
+        _prove(result, output)
+    if output.changes is not None:
+        named = {"tool_call_id": result.tool_call_id, "tool_call_name": result.name}
+        flight.drafts.append((Change, {**named, "change": output.changes}))
+    flight.result = result
+
+
+def seal_error(_: Session, flight: Flight) -> None:
+    """Makes the one result of a call that failed or was refused."""
+    if flight.error is not None:
+        flight.result = _failure(flight, flight.error)
 
 
 def finish(session: Session, flight: Flight) -> None:
@@ -34,17 +53,41 @@ def finish(session: Session, flight: Flight) -> None:
     result = sealed(flight)
     with session.closing:
         _write_finished(session, flight, result)
-        session.chain.append(record_of(session.id, flight, result))
+        session.owed.append(record_of(session.id, flight, result))
+        pay(session)
         session.unnoted += 1
         if session.unnoted >= _NOTED_EVERY:
             session.unnoted = 0
             session.journal.note_audited(session.chain.known_size)
 
 
-def interim(call: ToolCall, request: PermissionRequest) -> ToolResult[Any]:
+def make_up(session: Session, flight: Flight) -> None:
+    """Adds the line of a call whose result is written down, if an interrupt kept it from being added."""
+    call_id = flight.call.tool_call_id
+    entry = session.journal.entry(call_id)
+    event = session.journal.event(entry.end_seq) if entry and entry.end_seq else None
+    if not isinstance(event, ToolCallEnd | ToolCallError) or encode(event.result) != encode(sealed(flight)):
+        return
+    with session.closing:
+        found = session.chain.contains(session.id, {call_id}, session.chain.known_size - _LOOK_BACK)
+        session.owed = [record for record in session.owed if record.tool_call_id != call_id]
+        if not found:
+            session.owed.append(record_of(session.id, flight, sealed(flight)))
+        pay(session)
+
+
+def pay(session: Session) -> None:
+    """Adds the lines that are due."""
+    while session.owed:
+        session.chain.append(session.owed[0])
+        del session.owed[0]
+
+
+def interim(session: Session, call: ToolCall, request: PermissionRequest) -> ToolResult[Any]:
     """The answer while a person is asked: never a final result, so neither journal nor audit knows it."""
     message = f"{request.description} needs permission ({request.reason}). Request {request.id} waits for an answer."
     flight = Flight(call, time.perf_counter(), 0)
+    flight.tool = session.offer.get(call.name) or flight.tool
     details = msgspec.to_builtins(request)
     return _failure(flight, ErrorInfo(code="PERMISSION_REQUIRED", message=message, details=details, retryable=False))
 
@@ -128,10 +171,7 @@ def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:
     )
 
 
-def _success(session: Session, flight: Flight) -> ToolResult[Any]:
-    output = flight.output
-    if output is None:
-        raise AssertionError("a flight without error has output")
+def _success(session: Session, flight: Flight, output: Output) -> ToolResult[Any]:
     content, kept = _fitted(session, flight, output)
     return ToolResult(
         tool_call_id=flight.call.tool_call_id,
@@ -151,6 +191,16 @@ def _success(session: Session, flight: Flight) -> ToolResult[Any]:
         warnings=output.warnings,
         duration_ms=_elapsed(flight),
     )
+
+
+def _prove(result: ToolResult[Any], output: Output) -> None:
+    """A custom tool can return anything; what is no result must reach neither journal nor audit."""
+    try:
+        msgspec.json.decode(encode(result), type=ToolResult[Any])
+        msgspec.json.decode(encode(output.changes), type=ChangeSet | None)
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        message = f"{result.name} returned something that is no result ({visible(str(error), 200)})."
+        raise ToolError("INTERNAL", f"{message} It is not your arguments; go on without it.") from None
 
 
 def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict[str, Any]]:

@@ -3,15 +3,16 @@
 import contextlib
 import os
 import traceback
+from collections.abc import Callable
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.error import StoreError, ToolError
 from handrail.store.identity import new_id
 
 
-def internal_error(error: BaseException, folder: str) -> ToolError:
-    """The refusal for a defect, after its report was written."""
-    with contextlib.suppress(OSError):
-        write_report(error, folder)
+def internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError:
+    """The refusal for a defect, after its report was written, where there is room for one."""
+    with contextlib.suppress(OSError, StoreError):
+        write_report(error, folder())
     kind = type(error).__name__
     where = (places(error) or ["an unknown place"])[-1]
     return ToolError(

@@ -1,27 +1,24 @@
 """The permission latch: questions of a batch are put together, kept until answered, and answered exactly once."""
 
-import time
-
 import msgspec
 
 from handrail.protocol.batch import Parked
-from handrail.protocol.call import ToolCall
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.event import (
     ToolCallPermissionDenied,
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
-    ToolCallStart,
 )
 from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, Basis, PermissionRequest, permission_type
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import start_draft
 from handrail.runtime.pipeline import DECIDING, take_steps
+from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, named
-from handrail.store.database import Row
 from handrail.store.identity import new_id
-from handrail.store.journal import Draft
+from handrail.store.journal import Draft, NewCall
+from handrail.tools.contract import Context
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
 """Grants for a session or a workspace, and output only, need more than this latch knows yet."""
@@ -37,8 +34,10 @@ def ask(session: Session, flight: Flight) -> None:
     if not needs_answer(flight):
         return
     tool, facts = flight.tool, flight.facts.paths
-    preview = tool.preview(context_of(session, flight), flight.arguments) if tool.preview else None
     written = [fact for fact in facts if fact.access != "read"]
+    # First what the files are, then what would change: a change in between then makes the answer void.
+    based_on = tuple(Basis(path=fact.path, hash=session.workspace.hash_of(fact.path)) for fact in written)
+    preview = tool.preview(_silent(context_of(session, flight)), flight.arguments) if tool.preview else None
     request = PermissionRequest(
         id=new_id("ask"),
         tool_call_id=flight.call.tool_call_id,
@@ -54,8 +53,9 @@ def ask(session: Session, flight: Flight) -> None:
         batch_id=flight.batch_id,
         paths=tuple(fact.path for fact in facts),
         preview=preview,
-        based_on=tuple(Basis(path=fact.path, hash=session.workspace.hash_of(fact.path)) for fact in written),
+        based_on=based_on,
     )
+    encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
     flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
 
 
@@ -64,19 +64,16 @@ def park(session: Session, flights: list[Flight]) -> Parked:
     batch_id = flights[0].batch_id
     session.workspace.let_go()
     requests: list[PermissionRequest] = []
+    calls: list[NewCall] = []
     for flight in flights:
         requests += [
             fields["permission_request"] for kind, fields in flight.drafts if kind is ToolCallPermissionRequired
         ]
-        facts, decision = encode(flight.facts), encode(flight.decision)
         drafts = (start_draft(flight), *flight.drafts)
-        session.journal.record(flight.call.tool_call_id, batch_id, facts, decision, "parked", drafts)
-    calls = " ".join(flight.call.tool_call_id for flight in flights)
-    rows: list[tuple[str, Row]] = [("INSERT INTO batch VALUES (?, 'parked', ?)", (batch_id, calls))]
-    for request in requests:
-        row = (request.id, batch_id, request.tool_call_id, encode(request), None)
-        rows.append(("INSERT INTO request VALUES (?, ?, ?, ?, ?)", row))
-    session.journal.append(also=tuple(rows))
+        calls.append(NewCall(flight.call.tool_call_id, encode(flight.facts), encode(flight.decision), drafts))
+    rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
+    session.journal.park(batch_id, tuple(calls), rows)
+    session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
 
 
@@ -89,8 +86,8 @@ def waiting(session: Session, batch_id: str | None = None) -> Parked:
     return Parked(batch_id=batch_id or "", requests=requests)
 
 
-def answer(session: Session, request_id: str, given: Answer) -> str:
-    """Writes an answer down, the first one only; the batch it belongs to."""
+def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | Parked | None:
+    """Writes an answer down; None when there was one. With the last answer the calls of the batch, ready to run."""
     if given.kind not in POSSIBLE:
         known = f"; {given.kind!r} is not possible for this request" if given.kind in ANSWERS else ""
         raise UsageError(f"a request can be answered with {' or '.join(POSSIBLE)}{known}")
@@ -102,62 +99,56 @@ def answer(session: Session, request_id: str, given: Answer) -> str:
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})
-    if not session.journal.answer(request_id, encode(given), event):
-        raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
-    return request.batch_id
-
-
-def resume(session: Session, batch_id: str) -> list[Flight] | None:
-    """Takes over a batch whose questions are all answered; None when some are open or another runner has it."""
-    calls = session.journal.claim(batch_id)
+    calls = session.journal.answer(request_id, request.batch_id, encode(given), event)
+    session.journal.deliver()
     if calls is None:
         return None
-    flights = [_reload(session, batch_id, call_id) for call_id in calls]
+    entries = [entry for call_id in calls if (entry := session.journal.entry(call_id))]
+    flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
+    return flights or waiting(session, request.batch_id)
+
+
+def decide_again(session: Session, flights: list[Flight]) -> None:
+    """Judges the calls of a resumed batch by what is now, and holds each to its answer."""
     for flight in flights:
-        take_steps(session, flight, (*DECIDING, _apply_answer))
+        take_steps(session, flight, (_apply_answer, *DECIDING, _require_answer))
     session.workspace.let_go()
-    return flights
 
 
-def _reload(session: Session, batch_id: str, call_id: str) -> Flight:
-    entry = session.journal.entry(call_id)
-    event = session.journal.event(entry.start_seq) if entry else None
-    if not isinstance(event, ToolCallStart):
-        raise UsageError(f"the call {call_id} cannot be read back")
-    call = ToolCall(
-        tool_call_id=call_id,
-        name=event.tool_call_name,
-        args=event.args,
-        trace_id=event.trace_id,
-        timestamp=event.time,
-        version=event.version,
-        provider_call_id=event.provider_call_id,
-        message_id=event.message_id,
-        requested_permissions=event.requested_permissions,
-    )
-    flight = Flight(call, time.perf_counter(), session.characters)
-    flight.batch_id, flight.recorded = batch_id, "parked"
-    return flight
+def stack(done: Flight, later: list[Flight]) -> None:
+    """What one call of a batch changed is no surprise to those that were approved together with it."""
+    changes = done.output.changes.changes if done.output and done.output.changes else ()
+    after = {change.path: change.after for change in changes}
+    for flight in later if after else ():
+        real = {fact.path: fact.real for fact in flight.facts.paths}
+        flight.based_on = tuple(
+            Basis(path=basis.path, hash=after.get(real.get(basis.path) or "", basis.hash)) for basis in flight.based_on
+        )
 
 
 def _apply_answer(session: Session, flight: Flight) -> None:
-    """Holds a call to its answer: a no is its result, a yes counts for exactly what was shown."""
-    if flight.decision.decision != "confirm":
+    """Holds a call to its answer: a no is its result, whatever has changed since; a yes is for what was asked."""
+    query = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL"
+    row = session.journal.database.row(query, (flight.call.tool_call_id,))
+    if row is None:
         return
-    row = session.journal.database.row(
-        "SELECT data, answer FROM request WHERE call_id = ?", (flight.call.tool_call_id,)
-    )
-    if row is None or row[1] is None:
-        raise _out_of_date("something about it")
-    request = msgspec.json.decode(row[0], type=PermissionRequest)
+    flight.based_on = msgspec.json.decode(row[0], type=PermissionRequest).based_on
     flight.answer = msgspec.json.decode(row[1], type=Answer)
     if flight.answer.kind == "deny":
         said = f': "{flight.answer.reason}"' if flight.answer.reason else ""
         raise ToolError("PERMISSION_DENIED", f"The person refused{said}. Nothing ran. Do not repeat this call.")
-    for basis in request.based_on:
-        if session.workspace.hash_of(basis.path) != basis.hash:
-            raise _out_of_date(basis.path)
 
 
-def _out_of_date(path: str) -> ToolError:
-    return ToolError("CONFLICT", f"The preview was out of date: {path} changed. Nothing was kept. Call again.")
+def _require_answer(_: Session, flight: Flight) -> None:
+    """The mode may have become stricter while the batch waited."""
+    if flight.answer is None and flight.decision.decision == "confirm":
+        raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
+
+
+def _silent(context: Context) -> Context:
+    """For a preview: the call has not begun, so there is nothing to tell about it."""
+
+    def tell_nobody(**_: object) -> None:
+        pass
+
+    return msgspec.structs.replace(context, metadata=tell_nobody)

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable
 
@@ -12,51 +13,92 @@ from handrail.protocol.error import StoreError
 Release = Callable[[], None]
 
 
+class Turns:
+    """One thread at a time. Leaving is harmless for whoever has no turn, so it can be arranged before waiting for it:
+    then an interrupt at any moment leaves nothing locked."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._owner = 0
+
+    @property
+    def mine(self) -> bool:
+        """Whether this thread has its turn already."""
+        return self._owner == threading.get_ident()
+
+    def take(self) -> None:
+        """Waits for a turn."""
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def leave(self) -> None:
+        """Gives the turn to the next."""
+        if self.mine:
+            self._owner = 0
+        with contextlib.suppress(RuntimeError):
+            self._lock.release()
+
+
 class Locks:
-    """A folder of lock files. The kernel frees a lock when its process ends; the file is removed by its last holder."""
+    """A folder of lock files."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def take(self, resource: str, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> Release | None:
-        """Waits until the resource is free and holds it; None when the time is over or the wait was cancelled."""
-        path = os.path.join(self._folder, hashlib.sha256(resource.encode("utf-8", "surrogateescape")).hexdigest()[:32])
+    def of(self, resource: str) -> "Lock":
+        """The lock of a resource; nothing is locked yet."""
+        name = hashlib.sha256(resource.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        return Lock(os.path.join(self._folder, name))
+
+
+class Lock:
+    """A lock file. The kernel frees it when its process ends; the file is removed by its last holder."""
+
+    __slots__ = ("_descriptor", "_path")
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def take(self, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """Waits until the resource is free and holds it; False when the time is over or the wait was cancelled."""
         until, pause = time.monotonic() + seconds, 0.0005
-        while True:
-            descriptor = _try(path)
-            if descriptor is not None:
-                return lambda: _release(path, descriptor)
+        while not self._try():
             if time.monotonic() >= until or cancelled():
-                return None
+                return False
             time.sleep(pause)
             pause = min(pause * 2, 0.02)
+        return True
 
+    def release(self) -> None:
+        """Frees the resource, if it is held."""
+        if self._descriptor >= 0:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+            self._drop()
 
-def _try(path: str) -> int | None:
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreError(f"the lock {path} cannot be made: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    # The holder before us may have removed the file between our open and our lock: then this lock guards nothing.
-    if _is_still(path, descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _is_still(path: str, descriptor: int) -> bool:
-    try:
-        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
-    except FileNotFoundError:
+    def _try(self) -> bool:
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"the lock {self._path} cannot be made: {error.strerror}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._drop()
+            return False
+        # The holder before us may have removed the file between our open and our lock: then this lock guards nothing.
+        if self._is_still_there():
+            return True
+        self._drop()
         return False
 
+    def _is_still_there(self) -> bool:
+        try:
+            return os.stat(self._path).st_ino == os.fstat(self._descriptor).st_ino
+        except FileNotFoundError:
+            return False
 
-def _release(path: str, descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-    os.close(descriptor)
+    def _drop(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)

@@ -17,8 +17,18 @@ DECIDING: tuple[Step, ...] = (
     steps.gather_facts,
     steps.decide_call,
 )
-RUNNING: tuple[Step, ...] = (steps.wait_in_queue, steps.take_locks, steps.write_started, steps.run_tool)
-CLOSING: tuple[Step, ...] = (closing.seal, closing.finish)
+RUNNING: tuple[Step, ...] = (
+    steps.wait_in_queue,
+    steps.take_locks,
+    steps.check_basis,
+    steps.write_started,
+    steps.run_tool,
+    closing.seal_output,
+)
+CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish)
+
+_STARTED = "The call was interrupted. What it did is not known; look before you repeat it."
+_NOT_STARTED = "The call was interrupted before it ran. Nothing was done."
 
 
 def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None:
@@ -33,7 +43,7 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
     except (StoreError, DuplicateCallError):
         raise
     except Exception as error:  # a defect of ours or of a custom tool: it becomes a result too
-        flight.fail(internal_error(error, session.crashes()))
+        flight.fail(internal_error(error, session.crashes))
 
 
 def fly(session: Session, flight: Flight) -> None:
@@ -41,17 +51,44 @@ def fly(session: Session, flight: Flight) -> None:
     try:
         take_steps(session, flight, RUNNING)
         close(session, flight)
-    except KeyboardInterrupt:
-        flight.fail(ToolError("CANCELLED", "The call was interrupted from the keyboard."))
-        close(session, flight)
+    except Exception:
+        raise
+    except BaseException:
+        cut_short(session, flight)
         raise
     finally:
-        session.workspace.let_go()
-        while flight.held:
-            flight.held.pop()()
+        _let_go(session, flight)
+        session.journal.deliver()
 
 
 def close(session: Session, flight: Flight) -> None:
     """Gives the call its one result and writes it down."""
     for step in CLOSING:
         step(session, flight)
+
+
+def cut_short(session: Session, flight: Flight) -> None:
+    """Closes a call that an interrupt came upon, at whatever point: what was done is said, the rest was cancelled."""
+    if flight.result is None and flight.output is not None:
+        take_steps(session, flight, (closing.seal_output,))
+    if flight.result is None:
+        flight.fail(ToolError("CANCELLED", _STARTED if flight.recorded == "started" else _NOT_STARTED))
+    if flight.recorded != "finished":
+        try:
+            close(session, flight)
+            return
+        except DuplicateCallError:
+            pass  # the interrupt came when it was just written down, or the call is not ours
+    closing.make_up(session, flight)
+
+
+def _let_go(session: Session, flight: Flight) -> None:
+    """Frees what the call held. Each release may be repeated, so an interrupt here leaves nothing held."""
+    try:
+        session.workspace.let_go()
+        for release in reversed(flight.held):
+            release()
+    except BaseException:
+        for release in reversed(flight.held):
+            release()
+        raise

@@ -1,42 +1,59 @@
 """Settles what a process left undone when it was killed: every call gets its result, every result its audit line."""
 
 import os
-import time
 from typing import Any
 
 import msgspec
 
-from handrail.protocol.call import ToolCall
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import Notice, ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.event import Notice, ToolCallEnd, ToolCallError
 from handrail.protocol.result import ToolResult
-from handrail.runtime.closing import record_of
+from handrail.runtime.closing import pay, record_of
 from handrail.runtime.pipeline import close
 from handrail.runtime.registry import Offer
-from handrail.runtime.session import NO_TOOL, Flight, Session
+from handrail.runtime.reloading import reloaded
+from handrail.runtime.session import Session
 from handrail.store.audit import Chain
 from handrail.store.journal import Entry, Journal
-from handrail.store.runner import bury, dead_runners
+from handrail.store.runner import Runner, bury, dead_runners
 from handrail.tools.write import temporary_name
 
+RECOVERY_SECONDS = 10.0
 _INTERRUPTED = "The runtime ended while this call ran. What it did is not known; look before you repeat it."
 _NOT_BEGUN = "The runtime ended before this call ran. Nothing was done."
 
 
 def recover(session: Session) -> None:
     """To be called when a session is opened. Costs one look into its folder when nothing is left undone."""
-    dead = dead_runners(session.folder)
-    if not dead:
+    if not dead_runners(session.folder):
         return
-    release = session.locks.take(f"recovery:{session.folder}", 10.0)
+    lock = session.locks.of(f"recovery:{session.folder}")
     try:
-        for runner in dead:
+        if not lock.take(RECOVERY_SECONDS):
+            return  # somebody else is at it
+        for runner in dead_runners(session.folder):
             _settle(session, runner)
             session.journal.forget_runner(runner)
             bury(session.folder, runner)
     finally:
-        if release:
-            release()
+        lock.release()
+    session.journal.deliver()
+
+
+def end_work(session: Session, runner: Runner) -> None:
+    """To be called when a session is closed. What cannot be settled now is left to whoever opens it next."""
+    try:
+        with session.closing:
+            pay(session)
+        settled = not session.journal.has_begun_calls()
+        if settled:
+            session.journal.forget_runner(runner.id)
+    except StoreError:
+        settled = False
+    if settled:
+        runner.close()
+    else:
+        runner.abandon()
 
 
 class Remains(msgspec.Struct, frozen=True):
@@ -56,20 +73,18 @@ def _settle(session: Session, runner: str) -> None:
         _seal_interrupted(session, entry, _INTERRUPTED)
     for entry in session.journal.unfinished(runner, "claimed"):
         _seal_interrupted(session, entry, _NOT_BEGUN)
-    for entry in session.journal.unfinished(runner, "parked"):
-        if not session.journal.has_batch(entry.batch_id):
-            _seal_interrupted(session, entry, _NOT_BEGUN)
 
 
 def restore_lines(session: Session | Remains, runner: str) -> int:
     """Results that were written down and did not get their line before the end; how many."""
     calls, start = session.journal.unaudited(runner)
-    found = session.chain.contains(set(calls), start) if calls else set[str]()
+    found = session.chain.contains(session.id, set(calls), start) if calls else set[str]()
     restored = 0
     for call_id in calls:
         entry = session.journal.entry(call_id)
         if call_id not in found and entry is not None:
-            flight, result = _flight_of(session, entry), _result_of(session, entry)
+            flight = reloaded(session.journal, session.offer, entry, session.characters)
+            result = _result_of(session, entry)
             if result is not None:
                 session.chain.append(record_of(session.id, flight, result))
                 restored += 1
@@ -77,7 +92,8 @@ def restore_lines(session: Session | Remains, runner: str) -> int:
 
 
 def _seal_interrupted(session: Session, entry: Entry, message: str) -> None:
-    flight = _flight_of(session, entry)
+    flight = reloaded(session.journal, session.offer, entry, session.characters)
+    flight.error = None
     flight.fail(ToolError("INTERRUPTED", message))
     flight.drafts.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
     close(session, flight)
@@ -96,20 +112,6 @@ def _remove_temporary(session: Session, entry: Entry) -> None:
                     os.unlink(temporary_name(entry.id), dir_fd=landing.folder)
                 except OSError:
                     continue
-
-
-def _flight_of(session: Session | Remains, entry: Entry) -> Flight:
-    event = session.journal.event(entry.start_seq)
-    if isinstance(event, ToolCallStart):
-        name, args, trace, when = event.tool_call_name, event.args, event.trace_id, event.time
-    else:
-        raise ToolError("INTERNAL", f"the start of call {entry.id} cannot be read")
-    call = ToolCall(tool_call_id=entry.id, name=name, args=args, trace_id=trace, timestamp=when)
-    flight = Flight(call, time.perf_counter(), session.characters)
-    flight.batch_id = entry.batch_id
-    flight.tool = session.offer.get(name) or NO_TOOL
-    flight.facts, flight.decision, flight.recorded = entry.facts, entry.decision, entry.state
-    return flight
 
 
 def _result_of(session: Session | Remains, entry: Entry) -> ToolResult[Any] | None:

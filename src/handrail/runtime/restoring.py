@@ -1,7 +1,7 @@
 """Adds the audit lines that killed processes left out, without opening their sessions."""
 
 from handrail.runtime.locks import Locks
-from handrail.runtime.recovery import Remains, restore_lines
+from handrail.runtime.recovery import RECOVERY_SECONDS, Remains, restore_lines
 from handrail.runtime.registry import Offer
 from handrail.store.archive import reading
 from handrail.store.audit import Chain
@@ -29,11 +29,12 @@ def restore_audit(state: StateFolder, offer: Offer) -> int:
 
 
 def _restore(folder: str, chain: Chain, locks: Locks, offer: Offer) -> int:
-    release = locks.take(f"recovery:{folder}", 10.0)
+    lock = locks.of(f"recovery:{folder}")
     try:
+        if not lock.take(RECOVERY_SECONDS):
+            return 0  # somebody opens the session just now
         with reading(folder) as journal:
             remains = Remains(journal.session_id, journal, chain, offer)
             return sum(restore_lines(remains, runner) for runner in dead_runners(folder))
     finally:
-        if release:
-            release()
+        lock.release()

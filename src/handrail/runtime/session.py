@@ -9,18 +9,20 @@ import msgspec
 from handrail.policy.verdict import Rules
 from handrail.protocol.call import ToolCall
 from handrail.protocol.decision import Decision, Facts
-from handrail.protocol.error import ErrorInfo, ToolError
-from handrail.protocol.permission import Answer
-from handrail.protocol.plain import plain
+from handrail.protocol.error import CODES, RETRYABLE, ErrorInfo, ToolError
+from handrail.protocol.permission import Answer, Basis
+from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
-from handrail.runtime.locks import Locks, Release
+from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.registry import Offer
-from handrail.store.audit import Chain
+from handrail.store.audit import Chain, Record
 from handrail.store.journal import Draft, Journal
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.workspace import Workspace
+
+_LONGEST_MESSAGE = 10_000
 
 
 class Session(msgspec.Struct, kw_only=True):
@@ -39,9 +41,15 @@ class Session(msgspec.Struct, kw_only=True):
     characters: int = 30_000
     batch_characters: int = 100_000
     repair: str | None = None
+    lock_seconds: float = 5.0
+    """How long a call waits for a file that another session holds."""
+    queue_seconds: float = 660.0
+    """How long it waits for a call of its own session in another process."""
     unnoted: int = 0
     """Calls finished since the journal last noted how far the audit is."""
-    queue: Any = msgspec.field(default_factory=threading.Lock)
+    owed: list[Record] = []
+    """Audit lines that could not be written: they come first the next time."""
+    turns: Turns = msgspec.field(default_factory=Turns)
     closing: Any = msgspec.field(default_factory=threading.Lock)
     cancelled: Any = msgspec.field(default_factory=threading.Event)
 
@@ -50,7 +58,7 @@ class Flight:
     """One call on its way; each step fills in its part."""
 
     __slots__ = (
-        "answer", "args", "args_are_json", "arguments", "batch_id", "budget", "call", "clock", "decision",
+        "answer", "args", "args_are_json", "arguments", "based_on", "batch_id", "budget", "call", "clock", "decision",
         "drafts", "error", "facts", "held", "output", "recorded", "result", "tool",
     )  # fmt: skip
 
@@ -67,6 +75,8 @@ class Flight:
         self.facts = _NO_FACTS
         self.decision = _UNDECIDED
         self.answer: Answer | None = None
+        self.based_on: tuple[Basis, ...] = ()
+        """The files that the answer was given for."""
         self.output: Output | None = None
         self.error: ErrorInfo | None = None
         self.result: ToolResult[Any] | None = None
@@ -77,9 +87,11 @@ class Flight:
         """Events that go with the call's next record."""
 
     def fail(self, error: ToolError) -> None:
-        """Ends the flight with an error; the first one counts."""
+        """Ends the flight with an error; the first one counts. A custom tool may have put anything in it."""
         if self.error is None:
-            self.error = error.info()
+            code = error.code if error.code in CODES else "INTERNAL"
+            message, details = readable(str(error.message)[:_LONGEST_MESSAGE]), plain(error.details)[0]
+            self.error = ErrorInfo(code=code, message=message, details=details, retryable=code in RETRYABLE)
 
     @property
     def name(self) -> str:

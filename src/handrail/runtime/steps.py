@@ -2,25 +2,19 @@
 
 from typing import Any
 
-from handrail.policy.verdict import decide
+from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
-from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import major
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import start_draft
-from handrail.runtime.crash import internal_error
 from handrail.runtime.session import Flight, Session
 from handrail.tools.contract import Context, Limits
 from handrail.workspace.errors import clipped
-
-LOCK_SECONDS = 5.0
-QUEUE_SECONDS = 660.0
-
 
 # Deciding
 
@@ -73,13 +67,18 @@ def gather_facts(session: Session, flight: Flight) -> None:
     paths = [fact(path, "read") for path in touched.reads]
     paths += [fact(path, "write") for path in touched.writes]
     paths += [fact(path, "delete") for path in touched.deletes]
+    for one in paths:
+        if one.real is not None and readable(one.real) != one.real:
+            raise ToolError("INVALID_ARGUMENT", f"{clipped(one.path)} leads to a name that is not valid Unicode.")
     flight.facts = Facts(paths=tuple(paths))
 
 
 def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
-    decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, session.rules)
+    # Where a person has answered, somebody was there to ask, whoever carries it out.
+    rules = session.rules if flight.answer is None else Rules(session.rules.mode)
+    decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, rules)
     if decision.decision == "deny":
         code = decision.code or "POLICY_DENIED"
         warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
@@ -113,12 +112,12 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
     """Calls with effects run one at a time in a session, in whatever process they come from."""
     if not flight.tool.spec.side_effects:
         return
-    session.queue.acquire()
-    flight.held.append(session.queue.release)
-    release = session.locks.take(f"session:{session.folder}", QUEUE_SECONDS, session.cancelled.is_set)
-    if release is None:
-        raise ToolError("CONFLICT", "Another call of this session is still running. Nothing was run. Try again later.")
-    flight.held.append(release)
+    held_up = "Another call of this session is still running. Nothing was run. Try again later."
+    if session.turns.mine:  # a tool called a tool: waiting for itself, it would wait for ever
+        raise ToolError("CONFLICT", held_up)
+    flight.held.append(session.turns.leave)
+    session.turns.take()
+    _lock(session, flight, f"session:{session.folder}", session.queue_seconds, held_up)
 
 
 def take_locks(session: Session, flight: Flight) -> None:
@@ -126,10 +125,23 @@ def take_locks(session: Session, flight: Flight) -> None:
     changed = {fact.real for fact in flight.facts.paths if fact.access != "read" and fact.real is not None}
     for real in sorted(changed):
         resource = f"file:{session.workspace.main.path}/{real}" if not real.startswith("/") else f"file:{real}"
-        release = session.locks.take(resource, LOCK_SECONDS, session.cancelled.is_set)
-        if release is None:
-            raise ToolError("CONFLICT", f"{real} is being changed by another session. Nothing was run. Try again.")
-        flight.held.append(release)
+        held_up = f"{real} is being changed by another session. Nothing was run. Try again."
+        _lock(session, flight, resource, session.lock_seconds, held_up)
+
+
+def _lock(session: Session, flight: Flight, resource: str, seconds: float, held_up: str) -> None:
+    lock = session.locks.of(resource)
+    flight.held.append(lock.release)
+    if not lock.take(seconds, session.cancelled.is_set):
+        raise _cancelled() if session.cancelled.is_set() else ToolError("CONFLICT", held_up)
+
+
+def check_basis(session: Session, flight: Flight) -> None:
+    """A yes counts only while the files are what they were when the question was put."""
+    for basis in flight.based_on:
+        if session.workspace.hash_of(basis.path) != basis.hash:
+            message = f"The preview was out of date: {clipped(basis.path)} changed. Nothing was kept. Call again."
+            raise ToolError("CONFLICT", message)
 
 
 def write_started(session: Session, flight: Flight) -> None:
@@ -139,8 +151,8 @@ def write_started(session: Session, flight: Flight) -> None:
 
 
 def mark_started(session: Session, flight: Flight) -> None:
-    """Writes the call down as started, unless it is."""
-    if flight.recorded == "started":
+    """Writes the call down as started, unless it is, or is over."""
+    if flight.recorded in {"started", "finished"}:
         return
     running = (ToolCallRunning, named(flight))
     if flight.recorded is None:
@@ -151,20 +163,15 @@ def mark_started(session: Session, flight: Flight) -> None:
         session.journal.move(flight.call.tool_call_id, "started", (*flight.drafts, running))
     flight.drafts.clear()
     flight.recorded = "started"
+    session.journal.deliver()
 
 
 def run_tool(session: Session, flight: Flight) -> None:
     """Does it."""
     tool = flight.tool
     if session.cancelled.is_set():
-        raise ToolError("CANCELLED", "The session was cancelled. Nothing was run.")
-    try:
-        output = tool.run(context_of(session, flight), flight.arguments)
-    except RecursionError as error:
-        raise internal_error(error, session.crashes()) from None
-    if output.changes is not None:
-        _tell_change(flight, output.changes)
-    flight.output = output
+        raise _cancelled()
+    flight.output = tool.run(context_of(session, flight), flight.arguments)
 
 
 def context_of(session: Session, flight: Flight) -> Context:
@@ -172,8 +179,9 @@ def context_of(session: Session, flight: Flight) -> Context:
 
     def metadata(title: str | None = None, output: str | None = None, **more: Any) -> None:
         mark_started(session, flight)
-        update = {"title": title, "output": output, "metadata": more or None}
-        session.journal.append((ToolCallUpdate, {**named(flight), **update}))
+        if flight.recorded == "started":  # a thread that the tool left behind may still talk
+            update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
+            session.journal.append((ToolCallUpdate, {**named(flight), **update}))
 
     call = flight.call
     return Context(
@@ -188,6 +196,14 @@ def context_of(session: Session, flight: Flight) -> Context:
     )
 
 
+def _text(value: object) -> str | None:
+    return None if value is None else readable(str(value))
+
+
+def _cancelled() -> ToolError:
+    return ToolError("CANCELLED", "The session was cancelled. Nothing was run.")
+
+
 def named(flight: Flight) -> dict[str, Any]:
     """How an event says which call it is about."""
     return {"tool_call_id": flight.call.tool_call_id, "tool_call_name": flight.name}
@@ -196,7 +212,3 @@ def named(flight: Flight) -> dict[str, Any]:
 def warn(flight: Flight, code: str, text: str) -> None:
     """A warning event that goes with the call."""
     flight.drafts.append((event.Warning, {"code": code, "text": text, "tool_call_id": flight.call.tool_call_id}))
-
-
-def _tell_change(flight: Flight, changes: ChangeSet) -> None:
-    flight.drafts.append((event.Change, {**named(flight), "change": changes}))

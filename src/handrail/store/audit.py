@@ -71,27 +71,37 @@ class Chain:
     def append(self, record: Record) -> None:
         """Seals the record to the end of the chain."""
         with self._lock:
+            if self._descriptor < 0:
+                raise StoreError(f"the audit {self.path} was closed")
             try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 try:
+                    fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                     self._append(record)
                 finally:
                     fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             except OSError as error:
                 raise StoreError(f"the audit {self.path} cannot be written: {error.strerror}") from error
 
-    def contains(self, calls: set[str], start: int) -> set[str]:
-        """Those of the calls that have a line behind a position."""
+    def contains(self, session_id: str, calls: set[str], start: int) -> set[str]:
+        """Those of a session's calls that have a whole line behind a position."""
         found: set[str] = set()
-        with open(self.path, "rb") as lines:
-            lines.seek(start)
-            for line in lines:
-                found |= {call for call in calls if call.encode() in line}
-        return found
+        try:
+            with open(self.path, "rb") as lines:
+                lines.seek(max(0, start))
+                for line in lines:
+                    record = decode_record(line)
+                    if record is not None and record[0].session_id == session_id:
+                        found.add(record[0].tool_call_id)
+        except OSError as error:
+            raise StoreError(f"the audit {self.path} cannot be read: {error.strerror}") from error
+        return found & calls
 
     def close(self) -> None:
-        """Closes the file."""
-        os.close(self._descriptor)
+        """Closes the file. Whoever appends afterwards gets an error, not a file that has its number by then."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _append(self, record: Record) -> None:
         self._find_end()

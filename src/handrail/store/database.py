@@ -34,7 +34,7 @@ class Database:
         except sqlite3.Error as error:
             self._connection.close()
             raise StoreError(f"the journal {path} cannot be opened: {error}") from error
-        self.execute = self._connection.execute
+        self.execute = self._connection.cursor().execute
         self.transaction = Transaction(self)
         """All or nothing, and alone: from the first statement on no other writer is in the file."""
 

@@ -41,21 +41,48 @@ class Broken(msgspec.Struct, frozen=True):
     problem: str
 
 
+class Decided(msgspec.Struct, frozen=True):
+    """What a call was decided on, stored beside its first event."""
+
+    batch_id: str
+    facts: Facts
+    decision: Decision
+
+
+_LOST = Decision(decision="deny", rule="journal.broken", reason="what the call was decided on cannot be read")
+_UNREADABLE = Decided(batch_id="", facts=Facts(), decision=_LOST)
+
+
 class Entry(msgspec.Struct, frozen=True):
     """What the journal holds about a call besides its events."""
 
     id: str
-    batch_id: str
     state: str
+    """parked, claimed, started or finished."""
+    batch_id: str
     facts: Facts
     decision: Decision
     start_seq: int
     end_seq: int | None
 
 
-_INSERT_CALL = "INSERT INTO call VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+class NewCall(msgspec.Struct, frozen=True):
+    """A call that is to be written down for the first time."""
+
+    id: str
+    facts: bytes
+    decision: bytes
+    drafts: tuple[Draft, ...]
+
+
 _MARKS_KEPT = 10_000
-_ENTRY = "SELECT id, batch_id, state, facts, decision, start_seq, end_seq FROM call"
+_UNAUDITED = """
+SELECT call_id FROM event WHERE seq > ? AND runner = ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq
+"""
+_END_OF_CALL = """
+SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
+"""
+_LAST_END = "SELECT call_id FROM event WHERE kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq DESC LIMIT 1"
 
 
 class Journal:
@@ -90,54 +117,82 @@ class Journal:
     def record(
         self, call_id: str, batch_id: str, facts: bytes, decision: bytes, state: str, drafts: tuple[Draft, ...]
     ) -> None:
-        """Writes a call for the first time: started, parked, or finished at once."""
+        """Writes a call for the first time: started, or finished at once. Its first draft is its start."""
 
-        def insert(first: int, last: int) -> None:
-            end = last if state == "finished" else None
-            values = (call_id, batch_id, self.runner, state, facts, decision, first, end)
-            self.database.execute(_INSERT_CALL, values)
+        def insert(first: int, _last: int) -> None:
+            if state != "finished":
+                row = (call_id, batch_id, self.runner, state, first)
+                self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
-        self._write(drafts, insert)
+        self._write(drafts, insert, _decided(batch_id, facts, decision))
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...]) -> None:
-        """Takes a call that is written down already to its next state."""
+        """Takes a call that is written down already to its next state; a finished one is no longer open.
 
-        def update(_first: int, last: int) -> None:
-            end = last if state == "finished" else None
-            statement = "UPDATE call SET state = ?, end_seq = ?, runner = ? WHERE id = ?"
-            self.database.execute(statement, (state, end, self.runner, call_id))
+        DuplicateCallError when it is not open: there is one result, and it has it.
+        """
+
+        def update(_first: int, _last: int) -> None:
+            if state == "finished":
+                done = self.database.execute("DELETE FROM call WHERE id = ?", (call_id,))
+            else:
+                statement = "UPDATE call SET state = ?, runner = ? WHERE id = ?"
+                done = self.database.execute(statement, (state, self.runner, call_id))
+            if done.rowcount != 1:
+                raise DuplicateCallError
 
         self._write(drafts, update)
 
-    def answer(self, request_id: str, answer: bytes, event: Draft) -> bool:
-        """Writes down the answer to a request; False when it had one."""
+    def park(self, batch_id: str, calls: tuple[NewCall, ...], requests: tuple[Row, ...]) -> None:
+        """Writes down a whole batch as waiting, and what is asked about it: (request id, call id, request) each."""
+
+        def insert(first: int, _last: int) -> None:
+            execute = self.database.execute
+            for call in calls:
+                execute("INSERT INTO call VALUES (?, ?, ?, 'parked', ?)", (call.id, batch_id, self.runner, first))
+                decided = _decided(batch_id, call.facts, call.decision)
+                execute("UPDATE event SET decided = ? WHERE seq = ?", (decided, first))
+                first += len(call.drafts)
+            execute("INSERT INTO batch VALUES (?, 'parked', ?)", (batch_id, " ".join(call.id for call in calls)))
+            for request_id, call_id, data in requests:
+                execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", (request_id, batch_id, call_id, data))
+
+        self._write(tuple(draft for call in calls for draft in call.drafts), insert)
+
+    def answer(self, request_id: str, batch_id: str, answer: bytes, event: Draft) -> list[str] | None:
+        """Writes down the answer to a request; None when it had one.
+
+        With the last answer of a batch this runner takes the batch over in the same moment: then these are its calls,
+        and nobody else runs them.
+        """
+        calls: list[str] = []
 
         def update(_first: int, _last: int) -> None:
             statement = "UPDATE request SET answer = ? WHERE id = ? AND answer IS NULL"
             if self.database.execute(statement, (answer, request_id)).rowcount != 1:
                 raise _AnsweredError
+            calls[:] = self._take_over(batch_id)
 
         try:
             self._write((event,), update)
         except _AnsweredError:
-            return False
-        self.deliver()
-        return True
+            return None
+        return calls
 
-    def claim(self, batch_id: str) -> list[str] | None:
-        """Takes over a batch once all its requests are answered; None for all but the first to try."""
-        with self.database.transaction:
-            execute = self.database.execute
-            open_request = "SELECT 1 FROM request WHERE batch_id = ? AND answer IS NULL"
-            take = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
-            if execute(open_request, (batch_id,)).fetchone() or execute(take, (batch_id,)).rowcount != 1:
-                return None
-            claim = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = 'parked'"
-            execute(claim, (self.runner, batch_id))
-            calls: str = execute("SELECT calls FROM batch WHERE id = ?", (batch_id,)).fetchone()[0]
+    def _take_over(self, batch_id: str) -> list[str]:
+        execute = self.database.execute
+        open_request = "SELECT 1 FROM request WHERE batch_id = ? AND answer IS NULL"
+        take = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
+        if execute(open_request, (batch_id,)).fetchone() or execute(take, (batch_id,)).rowcount != 1:
+            return []
+        claim = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = 'parked'"
+        execute(claim, (self.runner, batch_id))
+        calls: str = execute("SELECT calls FROM batch WHERE id = ?", (batch_id,)).fetchone()[0]
         return calls.split()
 
-    def _write(self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None]) -> None:
+    def _write(
+        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None], decided: bytes | None = None
+    ) -> None:
         """One transaction: the events, then what belongs to them. What it stored is told afterwards, and only then.
 
         The events are numbered before the transaction begins. If another process was faster, the numbers are taken:
@@ -146,7 +201,7 @@ class Journal:
         with self.database.lock:
             while True:
                 first = self._seq + 1
-                events, values = self._numbered(drafts)
+                events, values = self._numbered(drafts, decided)
                 try:
                     with self.database.transaction:
                         if events:
@@ -164,8 +219,8 @@ class Journal:
             if self._listeners:
                 self._outbox.extend(events)
 
-    def _numbered(self, drafts: tuple[Draft, ...]) -> tuple[list[Event], list[Any]]:
-        """The drafts as events that follow the last one, and the values of their rows."""
+    def _numbered(self, drafts: tuple[Draft, ...], decided: bytes | None) -> tuple[list[Event], list[Any]]:
+        """The drafts as events that follow the last one, and the values of their rows; the first has `decided`."""
         now, session, seq = datetime.now(UTC), self.session_id, self._seq
         events: list[Event] = []
         values: list[Any] = []
@@ -173,7 +228,8 @@ class Journal:
             seq += 1
             event = kind(event_id=f"{session}:{seq}", seq=seq, session_id=session, time=now, **fields)
             events.append(event)
-            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), encode(event))
+            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, encode(event), decided)
+            decided = None
         return events, values
 
     def _read_on(self, error: StoreError) -> None:
@@ -182,7 +238,7 @@ class Journal:
         if "event.seq" in cause:
             self._marks.clear()
             self._catch_up()
-        elif "call.id" in cause:
+        elif "call.id" in cause or "event.call_id" in cause:
             raise DuplicateCallError from None
         else:
             raise error
@@ -194,10 +250,6 @@ class Journal:
             if self._marks.get(path) != mark:
                 self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
-    def has_batch(self, batch_id: str) -> bool:
-        """Whether a parked batch was written down whole."""
-        return self.database.row("SELECT 1 FROM batch WHERE id = ?", (batch_id,)) is not None
-
     # How far the audit is
 
     def note_audited(self, size: int) -> None:
@@ -208,8 +260,7 @@ class Journal:
     def unaudited(self, runner: str) -> tuple[list[str], int]:
         """Calls a runner finished after its last note, and from where on the audit may have their lines."""
         note = self.database.row("SELECT audited, audit_size FROM runner WHERE id = ?", (runner,)) or (0, 0)
-        query = "SELECT id FROM call WHERE runner = ? AND state = 'finished' AND end_seq > ? ORDER BY end_seq"
-        return [str(row[0]) for row in self.database.rows(query, (runner, note[0]))], int(note[1])
+        return [str(row[0]) for row in self.database.rows(_UNAUDITED, (note[0], runner))], int(note[1])
 
     def forget_runner(self, runner: str) -> None:
         """Removes a runner's note."""
@@ -228,7 +279,8 @@ class Journal:
     def deliver(self) -> None:
         """Tells what is safely stored, in order, by whichever thread comes first.
 
-        `record` and `move` leave this to their caller, who may hold locks that a listener would wait for.
+        Whatever writes leaves this to its caller, who may hold locks that a listener would wait for; only `append`
+        does it itself.
         """
         while self._outbox and self._delivering.acquire(blocking=False):
             try:
@@ -280,18 +332,38 @@ class Journal:
 
     def entry(self, call_id: str) -> Entry | None:
         """What is known about one call."""
-        row = self.database.row(f"{_ENTRY} WHERE id = ?", (call_id,))
-        return _read_entry(row) if row else None
+        row = self.database.row("SELECT state, start_seq FROM call WHERE id = ?", (call_id,))
+        if row is not None:
+            return self._entry(call_id, row[0], row[1])
+        row = self.database.row("SELECT seq FROM event WHERE call_id = ? AND kind = 'tool_call.start'", (call_id,))
+        return self._entry(call_id, "finished", row[0]) if row else None
 
     def unfinished(self, runner: str, state: str = "started") -> list[Entry]:
         """The calls of one runner that have no result."""
-        rows = self.database.rows(f"{_ENTRY} WHERE state = ? AND state <> 'finished' AND runner = ?", (state, runner))
-        return [_read_entry(row) for row in rows]
+        query = "SELECT id, state, start_seq FROM call WHERE state = ? AND runner = ?"
+        return [self._entry(*row) for row in self.database.rows(query, (state, runner))]
+
+    def has_begun_calls(self) -> bool:
+        """Whether a call that this runner began or took over has no result."""
+        query = "SELECT 1 FROM call WHERE runner = ? AND state <> 'parked'"
+        return self.database.row(query, (self.runner,)) is not None
+
+    def _entry(self, call_id: str, state: str, start_seq: int) -> Entry:
+        row = self.database.row("SELECT decided FROM event WHERE seq = ?", (start_seq,))
+        try:
+            decided = msgspec.json.decode(row[0] if row else b"", type=Decided)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            decided = _UNREADABLE
+        end = None
+        if state == "finished":
+            end = self.database.row(_END_OF_CALL, (start_seq, call_id))
+        return Entry(
+            call_id, state, decided.batch_id, decided.facts, decided.decision, start_seq, end[0] if end else None
+        )
 
     def last_finished(self) -> str | None:
         """The call that was finished last."""
-        query = "SELECT call_id FROM event WHERE kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq DESC LIMIT 1"
-        row = self.database.row(query)
+        row = self.database.row(_LAST_END)
         return str(row[0]) if row else None
 
     def _last_seq(self) -> int:
@@ -314,9 +386,13 @@ class Journal:
             self._unseen[path] = mark
 
 
+def _decided(batch_id: str, facts: bytes, decision: bytes) -> bytes:
+    return b'{"batch_id":%b,"facts":%b,"decision":%b}' % (encode(batch_id), facts, decision)
+
+
 @cache
 def _insert_events(count: int) -> str:
-    return f"INSERT INTO event VALUES {', '.join(['(?, ?, ?, ?)'] * count)}"  # noqa: S608  only question marks
+    return f"INSERT INTO event VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}"  # noqa: S608  only question marks
 
 
 def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
@@ -324,12 +400,3 @@ def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
         return decode_event(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Broken(seq, kind, str(error))
-
-
-def _read_entry(row: Row) -> Entry:
-    try:
-        facts = msgspec.json.decode(row[3], type=Facts)
-        decision = msgspec.json.decode(row[4], type=Decision)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreError(f"the journal's row of call {row[0]} cannot be read: {error}") from error
-    return Entry(row[0], row[1], row[2], facts, decision, row[5], row[6])

@@ -4,12 +4,15 @@ import sqlite3
 
 STEPS = (
     """
-    CREATE TABLE event (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, call_id TEXT, data BLOB NOT NULL);
+    CREATE TABLE event (
+        seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, call_id TEXT, runner TEXT NOT NULL, data BLOB NOT NULL,
+        decided BLOB
+    );
+    CREATE UNIQUE INDEX event_call ON event (call_id) WHERE kind = 'tool_call.start';
     CREATE TABLE call (
         id TEXT PRIMARY KEY, batch_id TEXT NOT NULL, runner TEXT NOT NULL, state TEXT NOT NULL,
-        facts BLOB NOT NULL, decision BLOB NOT NULL, start_seq INTEGER NOT NULL, end_seq INTEGER
+        start_seq INTEGER NOT NULL
     ) WITHOUT ROWID;
-    CREATE INDEX call_open ON call (state, id) WHERE state <> 'finished';
     CREATE TABLE runner (id TEXT PRIMARY KEY, audited INTEGER NOT NULL, audit_size INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE seen (path TEXT PRIMARY KEY, mark BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE output (call_id TEXT PRIMARY KEY, blob TEXT NOT NULL, characters INTEGER NOT NULL) WITHOUT ROWID;

@@ -7,6 +7,7 @@ import os
 from handrail.protocol.error import StoreError
 
 _NAME = ".runner"
+_NEW = ".runner-new"
 
 
 class Runner:
@@ -15,17 +16,28 @@ class Runner:
     def __init__(self, folder: str) -> None:
         self.id = os.urandom(6).hex()
         self._path = os.path.join(folder, self.id + _NAME)
+        self._descriptor = -1
+        unlocked = os.path.join(folder, self.id + _NEW)
         try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._descriptor = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # It gets its name when it is locked: whoever looks before that would take it for dead.
+            os.rename(unlocked, self._path)
         except OSError as error:
+            self.abandon()
             raise StoreError(f"the session folder {folder} cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         """Ends the mark in an orderly way."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path)
-        os.close(self._descriptor)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Leaves the mark as a killed process would: the next to open the session settles what is undone."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def dead_runners(folder: str) -> list[str]:

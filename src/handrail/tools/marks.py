@@ -1,6 +1,5 @@
 """Marks: how a session remembers what it saw of a file, and how it finds out that the bytes are other ones now."""
 
-import hashlib
 import os
 from typing import Literal
 
@@ -8,6 +7,7 @@ import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
+from handrail.workspace.large import hash_of_part
 from handrail.workspace.replace import Current
 
 
@@ -30,30 +30,23 @@ _decode = msgspec.json.Decoder(Mark).decode
 encode_mark = msgspec.json.Encoder().encode
 
 
-def staleness(path: str, mark: bytes | None, now: Current | None, part: bytes | None) -> Literal["unread", "fresh"]:
-    """Whether the session knows the file; STALE_FILE when it knew other bytes."""
-    if mark is None:
+def staleness(path: str, mark: bytes | None, now: Current | None, part: str | None) -> Literal["unread", "fresh"]:
+    """Whether the session knows the file; STALE_FILE when it knew other bytes. Where none are left, none can be lost."""
+    if mark is None or now is None:
         return "unread"
     seen = _decode(mark)
-    if now is None:
-        fresh = False
-    elif isinstance(seen, Whole):
-        fresh = seen.hash == now.hash
-    else:
-        fresh = part is not None and hashlib.sha256(part).hexdigest() == seen.hash
-    if not fresh:
-        what = "changed" if now else "was removed"
-        raise ToolError("STALE_FILE", f"{clipped(path)} {what} since you read it. Read it again before writing.")
+    if seen.hash != (now.hash if isinstance(seen, Whole) else part):
+        raise ToolError("STALE_FILE", f"{clipped(path)} changed since you read it. Read it again before writing.")
     return "fresh"
 
 
-def part_of(folder: int, name: str, mark: bytes | None) -> bytes | None:
-    """The bytes now at the place of the page that was seen, if it was a page."""
+def part_of(folder: int, name: str, mark: bytes | None) -> str | None:
+    """The hash of what is now at the place of the page that was seen, if it was a page."""
     seen = _decode(mark) if mark else None
     if not isinstance(seen, Part):
         return None
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        return os.pread(descriptor, seen.length, seen.start)
+        return hash_of_part(descriptor, seen.start, seen.length).hexdigest()
     finally:
         os.close(descriptor)

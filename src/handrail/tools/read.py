@@ -14,11 +14,12 @@ from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Outputs, Seen, Tool, Touched
 from handrail.tools.marks import Part, Whole, encode_mark
-from handrail.workspace.errors import tool_error
-from handrail.workspace.large import large_page
+from handrail.workspace.errors import clipped, tool_error
+from handrail.workspace.large import hash_of_part, large_page
 from handrail.workspace.line_index import LineIndexes
-from handrail.workspace.page import Page, page_of, split_lines, split_rows, whole_page
-from handrail.workspace.text import SAMPLE, decoded, encoding_of
+from handrail.workspace.page import Page, page_of, split_lines, whole_page
+from handrail.workspace.rows import page_of_rows
+from handrail.workspace.text import SAMPLE, Encoding, decoded, encoding_of_start
 from handrail.workspace.workspace import Opened
 
 WHOLE = 8 * 1024 * 1024
@@ -26,7 +27,13 @@ WHOLE = 8 * 1024 * 1024
 IMAGE_LIMIT = 5 * 1024 * 1024
 OUTPUT = "@output/"
 
-_IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_PDF = b"%PDF-"
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
 
 
 class ReadArguments(Arguments, frozen=True):
@@ -116,7 +123,7 @@ def _read_whole(
     if kind and images:
         return _picture(opened, data, digest, kind), Whole(digest)
     text = decoded(data)
-    if text is None or data.startswith(b"%PDF-"):
+    if text is None or data.startswith(_PDF):
         return _from_pdf(opened, data, digest, arguments, budget), Whole(digest)
     page = whole_page(text.text, arguments.limit, budget) if arguments.offset == 1 else None
     if page is None:
@@ -127,38 +134,44 @@ def _read_whole(
 
 
 def _read_large(opened: Opened, arguments: ReadArguments, budget: int, indexes: LineIndexes, seen: Seen) -> Output:
-    status, path = opened.status, arguments.path
-    encoding = encoding_of(os.pread(opened.descriptor, SAMPLE, 0))
+    status, descriptor = opened.status, opened.descriptor
+    encoding = _large_encoding(os.pread(descriptor, SAMPLE, 0), arguments.path)
+    found = large_page(descriptor, status, encoding, arguments.offset, arguments.limit, budget, indexes)
+    if found is None:
+        raise _past_end(arguments, indexes.total(status))
+    digest = hash_of_part(descriptor, found.start, found.length)
+    seen.mark_seen(opened.real, encode_mark(Part(digest.hexdigest(), found.start, found.length)))
+    digest.update(f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}".encode())
+    first = found.page.first if found.page.first > 0 else None
+    described = _data(opened, digest.hexdigest(), encoding, found.line_ending, first, status.st_size)
+    return _output(arguments.path, found.page, described, found.damaged)
+
+
+def _large_encoding(sample: bytes, path: str) -> Encoding:
+    if _image_type(sample) or sample.startswith(_PDF):
+        raise ToolError("LIMIT_EXCEEDED", f"{clipped(path)} is a picture or PDF over 8 MiB, which is not read.")
+    encoding = encoding_of_start(sample)
     if encoding is None:
         raise _binary(path)
     if encoding.startswith("utf-16"):
-        raise ToolError("LIMIT_EXCEEDED", f"{path} is UTF-16 and over 8 MiB; convert it to UTF-8 to read pages of it.")
-    found = large_page(opened.descriptor, status, encoding, arguments.offset, arguments.limit, budget, indexes)
-    if found is None:
-        raise _past_end(arguments, indexes.total(status))
-    page_bytes = os.pread(opened.descriptor, found.length, found.start)
-    digest = hashlib.sha256(page_bytes)
-    seen.mark_seen(opened.real, encode_mark(Part(digest.hexdigest(), found.start, found.length)))
-    digest.update(f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}".encode())
-    ending = "crlf" if b"\r\n" in page_bytes else "lf"
-    first = found.page.first if found.page.first > 0 else None
-    described = _data(opened, digest.hexdigest(), encoding, ending, first, status.st_size)
-    return _output(path, found.page, described, found.damaged)
+        message = f"{clipped(path)} is UTF-16 and over 8 MiB; convert it to UTF-8 to read pages of it."
+        raise ToolError("LIMIT_EXCEEDED", message)
+    return encoding
 
 
 def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Output:
     """Rows, not lines: a row ends in a newline only where the text does, so pages joined are the text."""
     descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
     try:
-        data = _bytes(descriptor, os.fstat(descriptor).st_size)
+        size = os.fstat(descriptor).st_size
+        page = page_of_rows(descriptor, arguments.offset, arguments.limit, budget)
+        digest = hash_of_part(descriptor, 0, size).hexdigest()
     finally:
         os.close(descriptor)
-    rows = split_rows(data.decode("utf-8"))
-    page = page_of(rows, _in_range(arguments, len(rows)), arguments.limit, budget)
-    digest = hashlib.sha256(data).hexdigest()
+    _in_range(arguments, page.total or 0)
     described = ReadData(
         path=arguments.path,
-        size=len(data),
+        size=size,
         mtime=None,
         encoding="utf-8",
         line_ending=None,
@@ -176,7 +189,8 @@ def _in_range(arguments: ReadArguments, total: int) -> int:
 
 def _past_end(arguments: ReadArguments, total: int | None) -> ToolError:
     known = f" ({total} lines)" if total is not None else ""
-    return ToolError("INVALID_ARGUMENT", f"offset {arguments.offset} is past the end of {arguments.path}{known}.")
+    message = f"offset {arguments.offset} is past the end of {clipped(arguments.path)}{known}."
+    return ToolError("INVALID_ARGUMENT", message)
 
 
 def _data(
@@ -203,7 +217,8 @@ def _output(path: str, page: Page, data: ReadData, damaged: int) -> Output:
     )
 
 
-def _summary(path: str, page: Page) -> str:
+def _summary(spelled: str, page: Page) -> str:
+    path = clipped(spelled)
     if page.returned == 0:
         return f"{path} is empty"
     if page.first < 0:
@@ -230,11 +245,11 @@ def _image_type(data: bytes) -> str | None:
 
 
 def _picture(opened: Opened, data: bytes, digest: str, kind: str) -> Output:
-    path = opened.real
+    path, shown = opened.real, clipped(opened.real)
     if len(data) > IMAGE_LIMIT:
-        raise ToolError("LIMIT_EXCEEDED", f"{path} is a picture of {len(data)} bytes; the limit is {IMAGE_LIMIT}.")
+        raise ToolError("LIMIT_EXCEEDED", f"{shown} is a picture of {len(data)} bytes; the limit is {IMAGE_LIMIT}.")
     content = base64.b64encode(data).decode()
-    summary = f"{path} is a picture ({kind}, {len(data)} bytes)"
+    summary = f"{shown} is a picture ({kind}, {len(data)} bytes)"
     return Output(
         summary=summary,
         content=f"{summary}; it is attached.",
@@ -244,7 +259,7 @@ def _picture(opened: Opened, data: bytes, digest: str, kind: str) -> Output:
 
 
 def _from_pdf(opened: Opened, data: bytes, digest: str, arguments: ReadArguments, budget: int) -> Output:
-    if not data.startswith(b"%PDF-"):
+    if not data.startswith(_PDF):
         raise _binary(arguments.path)
     from handrail.tools.pdf import pdf_text  # noqa: PLC0415  an extra, and heavy
 
@@ -254,4 +269,4 @@ def _from_pdf(opened: Opened, data: bytes, digest: str, arguments: ReadArguments
 
 
 def _binary(path: str) -> ToolError:
-    return ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
+    return ToolError("BINARY_FILE", f"{clipped(path)} is not text. Use a program that knows its format.")

@@ -1,5 +1,6 @@
 """Pages of files too large to hold: only the page's own bytes are kept, at either end and in the middle."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 
@@ -7,9 +8,10 @@ import msgspec
 
 from handrail.workspace.line_index import LineIndexes
 from handrail.workspace.page import LINE_LIMIT, Page, shortened
-from handrail.workspace.text import Encoding, decoded_page
+from handrail.workspace.text import Encoding, LineEnding, decoded_page, mark_of, whole_characters
 
 _BLOCK = 64 * 1024
+_CHUNK = 1 << 20
 _HEAD = LINE_LIMIT * 4 + 8
 """Bytes of a line that can matter to what is shown of it."""
 
@@ -21,11 +23,20 @@ class LargePage(msgspec.Struct, frozen=True):
     start: int
     length: int
     damaged: int
+    line_ending: LineEnding
 
 
 class _Line(msgspec.Struct, frozen=True):
     head: bytes
-    length: int
+    """As much of the line as may be shown, without its end."""
+    beyond: int
+    """Bytes of the line after the head."""
+    end: str
+    """How the line ends: `\\n`, `\\r\\n`, or not at all."""
+
+    @property
+    def length(self) -> int:
+        return len(self.head) + self.beyond + len(self.end)
 
 
 def large_page(
@@ -44,46 +55,81 @@ def large_page(
         start, first = indexes.start_of(descriptor, status, offset), offset
     if start is None:
         return None
-    return _page(descriptor, start, first, limit, budget, encoding, indexes.total(status))
+    # What is added to the file meanwhile is not of this page: it is as long as it was when it was opened.
+    lines = _lines_from(descriptor, start, status.st_size)
+    found = _page(lines, start, first, limit, budget, encoding)
+    newlines = indexes.total(status)
+    if newlines is None:
+        return found
+    total = newlines + (not _ends_in_newline(descriptor, status.st_size))
+    return msgspec.structs.replace(found, page=msgspec.structs.replace(found.page, total=total))
 
 
-def _page(
-    descriptor: int, start: int, first: int, limit: int, budget: int, encoding: Encoding, newlines: int | None
-) -> LargePage:
+def hash_of_part(descriptor: int, start: int, length: int) -> "hashlib._Hash":
+    """The hash of some bytes of an open file, which need not fit into memory."""
+    digest, end = hashlib.sha256(), start + length
+    while start < end and (block := os.pread(descriptor, min(_CHUNK, end - start), start)):
+        digest.update(block)
+        start += len(block)
+    return digest
+
+
+def _page(lines: Iterator[_Line], start: int, first: int, limit: int, budget: int, encoding: Encoding) -> LargePage:
     shown: list[str] = []
+    ends: set[str] = set()
     used = length = cut = damaged = 0
     more = False
-    for line in _lines_from(descriptor, start):
-        text, bad = decoded_page(line.head, encoding)
-        # The characters beyond the head were not decoded: their bytes are the best count there is.
-        short = shortened(text.replace("\r\n", "\n"), len(text) + line.length - len(line.head))
+    for line in lines:
+        mark = mark_of(encoding) if start + length == 0 else b""
+        text, bad, whole = _decoded(line, mark, encoding)
+        short = shortened(text, whole)
         if len(shown) == limit or (shown and used + len(short) > budget):
             more = True
             break
         shown.append(short)
+        ends.add(line.end)
         used, length, damaged = used + len(short), length + line.length, damaged + bad
-        cut += line.length > len(line.head) or len(text) > LINE_LIMIT + 1
-    total = None if newlines is None else newlines + (not _ends_in_newline(descriptor))
+        cut += whole > LINE_LIMIT
+    total = None if more or first < 0 else first + len(shown) - 1
     page = Page("".join(shown), first, len(shown), total, first + len(shown) if more else None, cut)
-    return LargePage(page, start, length, damaged)
+    return LargePage(page, start, length, damaged, _line_ending(ends - {""}))
 
 
-def _lines_from(descriptor: int, position: int) -> Iterator[_Line]:
+def _decoded(line: _Line, mark: bytes, encoding: Encoding) -> tuple[str, int, int]:
+    """A line's text with a newline, its damaged bytes, and how long it is without the newline."""
+    head = line.head.removeprefix(mark)
+    text, damaged = decoded_page(whole_characters(head) if line.beyond else head, encoding)
+    # The characters beyond the head were not decoded: their bytes are the best count there is.
+    return f"{text}\n" if line.end else text, damaged, len(text) + line.beyond
+
+
+def _line_ending(ends: set[str]) -> LineEnding:
+    if len(ends) == 2:
+        return "mixed"
+    return "crlf" if "\r\n" in ends else "lf" if ends else "none"
+
+
+def _lines_from(descriptor: int, position: int, end: int) -> Iterator[_Line]:
     """The lines from a byte on; of each only as much as may be shown."""
-    head, length = bytearray(), 0
-    while block := os.pread(descriptor, _BLOCK, position):
+    head, length, last = bytearray(), 0, b""
+    while position < end and (block := os.pread(descriptor, min(_BLOCK, end - position), position)):
         position += len(block)
         pieces = block.split(b"\n")
-        last = pieces.pop()
+        rest = pieces.pop()
         for piece in pieces:
             head += piece[: max(0, _HEAD - len(head))]
-            # The newline ends the head even of a long line, so that a cut line still ends.
-            yield _Line(bytes(head) + b"\n", length + len(piece) + 1)
-            head, length = bytearray(), 0
-        head += last[: max(0, _HEAD - len(head))]
-        length += len(last)
+            yield _line(bytes(head), length + len(piece), b"\r" if (piece or last).endswith(b"\r") else b"", "\n")
+            head, length, last = bytearray(), 0, b""
+        head += rest[: max(0, _HEAD - len(head))]
+        length, last = length + len(rest), rest[-1:] or last
     if length:
-        yield _Line(bytes(head), length)
+        yield _line(bytes(head), length, b"", "")
+
+
+def _line(head: bytes, length: int, returns: bytes, end: str) -> _Line:
+    if length == len(head):
+        head = head.removesuffix(returns)
+    return _Line(head, length - len(returns) - len(head), returns.decode() + end)
 
 
 def _start_from_end(descriptor: int, size: int, lines: int) -> tuple[int, int]:
@@ -108,6 +154,5 @@ def _nth_from_end(block: bytes, count: int) -> int:
     return at
 
 
-def _ends_in_newline(descriptor: int, size: int | None = None) -> bool:
-    end = os.fstat(descriptor).st_size if size is None else size
-    return os.pread(descriptor, 1, max(0, end - 1)) == b"\n"
+def _ends_in_newline(descriptor: int, size: int) -> bool:
+    return os.pread(descriptor, 1, max(0, size - 1)) == b"\n"

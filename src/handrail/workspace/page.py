@@ -35,8 +35,11 @@ def split_rows(text: str) -> list[str]:
     for line in split_lines(text):
         if len(line) <= LINE_LIMIT:
             rows.append(line)
-        else:
-            rows += [line[at : at + LINE_LIMIT] for at in range(0, len(line), LINE_LIMIT)]
+            continue
+        # The newline goes with the last row, even where that is full: it makes no line longer.
+        last = (len(line) - line.endswith("\n") - 1) // LINE_LIMIT * LINE_LIMIT
+        rows += [line[at : at + LINE_LIMIT] for at in range(0, last, LINE_LIMIT)]
+        rows.append(line[last:])
     return rows
 
 
@@ -76,9 +79,10 @@ def within_budget(lines: list[str], budget: int) -> tuple[list[str], int]:
 
 
 def shortened(line: str, length: int | None = None) -> str:
-    """A line of at most LINE_LIMIT characters, marked where it was cut."""
-    whole = len(line) if length is None else length
-    if whole <= LINE_LIMIT + 1:
-        return line
+    """A line of at most LINE_LIMIT characters, marked where it was cut; `length` where there is more of it than here.
+
+    The newline is no part of the length.
+    """
     end = "\n" if line.endswith("\n") else ""
-    return f"{line[:LINE_LIMIT]}… [{whole - LINE_LIMIT - len(end)} more characters]{end}"
+    whole = len(line) - len(end) if length is None else length
+    return line if whole <= LINE_LIMIT else f"{line[:LINE_LIMIT]}… [{whole - LINE_LIMIT} more characters]{end}"

@@ -63,16 +63,16 @@ def replace(folder: int, name: str, data: bytes, before: Current | None, *, temp
             if before is not None:
                 _take_over(descriptor, folder, name, before.status)
             os.fsync(descriptor)
-            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            own = Current(os.fstat(descriptor), hashlib.sha256(data).hexdigest(), None)
         finally:
             os.close(descriptor)
-        _put(folder, temporary, name, before, path)
+        _put(folder, temporary, name, before, own, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
     _sync_folder(folder)
-    return Written(hashlib.sha256(data).hexdigest(), len(data), mode)
+    return Written(own.hash, len(data), stat.S_IMODE(own.status.st_mode))
 
 
 class NewFolders:
@@ -108,7 +108,12 @@ class NewFolders:
             os.mkdir(name, dir_fd=self.innermost)
         except FileExistsError:
             new = False
-        inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.innermost)
+        try:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.innermost)
+        except OSError:
+            if new:
+                os.rmdir(name, dir_fd=self.innermost)
+            raise
         if new:
             self._made.append((self.innermost, name))
         else:
@@ -134,12 +139,21 @@ def _fill(descriptor: int, data: bytes) -> None:
 
 def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> None:
     """Owner, extended attributes and mode of the file that is replaced; the mode last, as chown clears bits of it."""
-    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-        with contextlib.suppress(PermissionError):
-            os.fchown(descriptor, status.st_uid, status.st_gid)
+    mode = stat.S_IMODE(status.st_mode)
+    if not _give(descriptor, status.st_uid, status.st_gid):
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # they lent the rights of an owner that it has no longer
+        _give(descriptor, -1, status.st_gid)
     if hasattr(os, "listxattr"):
         _copy_attributes(descriptor, folder, name)
-    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    os.fchmod(descriptor, mode)
+
+
+def _give(descriptor: int, user: int, group: int) -> bool:
+    try:
+        os.fchown(descriptor, user, group)
+    except PermissionError:
+        return False
+    return True
 
 
 def _copy_attributes(descriptor: int, folder: int, name: str) -> None:
@@ -153,10 +167,12 @@ def _copy_attributes(descriptor: int, folder: int, name: str) -> None:
             os.close(source)
 
 
-def _put(folder: int, temporary: str, name: str, before: Current | None, path: str) -> None:
+def _put(folder: int, temporary: str, name: str, before: Current | None, own: Current, path: str) -> None:
     if before is None:
         _put_new(folder, temporary, name, path)
         return
+    if not _looks_like(folder, name, before):
+        _verify(folder, name, before, path)  # so that hardly anybody ever sees a write that is taken back
     try:
         exchange(folder, temporary, name)
     except OSError as error:
@@ -171,9 +187,16 @@ def _put(folder: int, temporary: str, name: str, before: Current | None, path: s
         # What the swap took out is what was really there: only now is it certain that nothing unseen is lost.
         _verify(folder, temporary, before, path)
     except ToolError:
-        exchange(folder, temporary, name)
+        _take_back(folder, temporary, name, own)
         raise
     os.unlink(temporary, dir_fd=folder)
+
+
+def _take_back(folder: int, temporary: str, name: str, own: Current) -> None:
+    exchange(folder, temporary, name)
+    if not _is(folder, temporary, own):
+        # Somebody put another file there, or wrote to ours, between the two swaps: that is the newest, and stays.
+        exchange(folder, temporary, name)
 
 
 def _put_new(folder: int, temporary: str, name: str, path: str) -> None:
@@ -196,12 +219,26 @@ def _link_new(folder: int, temporary: str, name: str, path: str) -> None:
 
 
 def _verify(folder: int, name: str, before: Current, path: str) -> None:
+    if not _is(folder, name, before):
+        raise changed(path)
+
+
+def _is(folder: int, name: str, known: Current) -> bool:
+    """Whether a name has exactly the file and the bytes that we know."""
     try:
         now = current(folder, name, 0)
     except OSError:
-        now = None
-    if now is None or now.status.st_ino != before.status.st_ino or now.hash != before.hash:
-        raise changed(path)
+        return False
+    return now is not None and os.path.samestat(now.status, known.status) and now.hash == known.hash
+
+
+def _looks_like(folder: int, name: str, known: Current) -> bool:
+    """Whether a name seems to have the file that we know: cheap, and no proof."""
+    try:
+        now, then = os.stat(name, dir_fd=folder, follow_symlinks=False), known.status
+    except OSError:
+        return False
+    return (now.st_ino, now.st_size, now.st_mtime_ns) == (then.st_ino, then.st_size, then.st_mtime_ns)
 
 
 def changed(path: str) -> ToolError:
@@ -217,12 +254,15 @@ def _write_through(folder: int, name: str, data: bytes, before: Current, path: s
         raise ToolError(
             "LIMIT_EXCEEDED", f"{clipped(path)} has several hard links and is too large to be written safely."
         )
-    descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
-        _verify(folder, name, before, path)
+        # What is looked at is the file that is open, not the name: nobody can put another one under it.
+        status = os.fstat(descriptor)
+        same = os.path.samestat(status, before.status) and _contents(descriptor, status, 0).hash == before.hash
+        if not same:
+            raise changed(path)
         try:
-            if len(data) > len(before.data) and hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(descriptor, 0, len(data))
+            _reserve(descriptor, len(data), len(before.data))
             _overwrite(descriptor, data)
         except OSError:
             _overwrite(descriptor, before.data)
@@ -230,6 +270,16 @@ def _write_through(folder: int, name: str, data: bytes, before: Current, path: s
     finally:
         os.close(descriptor)
     return Written(hashlib.sha256(data).hexdigest(), len(data), stat.S_IMODE(before.status.st_mode), in_place=True)
+
+
+def _reserve(descriptor: int, size: int, before: int) -> None:
+    """Finds out that the disk is full before the first byte is overwritten, where the file system can tell."""
+    if size > before and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
 
 
 def _overwrite(descriptor: int, data: bytes) -> None:

@@ -16,6 +16,7 @@ _MARKS: tuple[tuple[bytes, Encoding], ...] = (
 )
 
 
+_CONTROLS = bytes(set(range(32)) - set(b"\a\b\t\n\v\f\r\x1b"))
 _MARK_STARTS = frozenset(mark[:1] for mark, _ in _MARKS)
 
 
@@ -29,14 +30,31 @@ class Text(msgspec.Struct, frozen=True):
     """Bytes that are not valid in the encoding; shown as U+FFFD."""
 
 
-def encoding_of(sample: bytes) -> Encoding | None:
-    """The encoding a file's first bytes speak for; None when they are not text."""
+def encoding_of(data: bytes) -> Encoding | None:
+    """The encoding that bytes speak for; None when they are not text."""
     for mark, encoding in _MARKS:
-        if sample.startswith(mark):
+        if data.startswith(mark):
             return encoding
-    if b"\0" in sample[:SAMPLE]:
+    if b"\0" in data[:SAMPLE]:
         return None
-    return "utf-8" if _speaks_utf8(sample) else "latin-1"
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return None if _is_binary(data[:SAMPLE]) else "utf-8" if _has_utf8(data) else "latin-1"
+    return "utf-8"
+
+
+def encoding_of_start(sample: bytes) -> Encoding | None:
+    """The same by the first bytes of a file, which may end inside a character."""
+    return encoding_of(whole_characters(sample))
+
+
+def whole_characters(data: bytes) -> bytes:
+    """UTF-8 without the character at its end, if that may have been cut through."""
+    for back in range(1, min(4, len(data) + 1)):
+        if data[-back] >= 0xC0:
+            return data[:-back]
+    return data
 
 
 def decoded(data: bytes) -> Text | None:
@@ -45,22 +63,26 @@ def decoded(data: bytes) -> Text | None:
     encoding = "utf-8" if plain is not None else encoding_of(data)
     if encoding is None:
         return None
-    text, damaged = (plain, 0) if plain is not None else _decode(_without_mark(data, encoding), encoding)
+    text, damaged = (plain, 0) if plain is not None else _decode(data.removeprefix(mark_of(encoding)), encoding)
     ending = line_ending_of(text)
     return Text(text if ending in {"lf", "none"} else text.replace("\r\n", "\n"), encoding, ending, damaged)
 
 
 def decoded_page(data: bytes, encoding: Encoding) -> tuple[str, int]:
-    """A part of a file that begins and ends between characters."""
-    return _decode(_without_mark(data, encoding), encoding)
+    """A part of a file, without its mark, that begins and ends between characters; and how many bytes are damaged."""
+    return _decode(data, encoding)
+
+
+def mark_of(encoding: Encoding) -> bytes:
+    """The byte order mark that a file in this encoding begins with."""
+    return next((mark for mark, name in _MARKS if name == encoding), b"")
 
 
 def encoded(text: str, encoding: Encoding, line_ending: LineEnding) -> bytes:
     """Text as the file had it; UnicodeEncodeError when the encoding has no such character."""
-    if line_ending == "crlf" and "\r\n" not in text:
-        text = text.replace("\n", "\r\n")
-    mark = next((mark for mark, name in _MARKS if name == encoding), b"")
-    return mark + text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
+    if line_ending == "crlf":
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return mark_of(encoding) + text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
 
 
 def line_ending_of(text: str) -> LineEnding:
@@ -82,11 +104,6 @@ def _plain_utf8(data: bytes) -> str | None:
         return None
 
 
-def _without_mark(data: bytes, encoding: Encoding) -> bytes:
-    mark = next((mark for mark, name in _MARKS if name == encoding), b"")
-    return data.removeprefix(mark)
-
-
 def _decode(data: bytes, encoding: Encoding) -> tuple[str, int]:
     name = "utf-8" if encoding == "utf-8-sig" else encoding
     try:
@@ -96,12 +113,11 @@ def _decode(data: bytes, encoding: Encoding) -> tuple[str, int]:
         return text, max(1, text.count("\ufffd") - data.count("\ufffd".encode()))
 
 
-def _speaks_utf8(sample: bytes) -> bool:
-    """Valid, or damaged but with characters that only UTF-8 writes this way: then not some one-byte encoding."""
-    try:
-        sample.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.end == len(sample) and error.reason == "unexpected end of data" and error.start >= len(sample) - 3:
-            return True
-        return any(ord(character) > 127 for character in sample.decode("utf-8", "ignore"))
-    return True
+def _is_binary(sample: bytes) -> bool:
+    """Not UTF-8 and full of control characters: compressed or compiled, though it happens to hold no zero."""
+    return (len(sample) - len(sample.translate(None, _CONTROLS))) * 32 > len(sample)
+
+
+def _has_utf8(data: bytes) -> bool:
+    """Damaged, but with characters that only UTF-8 writes this way: so not some one-byte encoding."""
+    return any(ord(character) > 127 for character in data.decode("utf-8", "ignore"))

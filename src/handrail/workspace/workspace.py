@@ -139,6 +139,8 @@ class Workspace:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                 descriptor = os.open(landing.name, flags, 0o666, dir_fd=folders.innermost)
                 try:
+                    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                        raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
                     os.write(descriptor, data)
                 finally:
                     os.close(descriptor)
@@ -189,8 +191,9 @@ class Workspace:
         except OSError as error:
             if error.errno not in {errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV}:
                 raise
-            opened = self._open(where, _LOOK)
-        fact = _fact(path, "read", opened)
+            with self._open(where, _LOOK) as found:
+                return _fact(where, "read", found)
+        fact = _fact(where, "read", opened)
         if fact.kind == "file":
             self._at_hand.keep(path, opened)
         else:

@@ -1,0 +1,137 @@
+"""The checks of doctor. Each looks and changes nothing; its words name no user and no path of this machine."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from handrail.kernel import openat2
+from handrail.protocol.error import StoreError
+from handrail.runtime.restoring import unsettled
+from handrail.settings import SettingsError, load, state_folder, user_file
+from handrail.store.folder import StateFolder
+from handrail.store.verify import verify
+
+_LITTLE_SPACE = 200 * 1024 * 1024
+_NO_SPACE = 10 * 1024 * 1024
+
+
+class Row(NamedTuple):
+    """What one look has found; a row that is not ok says what to type."""
+
+    group: str
+    status: Literal["ok", "warning", "error"]
+    text: str
+    fix: str | None = None
+
+
+def containment() -> Iterator[Row]:
+    """How paths are kept inside the workspace."""
+    how = "openat2: the kernel resolves every path beneath its root" if openat2.works() else "component walk"
+    yield Row("containment", "ok", how)
+
+
+def state() -> Iterator[Row]:
+    """The state folder, and the audit in it."""
+    try:
+        path = state_folder(os.environ)
+    except SettingsError:
+        text = "the state folder is not known: HANDRAIL_STATE_DIR, XDG_STATE_HOME or HOME is no absolute path"
+        yield Row("state", "error", text, "export HANDRAIL_STATE_DIR=/a/folder/of/yours")
+        return
+    shown = without_home(path)
+    if not os.path.lexists(path):
+        yield _to_be_made(path, shown)
+    elif not os.path.isdir(path):
+        yield Row("state", "error", f"{shown} is in the way: it is not a folder", f"mv {shown} {shown}.old")
+    elif not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        yield Row("state", "error", f"{shown} cannot be written", f"chmod u+rwx {shown}")
+    else:
+        yield from _existing(path, shown)
+
+
+def search() -> Iterator[Row]:
+    """Whether ripgrep is here."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if any(os.access(os.path.join(folder, "rg"), os.X_OK) for folder in folders if folder):
+        yield Row("search", "ok", "rg is on PATH; no tool of this version uses it yet")
+    else:
+        install = "apt-get install ripgrep" if sys.platform == "linux" else "brew install ripgrep"
+        yield Row("search", "warning", "rg is not on PATH; no tool of this version needs it yet", install)
+
+
+def config() -> Iterator[Row]:
+    """Whether the settings can be used."""
+    try:
+        path = user_file(os.environ)
+        loaded = load(os.environ, {})
+    except SettingsError as error:
+        count = len(error.problems)
+        yield Row("config", "error", f"the settings have {count} problem{'s' * (count > 1)}", "handrail config")
+        return
+    there = "can be used" if os.path.exists(path) else "does not exist; the defaults hold"
+    yield Row("config", "ok", f"user file {without_home(path)} {there}")
+    for text in loaded.notes:
+        yield Row("config", "warning", without_home(text), "unset HANDRAIL_MODE")
+
+
+def python() -> Iterator[Row]:
+    """The interpreter."""
+    major, minor, micro = sys.version_info[:3]
+    yield Row("python", "ok", f"{sys.implementation.name} {major}.{minor}.{micro}")
+
+
+CHECKS: tuple[Callable[[], Iterator[Row]], ...] = (containment, state, search, config, python)
+
+
+def without_home(text: str) -> str:
+    """The text with every place that the environment names called by that name."""
+    for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        if value := os.environ.get(name):
+            text = text.replace(value, f"${name}")
+    home = os.path.expanduser("~")
+    return text.replace(home, "~") if home not in {"/", "~", ""} else text
+
+
+def _to_be_made(path: str, shown: str) -> Row:
+    parent = os.path.dirname(path)
+    while not os.path.lexists(parent):
+        parent = os.path.dirname(parent)
+    if os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
+        return Row("state", "ok", f"{shown} does not exist yet; the first call makes it")
+    return Row("state", "error", f"{shown} cannot be made", "export HANDRAIL_STATE_DIR=/a/folder/of/yours")
+
+
+def _existing(path: str, shown: str) -> Iterator[Row]:
+    status = os.stat(path)
+    if status.st_uid != os.geteuid():
+        yield Row("state", "warning", f"{shown} belongs to another user", f"sudo chown -R $(id -u) {shown}")
+    elif status.st_mode & 0o077:
+        mode = f"{status.st_mode & 0o777:o}"
+        yield Row("state", "warning", f"{shown} is open to other users (mode {mode})", f"chmod 700 {shown}")
+    else:
+        yield Row("state", "ok", f"{shown} is there, for its owner only")
+    yield _space(path, shown)
+    yield _audit(StateFolder(path))
+
+
+def _space(path: str, shown: str) -> Row:
+    system = os.statvfs(path)
+    free = system.f_bavail * system.f_frsize
+    text = f"{free / 1024**3:.1f} GB free" if free >= 1024**3 else f"{free / 1024**2:.0f} MB free"
+    if free >= _LITTLE_SPACE:
+        return Row("state", "ok", text)
+    return Row("state", "error" if free < _NO_SPACE else "warning", f"only {text}", f"df -h {shown}")
+
+
+def _audit(folder: StateFolder) -> Row:
+    try:
+        if left := len(unsettled(folder)):
+            text = f"{left} session{'s' * (left > 1)} ended in a crash; the audit may lack records"
+            return Row("state", "warning", text, "handrail audit verify")
+        found = verify(folder)
+    except (StoreError, OSError):
+        return Row("state", "error", "a journal cannot be read", "handrail audit verify")
+    if found.intact:
+        return Row("state", "ok", f"audit: {found.records:,} records intact")
+    return Row("state", "error", f"audit: {found.problems[0]}", "handrail audit verify")

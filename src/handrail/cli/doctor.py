@@ -1,0 +1,38 @@
+"""doctor: whether everything handrail needs is here."""
+
+import sys
+from argparse import Namespace
+from itertools import groupby
+
+from handrail.cli.checks import CHECKS, Row
+from handrail.cli.exits import FAILED, OK
+from handrail.cli.output import answer, answer_json, can_show, one_line
+from handrail.protocol.version import VERSION
+from handrail.protocol.wire import encode
+
+_SIGNS = {"ok": "✓", "warning": "⚠", "error": "✗"}
+_WORDS = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}
+
+
+def run(options: Namespace) -> int:
+    """Makes every check and prints a row for each."""
+    rows = [row for check in CHECKS for row in check()]
+    failed = any(row.status == "error" for row in rows)
+    if options.json:
+        body = {"schema": "handrail.doctor/1", "ok": not failed, "version": VERSION, "platform": sys.platform}
+        answer_json(encode({**body, "rows": [row._asdict() for row in rows]}))
+    else:
+        answer("".join(_lines(rows)))
+    return FAILED if failed else OK
+
+
+def _lines(rows: list[Row]) -> list[str]:
+    signs, arrow = (_SIGNS, "→") if can_show("✓⚠✗→") else (_WORDS, "->")
+    lines: list[str] = []
+    for group, members in groupby(rows, lambda row: row.group):
+        lines.append(f"{group}\n")
+        for row in members:
+            lines.append(f"  {signs[row.status]} {one_line(row.text, 300)}\n")
+            if row.fix:
+                lines.append(f"      {arrow} {one_line(row.fix, 300)}\n")
+    return lines

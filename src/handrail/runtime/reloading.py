@@ -1,0 +1,43 @@
+"""Makes a call that the journal knows ready to go on."""
+
+import time
+from datetime import UTC, datetime
+
+from handrail.protocol.call import ToolCall
+from handrail.protocol.error import ToolError
+from handrail.protocol.event import ToolCallStart
+from handrail.runtime.registry import Offer
+from handrail.runtime.session import Flight
+from handrail.store.journal import Entry, Journal
+
+
+def reloaded(journal: Journal, offer: Offer, entry: Entry, budget: int) -> Flight:
+    """The call as it was when it was written down. One that cannot be read has failed with that."""
+    event = journal.event(entry.start_seq)
+    if isinstance(event, ToolCallStart):
+        call, broken = _call_of(event), False
+    else:
+        now = datetime.now(UTC)
+        call = ToolCall(tool_call_id=entry.id, name="unknown", args=None, trace_id=entry.id, timestamp=now)
+        broken = True
+    flight = Flight(call, time.perf_counter(), budget)
+    flight.batch_id, flight.recorded = entry.batch_id, entry.state
+    flight.tool = offer.get(call.name) or flight.tool
+    flight.facts, flight.decision = entry.facts, entry.decision
+    if broken:
+        flight.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
+    return flight
+
+
+def _call_of(event: ToolCallStart) -> ToolCall:
+    return ToolCall(
+        tool_call_id=event.tool_call_id,
+        name=event.tool_call_name,
+        args=event.args,
+        trace_id=event.trace_id,
+        timestamp=event.time,
+        version=event.version,
+        provider_call_id=event.provider_call_id,
+        message_id=event.message_id,
+        requested_permissions=event.requested_permissions,
+    )

@@ -1,0 +1,43 @@
+"""Pages of a text that is kept aside, in rows: read in pieces, so that memory is bounded however large the text is."""
+
+import codecs
+import os
+from collections.abc import Iterator
+from itertools import islice
+
+from handrail.workspace.page import Page, split_rows
+
+_BLOCK = 256 * 1024
+
+
+def page_of_rows(descriptor: int, offset: int, limit: int, budget: int) -> Page:
+    """The page at a row, or at a row counted from the end; `returned` is 0 where there are fewer."""
+    total = sum(len(rows) for rows in _blocks(descriptor))
+    start = max(0, total + offset) if offset < 0 else offset - 1
+    taken: list[str] = []
+    used = 0
+    for row in islice(_rows(descriptor), start, start + limit):
+        used += len(row)
+        if taken and used > budget:
+            break
+        taken.append(row)
+    end = start + len(taken)
+    return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None)
+
+
+def _rows(descriptor: int) -> Iterator[str]:
+    for rows in _blocks(descriptor):
+        yield from rows
+
+
+def _blocks(descriptor: int) -> Iterator[list[str]]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    position, rest = 0, ""
+    while block := os.pread(descriptor, _BLOCK, position):
+        position += len(block)
+        rows = split_rows(rest + decoder.decode(block))
+        # The last row may go on in the next block. It begins where a row begins, so it can be split again from there.
+        rest = rows.pop() if rows and not rows[-1].endswith("\n") else ""
+        yield rows
+    if rest:
+        yield [rest]

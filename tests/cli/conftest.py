@@ -1,0 +1,87 @@
+"""Runs the real command, each test with a home, a state folder and a workspace of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import handrail
+
+SOURCE = Path(handrail.__file__).parent.parent
+
+
+class Done(NamedTuple):
+    """What a command printed and how it ended."""
+
+    code: int
+    raw: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        return self.raw.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.raw)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="session")
+def byte_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the interpreters of these tests keep their byte code: compiled once, and not in the source."""
+    return tmp_path_factory.mktemp("byte-code")
+
+
+@pytest.fixture
+def environment(tmp_path: Path, byte_code: Path) -> dict[str, str]:
+    """The environment of the commands: nothing of this machine but the search path."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "HANDRAIL_STATE_DIR": str(tmp_path / "state"),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(SOURCE),
+        "PYTHONPYCACHEPREFIX": str(byte_code),
+    }
+
+
+@pytest.fixture
+def run(workspace: Path, environment: dict[str, str]) -> Run:
+    """Runs `handrail …` in the workspace; keyword arguments change the environment, None removes."""
+
+    def run(*words: str, stdin: bytes = b"", cwd: Path = workspace, **changes: str | None) -> Done:
+        merged = {key: value for key, value in {**environment, **changes}.items() if value is not None}
+        command = [sys.executable, "-m", "handrail", *words]
+        done = subprocess.run(command, input=stdin, cwd=cwd, env=merged, capture_output=True, check=False, timeout=60)
+        return Done(done.returncode, done.stdout, done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def state(environment: dict[str, str]) -> Path:
+    """The state folder, which only a command makes."""
+    return Path(environment["HANDRAIL_STATE_DIR"])
+
+
+@pytest.fixture
+def config(environment: dict[str, str]) -> Callable[[str], Path]:
+    """Writes the user file."""
+
+    def write(text: str) -> Path:
+        path = Path(environment["HOME"], ".config", "handrail", "config.toml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return write

@@ -1,0 +1,142 @@
+"""Help, wrong commands, defects, and what a start costs."""
+
+import re
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from handrail.cli import options
+from handrail.cli.commands import COMMANDS, Command
+from handrail.cli.main import run as run_here
+from handrail.protocol.version import VERSION
+
+SLOW = ("asyncio", "click", "dataclasses", "json", "logging", "pathlib", "shutil", "subprocess", "tempfile", "tomllib")
+
+
+def imported(words: list[str], environment: dict[str, str], workspace: Path) -> set[str]:
+    """The modules that a command imports, beyond those that any Python has."""
+    ended = "import sys; {}; sys.stderr.write('\\n'.join(sys.modules))"
+    loaded: list[set[str]] = []
+    for code in ("pass", f"from handrail.cli.main import run; assert run({words!r}) == 0"):
+        words_of_python = [sys.executable, "-c", ended.format(code)]
+        done = subprocess.run(
+            words_of_python, cwd=workspace, env=environment, capture_output=True, text=True, check=True
+        )
+        loaded.append(set(done.stderr.splitlines()))
+    return loaded[1] - loaded[0]
+
+
+def test_a_read_imports_nothing_that_is_slow_to_start(environment: dict[str, str], workspace: Path) -> None:
+    (workspace / "a.txt").write_text("hello\n")
+    modules = imported(["call", "read", '{"path": "a.txt"}', "-q"], environment, workspace)
+    assert "handrail.rail" in modules
+    assert modules.isdisjoint(SLOW)
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["call", "--help"], ["audit", "verify", "--help"]], ids=" ".join
+)
+def test_help_and_version_import_next_to_nothing(words, environment: dict[str, str], workspace: Path) -> None:
+    modules = imported(words, environment, workspace)
+    assert modules.isdisjoint((*SLOW, "msgspec", "sqlite3"))
+    assert modules.isdisjoint(f"handrail.cli.{command.module}" for command in COMMANDS.values())
+
+
+def test_only_the_module_of_the_command_is_imported(environment: dict[str, str], workspace: Path) -> None:
+    modules = imported(["config", "-q"], environment, workspace)
+    assert {name for name in modules if name.startswith("handrail.cli.")} & {
+        f"handrail.cli.{command.module}" for command in COMMANDS.values()
+    } == {"handrail.cli.config"}
+
+
+def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(["--version"]) == 0
+    assert capsys.readouterr().out == f"handrail {VERSION}\n"
+
+
+def test_help_names_every_command_on_stdout_and_nothing_at_all_is_wrong_usage(capsys) -> None:
+    assert run_here(["--help"]) == 0
+    text, said = capsys.readouterr()
+    assert [line.split("  ")[1] for line in text.splitlines() if line.startswith("  ")][: len(COMMANDS)] == list(
+        COMMANDS
+    )
+    assert said == ""
+    assert run_here([]) == 2
+    nothing, said = capsys.readouterr()
+    assert (nothing, said) == ("", text)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_a_sentence_two_examples_options_and_exit_codes(name: str, capsys) -> None:
+    assert run_here([*name.split(), "--help"]) == 0
+    text = capsys.readouterr().out
+    parts = re.fullmatch(
+        rf"usage: handrail {name} .*?\n\n([^\n]+)\n\nexamples:\n((?:  handrail [^\n]+\n){{2}})\n.*options:\n.*--quiet.*"
+        r"exit codes:\n((?:  \d[^\n]+\n)+)",
+        text,
+        re.DOTALL,
+    )
+    assert parts is not None
+    assert parts[1] == COMMANDS[name].sentence
+    assert {int(line.split()[0]) for line in parts[3].splitlines()} >= {0, 2, 4, 130}
+    assert max(map(len, text.splitlines())) <= 100
+
+
+MISTAKES = [
+    (["cal"], "there is no command 'cal'. Did you mean call? See: handrail --help"),
+    (["Doctor"], "there is no command 'Doctor'. Did you mean doctor? See: handrail --help"),
+    (["xyzzy"], "there is no command 'xyzzy'. See: handrail --help"),
+    (["--json", "tools"], "there is no option '--json'. See: handrail --help"),
+    (["tools", "--wrong"], "unrecognized arguments: --wrong. See: handrail tools --help"),
+    (["audit", "verfy"], "unrecognized arguments: verfy. See: handrail audit --help"),
+    (["log", "export"], "the following arguments are required: TASK. See: handrail log export --help"),
+    (["call" * 50], f"there is no command '{'call' * 19 + 'cal'}…'. See: handrail --help"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), MISTAKES)
+def test_a_mistake_is_exit_2_with_the_way_out(words: list[str], sentence: str, capsys) -> None:
+    assert run_here(words) == 2
+    assert capsys.readouterr() == ("", f"handrail: {sentence}\n")
+
+
+def burst(_: Namespace) -> int:
+    raise ValueError("the secret of a file")
+
+
+@pytest.mark.parametrize("verbose", [[], ["-vv"]])
+def test_a_defect_is_one_line_and_a_report_without_any_data(
+    verbose: list[str], tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("handrail.cli.burst")
+    module.run = burst  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "handrail.cli.burst", module)
+    monkeypatch.setitem(COMMANDS, "burst", Command("burst", "Fail.", options.as_json, ("", ""), {}))
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    assert run_here(["burst", *verbose]) == 4
+    out, err = capsys.readouterr()
+    [report] = (tmp_path / "state" / "crashes").iterdir()
+    *traceback, last = err.splitlines()
+    assert out == ""
+    assert re.fullmatch(
+        r"handrail: a defect stopped the command \(ValueError at test_cli_usage.py:\d+ burst\)\. .*", last
+    )
+    assert last.endswith(f"Report: {report}")
+    assert bool(traceback) is bool(verbose)
+    assert report.read_text().startswith("ValueError\nmain.py:")
+    assert "secret" not in err + report.read_text()
+
+
+def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: Path, capsys, monkeypatch) -> None:
+    module = ModuleType("handrail.cli.burst")
+    module.run = burst  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "handrail.cli.burst", module)
+    monkeypatch.setitem(COMMANDS, "burst", Command("burst", "Fail.", options.as_json, ("", ""), {}))
+    (tmp_path / "state").write_text("")
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    assert run_here(["burst"]) == 4
+    assert "No report could be written" in capsys.readouterr().err

@@ -1,0 +1,54 @@
+"""Every wire type has a sample that its schema allows and its decoder reads."""
+
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+
+from handrail.protocol.samples import made_by_hand, wire_samples
+from handrail.protocol.schema import WIRE_TYPES, wire_schemas
+from handrail.protocol.wire import encode
+
+EMITTED_BY_NOTHING_YET = """
+    event.user event.text event.reasoning event.tool_call.question-required event.display event.usage event.process
+    event.network event.end event.error
+"""
+every_type = pytest.mark.parametrize("name", WIRE_TYPES)
+
+
+def test_there_is_a_sample_of_every_wire_type() -> None:
+    assert list(wire_samples()) == list(WIRE_TYPES)
+
+
+@every_type
+def test_a_sample_is_valid_by_its_schema(name: str) -> None:
+    Draft202012Validator(wire_schemas()[name]).validate(wire_samples()[name])
+
+
+@every_type
+def test_a_sample_decodes_and_encodes_to_the_same_json(name: str) -> None:
+    data = msgspec.json.encode(wire_samples()[name])
+    assert encode(msgspec.json.decode(data, type=WIRE_TYPES[name])) == data
+
+
+def test_only_what_nothing_emits_yet_is_made_by_hand() -> None:
+    assert made_by_hand() == set(EMITTED_BY_NOTHING_YET.split())
+
+
+def test_samples_hold_placeholders_where_a_run_differs_from_the_next() -> None:
+    text = encode(wire_samples()).decode()
+    for value in ('"call_1"', '"s_1:1"', '"2026-01-01T00:00:00Z"', '"duration_ms":1.5'):
+        assert value in text
+    for trace in ("/tmp", "/home", "/root", "handrail-story"):
+        assert trace not in text
+
+
+def test_samples_cost_nothing_before_they_are_asked_for() -> None:
+    source = (
+        "import sys, handrail, handrail.rail, handrail.protocol.schema, handrail.protocol.samples\n"
+        "print([name for name in sys.modules if name.startswith('handrail.protocol.samples.')])"
+    )
+    ran = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -1,0 +1,154 @@
+"""Another process swaps a file, or a folder, with a link to an outside one, as fast as it can, while tools run.
+
+Nothing of outside may be read, listed or changed. That the race is real is shown by a reader that checks the path
+first and opens it then, as is common: it leaks.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from handrail import Handrail
+from handrail.protocol.result import ToolResult
+
+Rail = Callable[..., Handrail]
+SECRET = "OUTSIDE-SECRET"
+
+# Swaps two pairs of names of the current folder until its input ends.
+FLIPPER = """
+import ctypes, os, sys, threading
+rename = ctypes.CDLL(None).renameat2
+here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+over = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+print("ready", flush=True)
+flips = 0
+while not over.is_set():
+    for _ in range(50):
+        rename(here, b"file.txt", here, b"file.link", 2)
+        rename(here, b"folder", here, b"folder.link", 2)
+        flips += 2
+print(flips)
+"""
+
+
+@pytest.fixture
+def outside(tmp_path: Path, workspace: Path) -> Path:
+    """An outside file and folder, each with a link to it beside an inside file and folder of the same shape."""
+    away = tmp_path / "outside"
+    for base, text in ((workspace, "inside"), (away, SECRET)):
+        (base / "folder" / "deep").mkdir(parents=True)
+        for name in ("file.txt", "folder/file.txt", "folder/deep/file.txt"):
+            (base / name).write_text(text)
+    (away / "folder" / "outside-name").write_text(SECRET)
+    (workspace / "file.link").symlink_to("../outside/file.txt")
+    (workspace / "folder.link").symlink_to(away / "folder")
+    return away
+
+
+@contextmanager
+def flipping(workspace: Path) -> Iterator[None]:
+    command = [sys.executable, "-c", FLIPPER]
+    with subprocess.Popen(
+        command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as flipper:
+        assert flipper.stdout is not None
+        assert flipper.stdout.readline() == "ready\n"
+        try:
+            yield
+        finally:
+            flips, _ = flipper.communicate(timeout=30)
+    assert int(flips) > 100, "the other process did nothing"
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int, str]]:
+    """Everything about an outside tree that a tool could have changed."""
+    found: dict[str, tuple[int, int, str]] = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.stat()
+        found[str(path)] = (status.st_ino, status.st_mtime_ns, path.read_text() if path.is_file() else "")
+    return found
+
+
+@pytest.fixture
+def seconds(deep: bool) -> float:
+    return 5.0 if deep else 0.5
+
+
+Call = Callable[[Handrail, int], ToolResult]
+CALLS: dict[str, Call] = {
+    "read a file": lambda rail, _: rail.read("file.txt"),
+    "read in a folder": lambda rail, turn: rail.read("folder/deep/file.txt" if turn % 2 else "folder/file.txt"),
+    "write a file": lambda rail, turn: rail.write("file.txt", f"inside {turn}"),
+    "write in a folder": lambda rail, turn: rail.write(
+        ("folder/file.txt", "folder/deep/new.txt", "folder/made/file.txt")[turn % 3], f"inside {turn}"
+    ),
+    "list": lambda rail, turn: rail.ls(("folder", ".", "folder/deep")[turn % 3], depth=3),
+}
+SHARE = {"read a file": 0.5, "read in a folder": 0.5, "write a file": 0.5, "write in a folder": 0.5, "list": 1.0}
+"""Of the time a tool gets."""
+
+
+FAIR = {"ok", "OUTSIDE_WORKSPACE", "IO_ERROR", "CONFLICT", "STALE_FILE", "NOT_FOUND", "NOT_A_DIRECTORY"}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_swap_by_another_process_leaks_nothing(
+    rail: Rail, workspace: Path, outside: Path, resolver: str, kind: str, seconds: float
+) -> None:
+    before = snapshot(outside)
+    one = rail(resolver=resolver)
+    outcomes: Counter[str] = Counter()
+    leaks: list[ToolResult] = []
+    with flipping(workspace):
+        end = time.monotonic() + seconds * SHARE[kind]
+        turn = 0
+        while time.monotonic() < end:
+            turn += 1
+            result = CALLS[kind](one, turn)
+            outcomes["ok" if result.ok else result.error.code] += 1
+            shown = f"{result.content}{result.data}"
+            if SECRET in shown or "outside-name" in shown:
+                leaks.append(result)
+    print(f"{kind}, {resolver}: {dict(outcomes)}, {len(leaks)} leaks")
+    assert not leaks
+    assert snapshot(outside) == before
+    assert outcomes["ok"]
+    assert outcomes["OUTSIDE_WORKSPACE"], "the link was never there when a call looked: this was no race"
+    assert set(outcomes) <= FAIR
+    assert not list(workspace.rglob(".handrail-*"))
+    inside = [path for path in (workspace / "file.txt", workspace / "file.link") if not path.is_symlink()]
+    assert [path.read_text()[:6] for path in inside] == ["inside"], "the inside file was lost on the way"
+
+
+def checked_first(top: str) -> str:
+    """What a file holds, read the common way: is it inside? then open it."""
+    path = f"{top}/file.txt"
+    try:
+        if not os.path.realpath(path).startswith(f"{top}/"):
+            return "refused"
+        with open(path) as file:
+            return file.read()
+    except OSError:  # even realpath fails when a link turns into a file under it
+        return "refused"
+
+
+def test_the_race_is_real_since_a_reader_that_checks_first_loses_it(
+    workspace: Path, outside: Path, seconds: float, deep: bool
+) -> None:
+    top = os.path.realpath(workspace)
+    tries = leaks = 0
+    with flipping(workspace):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            tries += 1
+            leaks += checked_first(top) == SECRET
+    print(f"check, then open: {leaks} leaks of {tries}")
+    assert leaks or not deep
