@@ -227,8 +227,8 @@ def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str
         words, cwd=workspace, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stderr is not None
-        while b"handrail.cli.call\n" not in process.stderr.readline():  # its last import: from here on it waits
-            pass
+        # Its last import: from here on it waits.
+        assert any(line.endswith(b"handrail.cli.call\n") for line in iter(process.stderr.readline, b""))
         process.send_signal(signal.SIGINT)
         assert process.stderr.read().endswith(b"handrail: interrupted\n")
         assert process.wait() == 130

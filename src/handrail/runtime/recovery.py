@@ -109,7 +109,7 @@ def _remove_temporary(session: Session, entry: Entry) -> None:
                 continue
             with landing:
                 try:
-                    os.unlink(temporary_name(entry.id), dir_fd=landing.folder)
+                    os.unlink(temporary_name(session.id, entry.id), dir_fd=landing.folder)
                 except OSError:
                     continue
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal
 
@@ -14,8 +15,7 @@ Durability = Literal["crash", "power"]
 Row = tuple[Any, ...]
 
 _BUSY_SECONDS = 10
-_CHECKPOINT_PAGES = 2000
-_PAGE_BYTES = 2048
+_CHECKPOINT_PAGES = 1000
 
 
 class Database:
@@ -41,12 +41,18 @@ class Database:
     def _prepare(self, synchronous: str) -> None:
         execute = self._connection.execute
         if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            # Half the usual page: a call changes few bytes on few pages, and whole pages are what a commit writes.
-            execute(f"PRAGMA page_size = {_PAGE_BYTES}")
             execute("PRAGMA journal_mode = WAL")
         execute(f"PRAGMA synchronous = {synchronous}")
         execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         migrate(self._connection)
+
+    def run(self, statement: str, values: Sequence[Any]) -> None:
+        """One statement, which is a transaction of its own."""
+        try:
+            with self.lock:
+                self.execute(statement, values)
+        except sqlite3.Error as error:
+            raise self.unusable(error) from error
 
     def rows(self, statement: str, values: Row = ()) -> list[Row]:
         """All rows of a query."""

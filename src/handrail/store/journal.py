@@ -120,11 +120,10 @@ class Journal:
         """Writes a call for the first time: started, or finished at once. Its first draft is its start."""
 
         def insert(first: int, _last: int) -> None:
-            if state != "finished":
-                row = (call_id, batch_id, self.runner, state, first)
-                self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
+            row = (call_id, batch_id, self.runner, state, first)
+            self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
-        self._write(drafts, insert, _decided(batch_id, facts, decision))
+        self._write(drafts, None if state == "finished" else insert, _decided(batch_id, facts, decision))
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...]) -> None:
         """Takes a call that is written down already to its next state; a finished one is no longer open.
@@ -191,7 +190,7 @@ class Journal:
         return calls.split()
 
     def _write(
-        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None], decided: bytes | None = None
+        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None] | None, decided: bytes | None = None
     ) -> None:
         """One transaction: the events, then what belongs to them. What it stored is told afterwards, and only then.
 
@@ -200,24 +199,37 @@ class Journal:
         """
         with self.database.lock:
             while True:
-                first = self._seq + 1
                 events, values = self._numbered(drafts, decided)
+                marks = self._new_marks()
                 try:
-                    with self.database.transaction:
-                        if events:
-                            self.database.execute(_insert_events(len(events)), values)
-                        statements(first, self._seq + len(events))
-                        if self._unseen:
-                            self._store_marks()
+                    if statements is None and not marks:
+                        # One statement is a transaction of its own, and cheaper than BEGIN and COMMIT around it.
+                        self.database.run(_insert_events(len(events)), values)
+                    else:
+                        self._write_together(events, values, statements, marks)
                     break
                 except StoreError as error:
                     self._read_on(error)
             self._seq += len(events)
-            if self._unseen:
-                self._marks.update(self._unseen)
-                self._unseen.clear()
+            self._marks.update(marks)
+            self._unseen.clear()
             if self._listeners:
                 self._outbox.extend(events)
+
+    def _write_together(
+        self,
+        events: list[Event],
+        values: list[Any],
+        statements: Callable[[int, int], None] | None,
+        marks: dict[str, bytes],
+    ) -> None:
+        with self.database.transaction:
+            if events:
+                self.database.execute(_insert_events(len(events)), values)
+            if statements is not None:
+                statements(self._seq + 1, self._seq + len(events))
+            for path, mark in marks.items():
+                self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
     def _numbered(self, drafts: tuple[Draft, ...], decided: bytes | None) -> tuple[list[Event], list[Any]]:
         """The drafts as events that follow the last one, and the values of their rows; the first has `decided`."""
@@ -243,14 +255,11 @@ class Journal:
         else:
             raise error
 
-    def _store_marks(self) -> None:
+    def _new_marks(self) -> dict[str, bytes]:
+        """The marks that are not stored as they are."""
         if len(self._marks) > _MARKS_KEPT:
             self._marks.clear()
-        for path, mark in self._unseen.items():
-            if self._marks.get(path) != mark:
-                self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
-
-    # How far the audit is
+        return {path: mark for path, mark in self._unseen.items() if self._marks.get(path) != mark}
 
     def note_audited(self, size: int) -> None:
         """Writes down that every call finished by this runner so far has its line, all before a size of the audit."""

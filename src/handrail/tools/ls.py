@@ -8,7 +8,7 @@ from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool, Touched
 from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.ignore import Ignore
+from handrail.workspace.ignore import rules_at
 from handrail.workspace.listing import Entry, Listing, listing
 
 LIMIT = 1_000
@@ -59,7 +59,8 @@ def ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
     def run(context: Context, arguments: LsArguments) -> Output:
         with context.workspace.open_folder(arguments.path) as opened:
             try:
-                found = listing(opened.descriptor, arguments.depth, LIMIT, Ignore(ignore))
+                rules = rules_at(opened.root.descriptor, opened.relative, ignore)
+                found = listing(opened.descriptor, arguments.depth, LIMIT, rules)
             except OSError as error:
                 raise tool_error(error, arguments.path) from None
             return _output(arguments, found, opened.real)
@@ -70,15 +71,17 @@ def ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
 def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
     shown = len(found.entries)
     content = "".join(f"{_line(entry)}\n" for entry in found.entries)
+    truncated = not found.exact or shown < found.total
     warnings: tuple[str, ...] = ()
-    if not found.exact:
+    if truncated:
         warnings = (f"Only {shown} entries are shown; list a folder inside, or use a smaller depth.",)
+    of = f" of {'' if found.exact else 'at least '}{found.total}" if truncated else ""
     entries = tuple(LsEntry(path=_text(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries)
     return Output(
-        summary=f"{shown}{'' if found.exact else f' of at least {found.total}'} entries in {clipped(arguments.path)}",
+        summary=f"{shown}{of} entries in {clipped(arguments.path)}",
         content=content or "(empty)\n",
         data=LsData(path=real, entries=entries),
-        truncated=not found.exact,
+        truncated=truncated,
         meta={"returned": shown, "total": found.total, "total_is_lower_bound": not found.exact},
         warnings=warnings,
     )

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-_FRONT = "---\n"
-
 
 def parse_problem(path: str, text: str) -> str | None:
     """What is wrong with the text, with the line where the parser knows it; None when it parses or need not."""
@@ -35,7 +33,8 @@ def _yaml(text: str) -> str | None:
     import yaml  # noqa: PLC0415  only for files of this kind
 
     try:
-        list(yaml.parse(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
+        list(yaml.parse(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
@@ -44,12 +43,15 @@ def _yaml(text: str) -> str | None:
 
 
 def _front_matter(text: str) -> str | None:
-    if not text.startswith(_FRONT):
+    if not text.startswith("---"):
         return None
-    head, end, _ = text[len(_FRONT) :].partition("\n---")
-    if not end:
+    first, *lines = text.splitlines()
+    if first.rstrip() != "---":
+        return None  # a rule across the page
+    end = next((number for number, line in enumerate(lines) if line.rstrip() in {"---", "..."}), None)
+    if end is None:
         return "its front matter has no closing ---"
-    problem = _yaml(head)
+    problem = _yaml("\n".join(lines[:end]))
     return problem and problem.replace("it is", "its front matter is", 1)
 
 

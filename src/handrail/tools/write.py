@@ -1,5 +1,6 @@
 """write: a whole file, new or in the place of the old one."""
 
+import hashlib
 from typing import Annotated
 
 import msgspec
@@ -15,10 +16,18 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
 from handrail.tools.marks import Whole, encode_mark, part_of, staleness
 from handrail.tools.parses import parse_problem
-from handrail.workspace.errors import tool_error
+from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.ignore import TEMPORARY
 from handrail.workspace.replace import Current, NewFolders, Written, current, replace
-from handrail.workspace.text import Text, decoded, encoded
+from handrail.workspace.text import (
+    Encoding,
+    LineEnding,
+    Text,
+    decoded,
+    encoded,
+    line_ending_of,
+    whole_characters,
+)
 from handrail.workspace.walk import Landing
 
 DIFFED = 8 * 1024 * 1024
@@ -103,44 +112,55 @@ def write_tool(seen: Seen) -> Tool:
     return Tool(WRITE, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
 
 
-def temporary_name(call_id: str) -> str:
-    """The name a call's unfinished file goes by: known, so that a crash leaves nothing that cannot be found."""
-    return f"{TEMPORARY}{call_id}"
+def temporary_name(session_id: str, call_id: str) -> str:
+    """The name a call's unfinished file goes by: known, so that a crash leaves nothing that cannot be found.
+
+    A hash, since an id is any text: it may hold a slash, be too long, or be another session's too.
+    """
+    return f"{TEMPORARY}{hashlib.sha256(f'{session_id} {call_id}'.encode()).hexdigest()[:32]}"
 
 
 def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
     _refuse_folder(landing, arguments.path)
+    path = clipped(arguments.path)
     if protection(real) == "credential":
-        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids writing {arguments.path}.")
+        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids writing {path}.")
     before = None if landing.missing else current(landing.folder, landing.name, DIFFED)
     mark = seen.seen(real)
     part = part_of(landing.folder, landing.name, mark) if before else None
     unread = staleness(arguments.path, mark, before, part) == "unread" and before is not None
     text = decoded(before.data) if before and before.data is not None else None
-    data, encoding, ending, warnings = _bytes(arguments, text)
+    data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
+    if mark is not None and before is None:
+        warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
     problem = parse_problem(real, arguments.content)
     if problem:
-        warnings = (*warnings, f"{arguments.path} was written, but {problem}.")
+        warnings = (*warnings, f"{path} was written, but {problem}.")
     return _Plan(before, text, data, encoding, ending, unread, warnings)
 
 
 def _refuse_folder(landing: Landing, path: str) -> None:
-    if not landing.name or path.endswith("/"):
-        raise ToolError("NOT_A_FILE", f"{path} names a directory; write needs the name of a file.")
+    if not landing.name or path.rpartition("/")[2] in {"", ".", ".."}:
+        raise ToolError("NOT_A_FILE", f"{clipped(path)} names a directory; write needs the name of a file.")
 
 
-def _bytes(arguments: WriteArguments, before: Text | None) -> tuple[bytes, str, str, tuple[str, ...]]:
-    """The content in the encoding, and with the line endings, that the file has."""
-    if before is None or before.encoding == "utf-8":
-        ending = before.line_ending if before else "lf"
-        return encoded(arguments.content, "utf-8", ending), "utf-8", ending, ()
+def _format(before: Current | None, text: Text | None) -> tuple[Encoding, LineEnding]:
+    """The encoding and line endings to keep: those of the file, by its first bytes where it is large."""
+    if before is not None and before.data is None:
+        text = decoded(whole_characters(before.start))
+    return (text.encoding, text.line_ending) if text else ("utf-8", "lf")
+
+
+def _bytes(
+    content: str, encoding: Encoding, ending: LineEnding, path: str
+) -> tuple[bytes, str, LineEnding, tuple[str, ...]]:
+    """The content as the file has it, and what encoding and line endings that makes."""
+    becomes: LineEnding = "crlf" if ending == "crlf" and "\n" in content else line_ending_of(content)
     try:
-        data = encoded(arguments.content, before.encoding, before.line_ending)
+        return encoded(content, encoding, ending), encoding, becomes, ()
     except UnicodeEncodeError as error:
-        character = arguments.content[error.start]
-        warning = f"{arguments.path} was {before.encoding}, which has no {character!r}; it is UTF-8 now."
-        return encoded(arguments.content, "utf-8", before.line_ending), "utf-8", before.line_ending, (warning,)
-    return data, before.encoding, before.line_ending, ()
+        warning = f"{path} was {encoding}, which has no {content[error.start]!r}; it is UTF-8 now."
+        return encoded(content, "utf-8", ending), "utf-8", becomes, (warning,)
 
 
 def _carry_out(plan: _Plan, landing: Landing, arguments: WriteArguments, context: Context) -> Written:
@@ -149,7 +169,7 @@ def _carry_out(plan: _Plan, landing: Landing, arguments: WriteArguments, context
     context.check_cancelled()
     folders = NewFolders(landing.folder, landing.missing)
     try:
-        temporary = temporary_name(context.tool_call_id)
+        temporary = temporary_name(context.session_id, context.tool_call_id)
         written = replace(
             folders.innermost, landing.name, plan.data, plan.before, temporary=temporary, path=arguments.path
         )
@@ -162,7 +182,13 @@ def _carry_out(plan: _Plan, landing: Landing, arguments: WriteArguments, context
 def _diff(plan: _Plan, content: str, real: str) -> Diff:
     if plan.before is not None and plan.text_before is None:
         return Diff("(the old content is binary or over 8 MiB: no diff)\n", content.count("\n"), 0)
-    return unified_diff(plan.old, content.replace("\r\n", "\n"), real, created=plan.before is None)
+    diff = unified_diff(plan.old, content.replace("\r\n", "\n"), real, created=plan.before is None)
+    if diff.text or plan.before is None or plan.before.data == plan.data:
+        return diff
+    before = plan.text_before.line_ending if plan.text_before else "none"
+    if before != plan.line_ending:
+        return Diff(f"(only line endings change: {before} becomes {plan.line_ending})\n", 0, 0)
+    return Diff("(only bytes that are no text change)\n", 0, 0)
 
 
 def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written) -> Output:
@@ -179,7 +205,7 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written)
         added=diff.added,
         removed=diff.removed,
     )
-    summary = _summary(arguments.path, diff, created=before is None, unchanged=unchanged)
+    summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=unchanged)
     return Output(
         summary=summary,
         content=f"{summary}.",

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 ALWAYS = (".git", "node_modules", "dist", "build", ".next")
 TEMPORARY = ".handrail-"
 """How the names of our own unfinished files begin."""
-_LARGEST = 1 << 20
+_LARGEST = 1 << 16
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_STARS = 3
+"""More of them in one name take seconds to match against a long one, and no real list has them."""
 
 
 class Ignore:
@@ -43,6 +46,20 @@ class Ignore:
         return False
 
 
+def rules_at(root: int, relative: str, extra: tuple[str, ...] = ()) -> Ignore:
+    """The rules of a folder below an open root, its parents' included. A folder that they pass over was asked for by
+    name, so what passes it over does not hold in it."""
+    ignore, folder = Ignore(extra).inside(root, ""), os.dup(root)
+    try:
+        for name in relative.split("/") if relative != "." else ():
+            folder, outer = os.open(name, _FOLDER, dir_fd=folder), folder
+            os.close(outer)
+            ignore = (Ignore(extra) if ignore.matches(name, folder=True) else ignore).inside(folder, name)
+    finally:
+        os.close(folder)
+    return ignore
+
+
 def _read(folder: int) -> "GitIgnoreSpec | None":
     try:
         descriptor = os.open(".gitignore", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
@@ -56,10 +73,11 @@ def _read(folder: int) -> "GitIgnoreSpec | None":
         os.close(descriptor)
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  costs start-up time, and only deep walks need it
 
+    lines = [line for line in text.split("\n") if all(name.count("*") <= _STARS for name in line.split("/"))]
     try:
-        return GitIgnoreSpec.from_lines(text.splitlines())
+        return GitIgnoreSpec.from_lines(lines)
     except ValueError:
-        return GitIgnoreSpec.from_lines(_valid(text.splitlines(), GitIgnoreSpec))
+        return GitIgnoreSpec.from_lines(_valid(lines, GitIgnoreSpec))
 
 
 def _valid(lines: list[str], spec: "type[GitIgnoreSpec]") -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from handrail.policy.names import protection
 from handrail.protocol.decision import FileKind
 from handrail.workspace.ignore import Ignore
 
@@ -21,15 +22,16 @@ class Entry(msgspec.Struct, frozen=True):
     kind: FileKind
     size: int | None = None
     note: str | None = None
-    """Why nothing below it is shown, or where a link leads."""
+    """Why nothing is shown of it, or of what is in it."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Entries in the order they are shown, and how many there were where all were counted."""
+    """Entries in the order they are shown, and how many there are."""
 
     entries: tuple[Entry, ...]
     total: int
     exact: bool
+    """Whether everything was counted; else there are more than `total`."""
 
 
 class _Folder(msgspec.Struct):
@@ -41,7 +43,7 @@ class _Folder(msgspec.Struct):
 
 def listing(root: int, depth: int, limit: int, ignore: Ignore) -> Listing:
     """Upper levels first, so that a huge folder deep down never hides what is beside it."""
-    top = _Folder("", 1, ignore.inside(root, ""), [])
+    top = _Folder("", 1, ignore, [])
     folders = {"": top}
     waiting = deque([top])
     left, total, exact = limit, 0, True
@@ -50,16 +52,17 @@ def listing(root: int, depth: int, limit: int, ignore: Ignore) -> Listing:
         if left <= 0:
             exact = False
             break
-        found, count = _names(root, folder, left)
-        folder.names = found
-        left, total = left - len(found), total + count
-        exact = exact and count == len(found)
+        folder.names, count = _names(root, folder, left)
+        left, total = left - len(folder.names), total + count
         if folder.depth < depth:
+            # A folder that is not shown is not entered either, and nobody knows what is in it.
+            exact = exact and count == len(folder.names)
             waiting.extend(_below(root, folder, folders))
     return Listing(tuple(_in_order(folders, "")), total, exact)
 
 
 def _names(root: int, folder: _Folder, limit: int) -> tuple[list[Entry], int]:
+    """The first names of a folder, and how many it has."""
     count = 0
 
     def entries(descriptor: int) -> Iterator[Entry]:
@@ -67,30 +70,37 @@ def _names(root: int, folder: _Folder, limit: int) -> tuple[list[Entry], int]:
         with os.scandir(descriptor) as found:
             for item in found:
                 count += 1
-                yield _entry(item, folder)
+                yield _entry(item, folder.path)
 
     try:
         descriptor = _enter(root, folder.path)
     except OSError:
         return [], 0
     try:
-        return heapq.nsmallest(
-            limit, entries(descriptor), key=lambda entry: (entry.kind != "directory", entry.path)
-        ), count
+        first = heapq.nsmallest(limit, entries(descriptor), key=lambda entry: (entry.kind != "directory", entry.path))
     finally:
         os.close(descriptor)
+    return [_noted(entry, folder.ignore) for entry in first], count
 
 
-def _entry(item: os.DirEntry[str], folder: _Folder) -> Entry:
-    path = f"{folder.path}{item.name}"
+def _entry(item: os.DirEntry[str], folder: str) -> Entry:
+    path = f"{folder}{item.name}"
     try:
         status = item.stat(follow_symlinks=False)
     except OSError:
         return Entry(path, "other", note="unreadable")
     kind = _kind(status.st_mode)
-    if kind == "directory" and folder.ignore.matches(item.name, folder=True):
-        return Entry(path, kind, note="ignored")
     return Entry(path, kind, status.st_size if kind == "file" else None)
+
+
+def _noted(entry: Entry, ignore: Ignore) -> Entry:
+    """A folder that is not entered says why."""
+    name = entry.path.rpartition("/")[2]
+    if entry.kind != "directory":
+        return entry
+    if protection(name) == "credential":
+        return Entry(entry.path, entry.kind, note="protected")
+    return Entry(entry.path, entry.kind, note="ignored") if ignore.matches(name, folder=True) else entry
 
 
 def _kind(mode: int) -> FileKind:
@@ -102,13 +112,14 @@ def _kind(mode: int) -> FileKind:
 
 
 def _below(root: int, folder: _Folder, folders: dict[str, _Folder]) -> Iterator[_Folder]:
-    for entry in folder.names:
+    for number, entry in enumerate(folder.names):
         if entry.kind != "directory" or entry.note:
             continue
         path = f"{entry.path}/"
         try:
             descriptor = _enter(root, path)
         except OSError:
+            folder.names[number] = Entry(entry.path, entry.kind, note="unreadable")
             continue
         try:
             ignore = folder.ignore.inside(descriptor, entry.path.rpartition("/")[2])

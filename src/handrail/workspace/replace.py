@@ -11,6 +11,7 @@ import msgspec
 from handrail.kernel.rename import exchange, rename_new
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
+from handrail.workspace.text import SAMPLE
 
 _CHUNK = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -24,6 +25,8 @@ class Current(msgspec.Struct, frozen=True):
     hash: str
     data: bytes | None
     """None above the limit that was asked for."""
+    start: bytes = b""
+    """The first bytes, however many there are."""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -57,6 +60,7 @@ def replace(folder: int, name: str, data: bytes, before: Current | None, *, temp
     if before is not None and before.status.st_nlink > 1:
         return _write_through(folder, name, data, before, path)
     descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
+    created = os.fstat(descriptor)
     try:
         try:
             _fill(descriptor, data)
@@ -68,8 +72,7 @@ def replace(folder: int, name: str, data: bytes, before: Current | None, *, temp
             os.close(descriptor)
         _put(folder, temporary, name, before, own, path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
+        _discard(folder, temporary, created)
         raise
     _sync_folder(folder)
     return Written(own.hash, len(data), stat.S_IMODE(own.status.st_mode))
@@ -122,13 +125,14 @@ class NewFolders:
 
 
 def _contents(descriptor: int, status: os.stat_result, keep: int) -> Current:
-    digest, kept, size = hashlib.sha256(), bytearray(), 0
+    digest, kept, size, start = hashlib.sha256(), bytearray(), 0, b""
     while chunk := os.read(descriptor, _CHUNK):
         digest.update(chunk)
+        start = start or chunk[:SAMPLE]
         size += len(chunk)
         if size <= keep:
             kept += chunk
-    return Current(status, digest.hexdigest(), bytes(kept) if size <= keep else None)
+    return Current(status, digest.hexdigest(), bytes(kept) if size <= keep else None, start)
 
 
 def _fill(descriptor: int, data: bytes) -> None:
@@ -183,20 +187,27 @@ def _put(folder: int, temporary: str, name: str, before: Current | None, own: Cu
         _verify(folder, name, before, path)
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         return
-    try:
-        # What the swap took out is what was really there: only now is it certain that nothing unseen is lost.
-        _verify(folder, temporary, before, path)
-    except ToolError:
-        _take_back(folder, temporary, name, own)
-        raise
+    # What the swap took out is what was really there: only now is it certain that nothing unseen is lost.
+    if not _is(folder, temporary, before):
+        raise _taken_back(folder, temporary, name, own, path)
     os.unlink(temporary, dir_fd=folder)
 
 
-def _take_back(folder: int, temporary: str, name: str, own: Current) -> None:
+def _taken_back(folder: int, temporary: str, name: str, own: Current, path: str) -> ToolError:
     exchange(folder, temporary, name)
-    if not _is(folder, temporary, own):
-        # Somebody put another file there, or wrote to ours, between the two swaps: that is the newest, and stays.
-        exchange(folder, temporary, name)
+    if _is(folder, temporary, own):
+        return changed(path)
+    # Somebody put another file there, or wrote to ours, between the two swaps: that is the newest, and stays. What
+    # was there before it is not ours to delete.
+    exchange(folder, temporary, name)
+    return ToolError("CONFLICT", f"{changed(path).message} What was there in between is kept as {temporary}.")
+
+
+def _discard(folder: int, temporary: str, created: os.stat_result) -> None:
+    """Removes the unfinished file: only ever our own."""
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.stat(temporary, dir_fd=folder, follow_symlinks=False), created):
+            os.unlink(temporary, dir_fd=folder)
 
 
 def _put_new(folder: int, temporary: str, name: str, path: str) -> None:

@@ -1,0 +1,140 @@
+"""The diff of a result is a patch: the real program makes the new text of the old one with it."""
+
+import random
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from handrail.edit.diff import unified_diff
+
+
+def applied(folder: Path, diff: str, old: str | None, name: str = "file.txt") -> str:
+    """What `git apply` makes of a file."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if old is not None:
+        path.write_text(old, newline="")
+    done = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", "--unidiff-zero", "-"], cwd=folder, input=diff.encode(), capture_output=True
+    )
+    assert done.returncode == 0, f"{done.stderr.decode()}\n{diff}"
+    return path.read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text", "added", "removed"),
+    [
+        ("a\nb\nc\n", "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", 1, 1),
+        ("a\n", "a\nb\n", "@@ -1 +1,2 @@\n a\n+b\n", 1, 0),
+        ("a\nb\n", "a\n", "@@ -1,2 +1 @@\n a\n-b\n", 0, 1),
+        ("a", "b", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n", 1, 1),
+        ("a\n", "a", "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n", 1, 1),
+        ("a\n", "", "@@ -1 +0,0 @@\n-a\n", 0, 1),
+        ("+\n-\n", "-\n+\n", "@@ -1,2 +1,2 @@\n-+\n -\n++\n", 1, 1),
+    ],
+)
+def test_a_diff_looks_as_git_shows_it(old: str, new: str, text: str, added: int, removed: int) -> None:
+    diff = unified_diff(old, new, "f")
+    assert diff.text == f"--- a/f\n+++ b/f\n{text}"
+    assert (diff.added, diff.removed, diff.truncated) == (added, removed, False)
+
+
+def test_equal_texts_have_no_diff() -> None:
+    assert unified_diff("a\n", "a\n", "f").text == ""
+
+
+def test_changes_far_apart_are_hunks_of_their_own() -> None:
+    old = [f"{number}\n" for number in range(40)]
+    new = [*old[:5], "five\n", *old[6:30], "thirty\n", *old[31:]]
+    assert unified_diff("".join(old), "".join(new), "f").text.count("@@ -") == 2
+
+
+lines = st.sampled_from(["a\n", "b\n", "\n", "  indented\n", "+\n", "-\n", "--- a/x\n", "@@ -1 +1 @@\n", "\\ No newline\n", "grün\r\n", "\r\n"])
+texts = st.lists(lines | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20), max_size=25).map("".join)
+
+
+@given(texts, texts)
+@example("", "a\n")
+@example("", "a")
+@example("a", "")
+@example("a\n" * 30, "a\n" * 14 + "b\n" + "a\n" * 16)
+def test_git_makes_the_new_text_of_the_old_one(tmp_path: Path, old: str, new: str) -> None:
+    if old == new:
+        return
+    assert applied(tmp_path, unified_diff(old, new, "file.txt").text, old) == new
+
+
+@given(texts.filter(bool))
+def test_git_creates_the_new_file(tmp_path: Path, new: str) -> None:
+    assert applied(tmp_path, unified_diff("", new, "new/file.txt", created=True).text, None, "new/file.txt") == new
+
+
+def test_git_takes_diffs_of_edits_to_longer_texts(tmp_path: Path, count: Callable[[int], int]) -> None:
+    chance = random.Random(11)
+    for _ in range(count(200)):
+        old = [f"{chance.choice(['x', 'y', '', 'return'])}{chance.randrange(30)}\n" for _ in range(chance.randrange(1, 400))]
+        new = list(old)
+        for _ in range(chance.randrange(1, 12)):
+            at = chance.randrange(len(new) + 1)
+            new[at : at + chance.randrange(4)] = [f"new {number}\n" for number in range(chance.randrange(4))]
+        if old != new:
+            diff = unified_diff("".join(old), "".join(new), "file.txt")
+            assert applied(tmp_path, diff.text, "".join(old)) == "".join(new)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a file", "grün", "quote\"d", "back\\slash", "tab\tname", "line\nbreak", "a/b c/d", " lead", "trail ", "\x1b[31m", "日本"],
+)
+def test_any_name_stands_in_the_header_as_git_writes_it(tmp_path: Path, name: str) -> None:
+    for old, created in (("old\n", False), (None, True)):
+        diff = unified_diff(old or "", "new\n", name, created=created)
+        assert applied(tmp_path, diff.text, old, name) == "new\n"
+        assert diff.text.splitlines()[1].isprintable() or "\t" in diff.text.splitlines()[1]
+        assert len(diff.text.splitlines()) == (4 if created else 5)
+
+
+def test_a_name_cannot_forge_lines_of_a_diff() -> None:
+    diff = unified_diff("old\n", "new\n", "a\n+++ b/safe.txt\n@@ -1 +1 @@\n-x\n+y")
+    assert diff.text.count("\n+") == 2
+    assert "\n+y" not in diff.text
+
+
+WORST: dict[str, Callable[[], tuple[list[str], list[str]]]] = {
+    "everything changes": lambda: ([f"a{n}" for n in range(100_000)], [f"b{n}" for n in range(100_000)]),
+    "every tenth line": lambda: (
+        [str(n) for n in range(100_000)],
+        [str(n) if n % 10 else "new" for n in range(100_000)],
+    ),
+    "all lines equal": lambda: (["a"] * 100_000, ["a"] * 50_000 + ["b"] + ["a"] * 49_000 + ["c"]),
+    "two kinds of lines": lambda: tuple(random.Random(n).choices("ab", k=1_990) for n in (1, 2)),  # type: ignore[return-value]
+    "reversed": lambda: ([str(n) for n in range(1_990)], [str(n) for n in range(1_990)][::-1]),
+    "few kinds of lines": lambda: tuple(random.Random(n).choices("abcdefgh", k=1_990) for n in (1, 2)),  # type: ignore[return-value]
+    "one huge line": lambda: (["x" * 5_000_000], ["y" * 5_000_000]),
+}
+
+
+@pytest.mark.parametrize("kind", WORST)
+def test_the_time_is_bounded_whatever_the_texts(kind: str) -> None:
+    old, new = ("".join(f"{line}\n" for line in lines) for lines in WORST[kind]())
+    start = time.process_time()
+    diff = unified_diff(old, new, "f")
+    assert time.process_time() - start < 5
+    assert diff.added
+    assert len(diff.text) < 70_000
+
+
+def test_a_long_diff_is_cut_between_lines_and_says_so() -> None:
+    diff = unified_diff("", "".join(f"line {number}\n" for number in range(20_000)), "f", created=True)
+    assert diff.truncated
+    assert diff.added == 20_000
+    *_, last, note = diff.text.splitlines()
+    assert last.startswith("+line ")
+    assert note.startswith("… ")
+    assert note.endswith(" more characters")

@@ -1,0 +1,146 @@
+"""A file that changed since the session read it is not overwritten; by its bytes, never by its times."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from handrail import Handrail
+
+Rail = Callable[..., Handrail]
+MIB = 1 << 20
+
+
+def test_other_bytes_than_were_read_are_not_overwritten(one: Handrail, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("old")
+    one.read("a.txt")
+    path.write_text("changed by somebody")
+    error = one.write("a.txt", "mine").error
+    assert error.code == "STALE_FILE"
+    assert error.retryable
+    assert path.read_text() == "changed by somebody"
+    one.read("a.txt")
+    assert one.write("a.txt", "mine").ok
+
+
+def test_a_change_of_the_same_size_and_time_is_found(one: Handrail, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("old")
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    one.read("a.txt")
+    path.write_text("new")
+    os.utime(path, ns=times)
+    assert one.write("a.txt", "mine").error.code == "STALE_FILE"
+
+
+@pytest.mark.parametrize("change", ["touch", "replace", "chmod", "there and back"])
+def test_a_file_with_the_same_bytes_is_not_stale(one: Handrail, workspace: Path, change: str) -> None:
+    path = workspace / "a.txt"
+    path.write_text("old")
+    one.read("a.txt")
+    if change == "touch":
+        os.utime(path, (1, 1))
+    elif change == "replace":
+        (workspace / "b.txt").write_text("old")
+        (workspace / "b.txt").rename(path)
+    elif change == "chmod":
+        path.chmod(0o755)
+    else:
+        path.write_text("something else")
+        path.write_text("old")
+    assert one.write("a.txt", "mine").ok
+
+
+def test_a_file_never_read_may_be_written_and_that_is_told(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    assert one.write("a.txt", "mine").meta.unread
+    assert not one.write("a.txt", "again").meta.unread
+    assert not one.write("new.txt", "x").meta.unread
+
+
+def test_our_own_write_renews_what_is_known(one: Handrail, workspace: Path) -> None:
+    one.write("a.txt", "first")
+    assert one.write("a.txt", "second").ok
+    (workspace / "a.txt").write_text("changed by somebody")
+    assert one.write("a.txt", "third").error.code == "STALE_FILE"
+
+
+def test_a_file_that_was_removed_can_be_written_again(one: Handrail, workspace: Path) -> None:
+    """No bytes are lost, and reading it again first is not possible."""
+    (workspace / "a.txt").write_text("old")
+    one.read("a.txt")
+    (workspace / "a.txt").unlink()
+    result = one.write("a.txt", "mine")
+    assert result.data.created
+    assert result.warnings == ("a.txt was removed since you read it; it is a new file now.",)
+
+
+def test_sessions_know_files_apart(rail: Rail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    first, second = rail(), rail()
+    first.read("a.txt")
+    assert second.write("a.txt", "of the second").ok
+    assert first.write("a.txt", "of the first").error.code == "STALE_FILE"
+
+
+def test_what_is_known_outlives_the_process(rail: Rail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    first = rail(session="s")
+    first.read("a.txt")
+    first.close()
+    (workspace / "a.txt").write_text("changed by somebody")
+    assert rail(session="s").write("a.txt", "mine").error.code == "STALE_FILE"
+
+
+def test_a_link_and_its_target_are_one_file(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    (workspace / "link").symlink_to("a.txt")
+    one.read("link")
+    (workspace / "a.txt").write_text("changed by somebody")
+    for path in ("a.txt", "link", "./a.txt", f"{workspace}/a.txt"):
+        assert one.write(path, "mine").error.code == "STALE_FILE"
+
+
+@pytest.fixture
+def large(workspace: Path) -> Path:
+    path = workspace / "large.txt"
+    path.write_bytes(b"".join(b"%07d\n" % number for number in range(MIB + 200_000)))
+    return path
+
+
+def test_of_a_large_file_the_page_that_was_seen_counts(one: Handrail, large: Path) -> None:
+    one.read("large.txt", offset=-10)
+    with large.open("r+b") as file:
+        file.seek(-80, os.SEEK_END)
+        file.write(b"CHANGED\n")
+    assert one.write("large.txt", "mine\n").error.code == "STALE_FILE"
+    one.read("large.txt", offset=-10)
+    assert one.write("large.txt", "mine\n").ok
+    assert large.read_text() == "mine\n"
+
+
+def test_of_a_large_file_a_touch_or_a_change_elsewhere_does_not_count(one: Handrail, large: Path) -> None:
+    one.read("large.txt", limit=10)
+    os.utime(large, (1, 1))
+    with large.open("ab") as file:
+        file.write(b"more\n")
+    assert one.write("large.txt", "mine\n").ok
+
+
+def test_a_large_file_that_became_short_is_stale(one: Handrail, large: Path) -> None:
+    one.read("large.txt", offset=-10)
+    os.truncate(large, 1_000)
+    assert one.write("large.txt", "mine\n").error.code == "STALE_FILE"
+
+
+def test_the_check_is_repeated_after_an_approval_however_late(rail: Rail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    one = rail(mode="ask")
+    one.read("a.txt")
+    one.write("a.txt", "mine")
+    (workspace / "a.txt").write_text("changed while somebody thought about it")
+    result = one.answer(one.waiting()[0].id, "once").results[0]
+    assert result.error.code in {"STALE_FILE", "CONFLICT"}
+    assert (workspace / "a.txt").read_text() == "changed while somebody thought about it"

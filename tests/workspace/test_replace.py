@@ -1,0 +1,216 @@
+"""replace: nobody's bytes are lost, whoever changes the file between the look and the rename."""
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from handrail.protocol.error import ToolError
+from handrail.workspace.replace import Current, NewFolders, current, replace
+
+KEEP = 1 << 20
+
+
+@pytest.fixture
+def folder(workspace: Path) -> Iterator[int]:
+    descriptor = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
+    yield descriptor
+    os.close(descriptor)
+
+
+def put(folder: int, before: Current | None, data: bytes = b"mine") -> None:
+    replace(folder, "a.txt", data, before, temporary=".handrail-test", path="a.txt")
+
+
+def refused(folder: int, before: Current | None) -> str:
+    with pytest.raises(ToolError) as caught:
+        put(folder, before)
+    return caught.value.code
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "written in place": lambda path: path.write_text("theirs"),
+    "replaced": lambda path: (path.with_name("b").write_text("theirs"), path.with_name("b").rename(path)),
+    "replaced by the same bytes": lambda path: (path.with_name("b").write_text("old"), path.with_name("b").rename(path)),
+    "appended to": lambda path: path.write_text("old theirs"),
+    "became a link": lambda path: (path.unlink(), path.symlink_to("theirs.txt")),
+    "became a folder": lambda path: (path.unlink(), path.mkdir()),
+    "became a fifo": lambda path: (path.unlink(), os.mkfifo(path)),
+    "removed": lambda path: path.unlink(),
+}
+
+
+def tree(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every name with its inode and bytes."""
+    found: dict[str, tuple[int, str]] = {}
+    for path in folder.iterdir():
+        text = os.readlink(path) if path.is_symlink() else path.read_text() if path.is_file() else ""
+        found[path.name] = (path.lstat().st_ino, text)
+    return found
+
+
+@pytest.mark.parametrize("names", [1, 2], ids=["one name", "two names"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_somebody_did_since_the_look_stays(workspace: Path, folder: int, change: str, names: int) -> None:
+    path = workspace / "a.txt"
+    path.write_text("old")
+    if names == 2:
+        os.link(path, workspace / "other name")
+    before = current(folder, "a.txt", KEEP)
+    CHANGES[change](path)
+    there = tree(workspace)
+    if names == 2 and change in {"became a link", "became a folder", "became a fifo", "removed"}:
+        with pytest.raises((ToolError, OSError)):
+            put(folder, before)
+    else:
+        assert refused(folder, before) == "CONFLICT"
+    assert tree(workspace) == there
+
+
+def test_a_file_somebody_created_since_the_look_stays(workspace: Path, folder: int) -> None:
+    (workspace / "a.txt").write_text("theirs")
+    assert refused(folder, None) == "CONFLICT"
+    assert tree(workspace)["a.txt"][1] == "theirs"
+    assert len(tree(workspace)) == 1
+
+
+def test_a_touch_is_no_change(workspace: Path, folder: int) -> None:
+    (workspace / "a.txt").write_text("old")
+    before = current(folder, "a.txt", KEEP)
+    os.utime(workspace / "a.txt", (1, 1))
+    put(folder, before)
+    assert tree(workspace)["a.txt"][1] == "mine"
+
+
+def test_a_temporary_name_that_is_taken_is_left_alone(workspace: Path, folder: int) -> None:
+    (workspace / ".handrail-test").write_text("theirs")
+    with pytest.raises(FileExistsError):
+        put(folder, None)
+    assert tree(workspace).keys() == {".handrail-test"}
+    assert (workspace / ".handrail-test").read_text() == "theirs"
+
+
+SAVES = """
+import os, sys, threading
+over = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+os.chdir(sys.argv[1])
+print("ready", flush=True)
+saved = 0
+while not over.is_set():
+    saved += 1
+    sum(range(saved * 7919 % 200_000))
+    text = f"theirs {saved}"
+    if saved % 2:
+        with open("b.txt", "w") as file:
+            file.write(text)
+        os.rename("b.txt", "a.txt")
+    else:
+        with open("a.txt", "r+") as file:
+            file.write(text)
+            file.truncate()
+print(saved)
+"""
+
+
+def test_the_last_save_of_another_program_is_never_lost(
+    workspace: Path, folder: int, deep: bool
+) -> None:
+    """It saves, by rename and in place, as fast as it can; every write of ours that is told to have happened saw what
+    was there, every other left it there."""
+    (workspace / "a.txt").write_text("theirs 0")
+    with subprocess.Popen(
+        [sys.executable, "-c", SAVES, str(workspace)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        end = time.monotonic() + (5 if deep else 0.5)
+        turns = conflicts = 0
+        mine = b""
+        while time.monotonic() < end:
+            turns += 1
+            before = current(folder, "a.txt", KEEP)
+            try:
+                mine = b"mine %d" % turns
+                put(folder, before, mine)
+            except ToolError as error:
+                assert error.code == "CONFLICT"
+                conflicts += 1
+        saved = int(other.communicate(timeout=30)[0])
+    last = (workspace / "a.txt").read_text()
+    print(f"{turns} writes, {conflicts} conflicts, {saved} saves; at the end: {last!r}")
+    assert last in {f"theirs {saved}", mine.decode()}
+    assert conflicts
+    put(folder, current(folder, "a.txt", KEEP))
+    assert (workspace / "a.txt").read_text() == "mine"
+
+
+def test_of_many_writers_with_one_look_exactly_one_wins(workspace: Path, folder: int, count: Callable[[int], int]) -> None:
+    for turn in range(count(200)):
+        (workspace / "a.txt").write_text("old")
+        before = current(folder, "a.txt", KEEP)
+        won: list[bytes] = []
+
+        def write(number: int, before: Current | None = before, won: list[bytes] = won) -> None:
+            data = b"writer %d" % number
+            try:
+                replace(folder, "a.txt", data, before, temporary=f".handrail-{number}", path="a.txt")
+            except ToolError:
+                return
+            won.append(data)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1, f"turn {turn}"
+        assert (workspace / "a.txt").read_bytes() == won[0]
+
+
+def test_new_folders_are_taken_back_unless_kept(workspace: Path, folder: int) -> None:
+    (workspace / "there").mkdir()
+    made = NewFolders(folder, ("there", "a", "b"))
+    assert (workspace / "there/a/b").is_dir()
+    made.close()
+    assert (workspace / "there").is_dir()
+    assert not (workspace / "there/a").exists()
+    kept = NewFolders(folder, ("there", "a"))
+    kept.keep()
+    kept.close()
+    assert (workspace / "there/a").is_dir()
+
+
+def test_a_new_folder_that_cannot_be_entered_is_taken_back(workspace: Path, folder: int) -> None:
+    """As when no more files may be open: the folder is made, and then there is no descriptor for it."""
+    free = os.dup(folder)
+    os.close(free)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            NewFolders(folder, ("a", "b"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert list(workspace.iterdir()) == []
+
+
+def test_new_folders_that_somebody_uses_meanwhile_stay(workspace: Path, folder: int) -> None:
+    made = NewFolders(folder, ("a", "b"))
+    (workspace / "a/theirs.txt").write_text("x")
+    made.close()
+    assert [path.name for path in (workspace / "a").iterdir()] == ["theirs.txt"]
+
+
+def test_new_folders_never_follow_a_link(workspace: Path, folder: int, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (workspace / "a").symlink_to(tmp_path / "outside")
+    with pytest.raises(OSError):
+        NewFolders(folder, ("a", "b"))
+    assert list((tmp_path / "outside").iterdir()) == []
