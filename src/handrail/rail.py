@@ -363,9 +363,7 @@ def _open_session(
         runner = opened.enter_context(closing(Runner(folder)))
         journal = Journal(database, session_id, runner.id)
         outputs = KeptOutputs(Blobs(state.blobs()), database)
-        registry = Registry(_base_tools(journal, outputs, settings))
-        for tool in (*custom, *found):
-            registry.add(tool)
+        registry = Registry(_base_tools(journal, outputs, settings), (*custom, *found))
         session = Session(
             id=session_id,
             folder=folder,
@@ -392,7 +390,7 @@ def _journal(folder: str) -> str:
 def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing = _NoSession()
-    registry = Registry((*_base_tools(nothing, nothing, settings), *_tools_of(settings)))
+    registry = Registry(_base_tools(nothing, nothing, settings), _tools_of(settings))
     tools = settings.tools
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
@@ -420,11 +418,13 @@ def _base_tools(seen: Seen, outputs: Outputs, settings: Settings) -> tuple[Tool,
 
 
 def _tools_of(settings: Settings) -> list[Tool]:
-    if not settings.tools.folders:
+    """Custom tools that the user's own settings ask for; a workspace brings none."""
+    if not settings.tools.folders and not settings.tools.installed:
         return []
-    from handrail.runtime.discovery import tools_in_folder  # noqa: PLC0415  costs start-up time, and few have folders
+    from handrail.runtime.discovery import installed_tools, tools_in_folder  # noqa: PLC0415  few have any
 
-    return [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
+    found = [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
+    return found + installed_tools() if settings.tools.installed else found
 
 
 def _open_workspace(spelled: str, settings: Settings, folder: str, resolver: Resolver | None) -> Workspace:

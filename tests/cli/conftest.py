@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import handrail
+from handrail.cli.main import run as run_words
 
 SOURCE = Path(handrail.__file__).parent.parent
 
@@ -64,6 +65,27 @@ def run(workspace: Path, environment: dict[str, str]) -> Run:
         command = [sys.executable, "-m", "handrail", *words]
         done = subprocess.run(command, input=stdin, cwd=cwd, env=merged, capture_output=True, check=False, timeout=60)
         return Done(done.returncode, done.stdout, done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def here(
+    workspace: Path,
+    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> Run:
+    """The same in this process, for long tables: the words, the environment and the folder are what a process gets."""
+
+    def run(*words: str, cwd: Path = workspace, **changes: str | None) -> Done:
+        merged = {key: value for key, value in {**environment, **changes}.items() if value is not None}
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "environ", merged)
+            patch.chdir(cwd)
+            code = run_words(list(words))
+        out, err = capfdbinary.readouterr()
+        return Done(code, out, err.decode())
 
     return run
 

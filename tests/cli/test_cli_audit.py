@@ -19,12 +19,12 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture
-def audit(run, workspace: Path, state: Path) -> Path:
+def audit(here, workspace: Path, state: Path) -> Path:
     """An audit of five records, one of them of a refusal."""
-    run("call", "write", '{"path": "a.txt", "content": "x"}', "--mode", "auto")
-    run("call", "read", '{"path": ".env"}')
+    here("call", "write", '{"path": "a.txt", "content": "x"}', "--mode", "auto")
+    here("call", "read", '{"path": ".env"}')
     for _ in range(CALLS - 2):
-        run("call", "ls", '{"path": "."}')
+        here("call", "ls", '{"path": "."}')
     return state / "audit.jsonl"
 
 
@@ -40,8 +40,8 @@ def rewrite(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], No
 
 
 @pytest.mark.usefixtures("audit")
-def test_audit_is_a_table_of_the_last_records(run) -> None:
-    head, *rows = run("audit").out.splitlines()
+def test_audit_is_a_table_of_the_last_records(here) -> None:
+    head, *rows = here("audit").out.splitlines()
     assert head.split() == ["time", "tool", "decision", "rule", "result", "duration", "files"]
     assert [row.split()[2:6] for row in rows[:3]] == [
         ["write", "allow", "fs.write", "ok"],
@@ -49,30 +49,30 @@ def test_audit_is_a_table_of_the_last_records(run) -> None:
         ["ls", "allow", "fs.read", "ok"],
     ]
     assert rows[0].endswith("a.txt")
-    assert len(run("audit", "--limit", "2").out.splitlines()) == 3
+    assert len(here("audit", "--limit", "2").out.splitlines()) == 3
 
 
 @pytest.mark.usefixtures("audit")
-def test_audit_json_has_whole_records(run) -> None:
-    found = run("audit", "--json").json
+def test_audit_json_has_whole_records(here) -> None:
+    found = here("audit", "--json").json
     assert found["schema"] == "handrail.audit/1"
     assert [record["seq"] for record in found["records"]] == [1, 2, 3, 4, 5]
     assert found["records"][0]["files_changed"] == ["a.txt"]
     assert found["records"][0]["args"]["content"] == "<1 characters>"
 
 
-def test_an_audit_without_records_is_intact_and_is_not_made(run, state: Path) -> None:
-    assert run("audit").err == "the audit has no record yet\n"
-    assert run("audit", "--json").json == {"schema": "handrail.audit/1", "records": []}
-    assert run("audit", "verify").out == "0 records intact\n"
+def test_an_audit_without_records_is_intact_and_is_not_made(here, state: Path) -> None:
+    assert here("audit").err == "the audit has no record yet\n"
+    assert here("audit", "--json").json == {"schema": "handrail.audit/1", "records": []}
+    assert here("audit", "verify").out == "0 records intact\n"
     assert not state.exists()
 
 
 @pytest.mark.usefixtures("audit")
-def test_an_audit_that_nobody_touched_is_intact(run) -> None:
-    done = run("audit", "verify")
+def test_an_audit_that_nobody_touched_is_intact(here) -> None:
+    done = here("audit", "verify")
     assert (done.code, done.out, done.err) == (0, "5 records intact\n", "")
-    found = run("audit", "verify", "--json").json
+    found = here("audit", "verify", "--json").json
     assert (found["schema"], found["intact"], found["count"]) == ("handrail.audit/1", True, 5)
     assert (found["problems"], found["restored"], len(found["head"])) == ([], 0, 64)
 
@@ -108,36 +108,37 @@ TAMPERED = [
 
 
 @pytest.mark.parametrize(("tamper", "sentence"), TAMPERED)
-def test_whoever_touches_the_audit_is_found(run, audit: Path, tamper: Callable[[Path], None], sentence: str) -> None:
+def test_whoever_touches_the_audit_is_found(here, audit: Path, tamper: Callable[[Path], None], sentence: str) -> None:
     tamper(audit)
-    done = run("audit", "verify")
+    done = here("audit", "verify")
     assert (done.code, done.err) == (1, "")
     assert done.out.startswith(sentence)
-    assert done.out.count("\n") == 1
-    found = run("audit", "verify", "--json")
-    assert (found.code, found.json["intact"], len(found.json["problems"])) == (1, False, 1)
+    assert all(line.startswith(sentence) for line in done.out.splitlines())
+    found = here("audit", "verify", "--json")
+    assert (found.code, found.json["intact"]) == (1, False)
+    assert found.json["problems"] == done.out.splitlines()
 
 
-def test_a_record_that_is_not_sound_is_marked_in_the_table(run, audit: Path) -> None:
+def test_a_record_that_is_not_sound_is_marked_in_the_table(here, audit: Path) -> None:
     audit.write_bytes(audit.read_bytes().replace(b'"fs.secret"', b'"fs.public"'))
-    done = run("audit")
+    done = here("audit")
     assert (done.code, len(done.out.splitlines())) == (0, 6)
     assert "not sound" in done.out.splitlines()[2]
 
 
 @pytest.mark.usefixtures("killed")
-def test_records_that_a_killed_process_could_not_write_are_restored_first(run, state: Path) -> None:
+def test_records_that_a_killed_process_could_not_write_are_restored_first(here, state: Path) -> None:
     audit = state / "audit.jsonl"
     lines = audit.read_bytes().splitlines(keepends=True)
     audit.write_bytes(lines[0] + lines[1][:50])  # one record whole, one torn, one never begun
-    done = run("audit", "verify")
+    done = here("audit", "verify")
     assert (done.code, done.out) == (0, "3 records intact\n")
     assert done.err == "2 records restored after a crash\n"
-    assert run("audit", "verify", "--json").json["restored"] == 0
-    assert [record["args"] for record in run("audit", "--json").json["records"]] == [{"path": "."}] * 3
+    assert here("audit", "verify", "--json").json["restored"] == 0
+    assert [record["args"] for record in here("audit", "--json").json["records"]] == [{"path": "."}] * 3
 
 
 @pytest.mark.usefixtures("killed")
-def test_a_process_that_was_killed_after_its_records_leaves_nothing_to_restore(run) -> None:
-    done = run("audit", "verify")
+def test_a_process_that_was_killed_after_its_records_leaves_nothing_to_restore(here) -> None:
+    done = here("audit", "verify")
     assert (done.code, done.out, done.err) == (0, "3 records intact\n", "")

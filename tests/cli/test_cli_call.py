@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -78,8 +79,8 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "message"), ERRORS)
-def test_a_tool_error_is_told_on_stderr_with_exit_1(run, tool: str, arguments: str, message: str) -> None:
-    done = run("call", tool, arguments, "-q")
+def test_a_tool_error_is_told_on_stderr_with_exit_1(here, tool: str, arguments: str, message: str) -> None:
+    done = here("call", tool, arguments, "-q")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(message)
 
@@ -105,8 +106,8 @@ BAD_USAGE = [
 
 
 @pytest.mark.parametrize(("words", "message"), BAD_USAGE)
-def test_wrong_usage_is_exit_2_and_nothing_runs(run, state: Path, words: tuple[str, ...], message: str) -> None:
-    done = run("call", *words, "-q")
+def test_wrong_usage_is_exit_2_and_nothing_runs(here, state: Path, words: tuple[str, ...], message: str) -> None:
+    done = here("call", *words, "-q")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"handrail: {message}")
     assert not (state / "audit.jsonl").exists()
@@ -221,6 +222,15 @@ def test_an_environment_that_would_loosen_the_mode_is_told_and_ignored(run) -> N
     assert "HANDRAIL_MODE=full is ignored" in done.err
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Whoever is started while SIGINT is ignored, ignores it too: as under some shells and test runners."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str, str], workspace: Path) -> None:
     words = [sys.executable, "-X", "importtime", "-m", "handrail", "call", "read", "-"]
     with subprocess.Popen(
@@ -228,12 +238,23 @@ def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str
     ) as process:
         assert process.stderr is not None
         # Its last import: from here on it waits.
-        assert any(line.endswith(b"handrail.cli.call\n") for line in iter(process.stderr.readline, b""))
+        assert any(line.endswith(b" handrail.rail\n") for line in iter(process.stderr.readline, b""))
         process.send_signal(signal.SIGINT)
         assert process.stderr.read().endswith(b"handrail: interrupted\n")
         assert process.wait() == 130
 
 
+def test_a_custom_tool_that_wants_to_end_the_process_is_a_defect_and_not_an_exit_of_ours(run, config, tmp_path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "leave.py").write_text("import sys\nsys.exit(0)\n")
+    config(f'[tools]\nfolders = ["{tools}"]\n')
+    done = run("call", "ls", '{"path": "."}', "-q")
+    assert (done.code, done.out) == (4, "")
+    assert done.err.startswith("handrail: a defect stopped the command (SystemExit at leave.py:2")
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_call_has_its_result_and_its_record(
     run, config, environment: dict[str, str], workspace: Path, tmp_path: Path
 ) -> None:
@@ -241,7 +262,7 @@ def test_an_interrupted_call_has_its_result_and_its_record(
     tools.mkdir()
     (tools / "linger.py").write_text(WAITING_TOOL)
     config(f'[tools]\nfolders = ["{tools}"]\n')
-    words = [sys.executable, "-m", "handrail", "call", "linger", "{}", "-q"]
+    words = [sys.executable, "-m", "handrail", "call", "linger", "{}", "-q", "--mode", "full"]
     with subprocess.Popen(words, cwd=workspace, env=environment, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == b"begun\n"

@@ -21,8 +21,8 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def test_a_new_place_is_fine_and_stays_new(run, state: Path) -> None:
-    done = run("doctor")
+def test_a_new_place_is_fine_and_stays_new(here, state: Path) -> None:
+    done = here("doctor")
     assert (done.code, done.err) == (0, "")
     assert [line for line in done.out.splitlines() if not line.startswith(" ")] == GROUPS
     assert "  ✓ $HANDRAIL_STATE_DIR does not exist yet; the first call makes it\n" in done.out
@@ -30,111 +30,115 @@ def test_a_new_place_is_fine_and_stays_new(run, state: Path) -> None:
     assert not state.exists()
 
 
-def test_a_used_place_is_fine_and_nothing_in_it_changes(run, state: Path) -> None:
-    run("call", "ls", '{"path": "."}')
+def test_a_used_place_is_fine_and_nothing_in_it_changes(here, state: Path) -> None:
+    here("call", "ls", '{"path": "."}')
     before = contents(state)
-    done = run("doctor", "--json")
+    done = here("doctor", "--json")
     assert (done.code, done.json["schema"], done.json["ok"]) == (0, "handrail.doctor/1", True)
     assert rows(done)["$HANDRAIL_STATE_DIR is there, for its owner only"] == ("ok", None)
-    assert rows(done)["audit: 1 records intact"] == ("ok", None)
+    assert rows(done)["audit: 1 record intact"] == ("ok", None)
     assert contents(state) == before
 
 
-def test_every_row_that_is_not_ok_says_what_to_type(run, state: Path, config) -> None:
+def test_every_row_that_is_not_ok_says_what_to_type(here, state: Path, config) -> None:
     state.write_text("")
     config("mode = 3\n")
-    done = run("doctor", "--json", PATH="/nowhere")
+    done = here("doctor", "--json", PATH="/nowhere")
     bad = [row for row in done.json["rows"] if row["status"] != "ok"]
     assert len(bad) == 3
     assert all(row["fix"] for row in bad)
-    shown = run("doctor", PATH="/nowhere").out
+    shown = here("doctor", PATH="/nowhere").out
     assert "  ✗ $HANDRAIL_STATE_DIR is in the way: it is not a folder\n      → mv " in shown
     assert "  ⚠ rg is not on PATH" in shown
 
 
-def test_a_file_in_the_way_of_the_state_folder_is_exit_1(run, state: Path) -> None:
+def test_a_file_in_the_way_of_the_state_folder_is_exit_1(here, state: Path) -> None:
     state.write_text("")
-    done = run("doctor", "--json")
+    done = here("doctor", "--json")
     assert (done.code, done.json["ok"]) == (1, False)
     fix = "mv $HANDRAIL_STATE_DIR $HANDRAIL_STATE_DIR.old"
     assert rows(done)["$HANDRAIL_STATE_DIR is in the way: it is not a folder"] == ("error", fix)
 
 
-def test_a_state_folder_that_cannot_be_made_is_exit_1(run, state: Path) -> None:
+def test_a_state_folder_that_cannot_be_made_is_exit_1(here, state: Path) -> None:
     state.write_text("")
-    done = run("doctor", "--json", HANDRAIL_STATE_DIR=str(state / "below" / "it"))
+    done = here("doctor", "--json", HANDRAIL_STATE_DIR=str(state / "below" / "it"))
     assert done.code == 1
     assert rows(done)["$HANDRAIL_STATE_DIR cannot be made"][0] == "error"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_state_folder_that_cannot_be_written_is_exit_1(run, state: Path) -> None:
+def test_a_state_folder_that_cannot_be_written_is_exit_1(here, state: Path) -> None:
     state.mkdir(mode=0o500)
-    done = run("doctor", "--json")
+    done = here("doctor", "--json")
     assert done.code == 1
     assert rows(done)["$HANDRAIL_STATE_DIR cannot be written"] == ("error", "chmod u+rwx $HANDRAIL_STATE_DIR")
 
 
-def test_a_state_folder_that_others_can_enter_is_a_warning(run, state: Path) -> None:
-    run("call", "ls", '{"path": "."}')
+def test_a_state_folder_that_others_can_enter_is_a_warning(here, state: Path) -> None:
+    here("call", "ls", '{"path": "."}')
     state.chmod(0o755)
-    done = run("doctor", "--json")
+    done = here("doctor", "--json")
     assert done.code == 0
     text = "$HANDRAIL_STATE_DIR is open to other users (mode 755)"
     assert rows(done)[text] == ("warning", "chmod 700 $HANDRAIL_STATE_DIR")
 
 
-def test_an_audit_that_was_touched_is_exit_1(run, state: Path) -> None:
-    run("call", "ls", '{"path": "."}')
+def test_an_audit_that_was_touched_is_exit_1(here, state: Path) -> None:
+    here("call", "ls", '{"path": "."}')
     audit = state / "audit.jsonl"
     audit.write_bytes(audit.read_bytes().replace(b'"ls"', b'"rm"'))
-    done = run("doctor", "--json")
+    done = here("doctor", "--json")
     assert done.code == 1
     text = "audit: Record 1 was changed or removed; 0 before it are sound."
     assert rows(done)[text] == ("error", "handrail audit verify")
 
 
-def test_a_session_that_a_crash_ended_is_a_warning(run, environment: dict[str, str], workspace: Path) -> None:
+def test_a_session_that_a_crash_ended_is_a_warning(here, environment: dict[str, str], workspace: Path) -> None:
     script = "import os, sys, handrail; rail = handrail.Handrail(sys.argv[1]); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", script, str(workspace)], env=environment, check=False)
-    done = run("doctor", "--json")
+    done = here("doctor", "--json")
     assert done.code == 0
     text = "1 session ended in a crash; the audit may lack records"
     assert rows(done)[text] == ("warning", "handrail audit verify")
 
 
-def test_a_journal_that_is_none_is_exit_1(run, state: Path) -> None:
-    run("call", "ls", '{"path": "."}')
+def test_a_journal_that_is_none_is_exit_1(here, state: Path) -> None:
+    here("call", "ls", '{"path": "."}')
     [journal] = state.glob("workspaces/*/cli/journal.db")
     journal.write_bytes(b"no database" * 1000)
-    done = run("doctor", "--json")
+    done = here("doctor", "--json")
     assert done.code == 1
-    assert rows(done)["a journal cannot be read"] == ("error", "handrail audit verify")
+    [row] = [row for row in done.json["rows"] if row["status"] == "error"]
+    assert row["text"].startswith(
+        "audit: The calls of session cli could not be looked up: the journal $HANDRAIL_STATE_DIR/"
+    )
+    assert row["fix"] == "handrail audit verify"
 
 
-def test_settings_with_problems_are_exit_1_and_what_was_ignored_is_a_warning(run, config) -> None:
+def test_settings_with_problems_are_exit_1_and_what_was_ignored_is_a_warning(here, config) -> None:
     config("mode = 3\nmood = 4\n")
-    assert rows(run("doctor", "--json"))["the settings have 2 problems"] == ("error", "handrail config")
+    assert rows(here("doctor", "--json"))["the settings have 2 problems"] == ("error", "handrail config")
     config("mode = 'plan'\n")
-    done = run("doctor", "--json", HANDRAIL_MODE="full")
+    done = here("doctor", "--json", HANDRAIL_MODE="full")
     assert done.code == 0
     assert rows(done)["user file ~/.config/handrail/config.toml can be used"] == ("ok", None)
     [ignored] = [row for row in done.json["rows"] if row["text"].startswith("HANDRAIL_MODE=full is ignored")]
     assert (ignored["status"], ignored["fix"]) == ("warning", "unset HANDRAIL_MODE")
 
 
-def test_an_environment_that_names_no_place_is_exit_1(run) -> None:
-    done = run("doctor", "--json", HANDRAIL_STATE_DIR="relative")
+def test_an_environment_that_names_no_place_is_exit_1(here) -> None:
+    done = here("doctor", "--json", HANDRAIL_STATE_DIR="relative")
     assert done.code == 1
     assert any(text.startswith("the state folder is not known") for text in rows(done))
 
 
 @pytest.mark.parametrize("state_dir", ["outside", None], ids=["named by the environment", "in the home folder"])
-def test_json_names_no_user_and_no_path_of_this_machine(run, config, tmp_path: Path, state_dir) -> None:
+def test_json_names_no_user_and_no_path_of_this_machine(here, config, tmp_path: Path, state_dir) -> None:
     config("mode = 'plan'\n")
     where = str(tmp_path / state_dir) if state_dir else None
-    run("call", "ls", '{"path": "."}', HANDRAIL_STATE_DIR=where)
-    done = run("doctor", "--json", HANDRAIL_STATE_DIR=where, HANDRAIL_MODE="full")
+    here("call", "ls", '{"path": "."}', HANDRAIL_STATE_DIR=where)
+    done = here("doctor", "--json", HANDRAIL_STATE_DIR=where, HANDRAIL_MODE="full")
     assert done.code == 0
     assert str(tmp_path) not in done.out
     assert ("$HANDRAIL_STATE_DIR" if where else "~/.local/state/handrail") in done.out

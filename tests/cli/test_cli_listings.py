@@ -10,15 +10,15 @@ import pytest
 from handrail.protocol.schema import WIRE_TYPES, wire_schemas
 
 
-def test_tools_is_a_table_of_what_is_offered(run) -> None:
-    head, *rows = run("tools").out.splitlines()
+def test_tools_is_a_table_of_what_is_offered(here) -> None:
+    head, *rows = here("tools").out.splitlines()
     assert head.split() == ["tool", "version", "permissions", "description"]
     assert [row.split()[:3] for row in rows][:2] == [["read", "1.0.0", "fs.read"], ["write", "1.0.0", "fs.write"]]
     assert "Write a whole file" in rows[1]
 
 
-def test_tools_json_is_the_list_of_descriptions_as_it_is(run) -> None:
-    tools = run("tools", "--json").json
+def test_tools_json_is_the_list_of_descriptions_as_it_is(here) -> None:
+    tools = here("tools", "--json").json
     schema = wire_schemas()["tool_description"]
     for tool in tools:
         jsonschema.validate(tool, schema)
@@ -26,30 +26,30 @@ def test_tools_json_is_the_list_of_descriptions_as_it_is(run) -> None:
     assert {"read", "write", "ls"} <= {tool["name"] for tool in tools}
 
 
-def test_tools_come_in_the_two_vendors_forms(run) -> None:
-    openai = run("tools", "--openai").json[0]
-    anthropic = run("tools", "--anthropic").json[0]
+def test_tools_come_in_the_two_vendors_forms(here) -> None:
+    openai = here("tools", "--openai").json[0]
+    anthropic = here("tools", "--anthropic").json[0]
     assert (openai["type"], openai["function"]["name"]) == ("function", "read")
     assert openai["function"]["parameters"] == anthropic["input_schema"]
     assert anthropic["input_schema"]["additionalProperties"] is False
 
 
-def test_only_one_form_at_a_time(run) -> None:
-    done = run("tools", "--json", "--openai")
+def test_only_one_form_at_a_time(here) -> None:
+    done = here("tools", "--json", "--openai")
     assert (done.code, done.out) == (2, "")
     assert "not allowed with argument --json" in done.err
 
 
-def test_tools_follow_the_settings_and_leave_no_trace(run, config, state: Path) -> None:
+def test_tools_follow_the_settings_and_leave_no_trace(here, config, state: Path) -> None:
     config('[tools]\ndeny = ["fs.write"]\ndisable = ["ls"]\n')
-    names = [tool["name"] for tool in run("tools", "--json").json]
+    names = [tool["name"] for tool in here("tools", "--json").json]
     assert "read" in names
     assert not {"write", "ls"} & set(names)
     assert not state.exists()
 
 
-def test_schema_prints_one_object_with_every_type_and_every_tool(run) -> None:
-    done = run("schema")
+def test_schema_prints_one_object_with_every_type_and_every_tool(here) -> None:
+    done = here("schema")
     assert (done.code, done.err) == (0, "")
     assert done.json["schema"] == "handrail.schema/1"
     assert set(done.json["types"]) == set(WIRE_TYPES)
@@ -58,9 +58,9 @@ def test_schema_prints_one_object_with_every_type_and_every_tool(run) -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
-def test_schema_out_writes_a_schema_and_a_valid_sample_of_every_type(run, tmp_path: Path) -> None:
+def test_schema_out_writes_a_schema_and_a_valid_sample_of_every_type(here, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
-    done = run("schema", "--out", str(out))
+    done = here("schema", "--out", str(out))
     assert done.code == 0
     for name in WIRE_TYPES:
         schema = json.loads((out / f"{name}.schema.json").read_text())
@@ -74,17 +74,17 @@ def test_schema_out_writes_a_schema_and_a_valid_sample_of_every_type(run, tmp_pa
         jsonschema.validate({"file_path": "a"}, read)
 
 
-def test_schema_out_says_what_is_in_the_way(run, tmp_path: Path) -> None:
+def test_schema_out_says_what_is_in_the_way(here, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = run("schema", "--out", str(tmp_path / "file"))
+    done = here("schema", "--out", str(tmp_path / "file"))
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"handrail: {tmp_path}/file/")
     assert done.err.endswith("Name another folder with --out.\n")
 
 
-def test_config_shows_every_setting_with_its_source(run, config, state: Path) -> None:
+def test_config_shows_every_setting_with_its_source(here, config, state: Path) -> None:
     path = config('mode = "auto"\n[results]\ncharacters = 5000\n')
-    done = run("config", HANDRAIL_MODE="plan")
+    done = here("config", HANDRAIL_MODE="plan")
     rows = {row.split()[0]: row.split(maxsplit=2)[1:] for row in done.out.splitlines()}
     assert rows["setting"] == ["value", "source"]
     assert rows["mode"] == ['"plan"', "environment HANDRAIL_MODE"]
@@ -94,22 +94,22 @@ def test_config_shows_every_setting_with_its_source(run, config, state: Path) ->
     assert not state.exists()
 
 
-def test_config_tells_on_stderr_what_was_ignored(run) -> None:
-    done = run("config", HANDRAIL_MODE="full")
+def test_config_tells_on_stderr_what_was_ignored(here) -> None:
+    done = here("config", HANDRAIL_MODE="full")
     assert (done.code, done.err.splitlines()[0][:30]) == (0, "HANDRAIL_MODE=full is ignored:")
 
 
-def test_config_json_has_values_sources_and_notes(run, state: Path) -> None:
-    found = run("config", "--json", HANDRAIL_MODE="full").json
+def test_config_json_has_values_sources_and_notes(here, state: Path) -> None:
+    found = here("config", "--json", HANDRAIL_MODE="full").json
     assert found["schema"] == "handrail.config/1"
     assert found["settings"]["mode"] == {"value": "ask", "source": "default"}
     assert found["stateFolder"] == str(state)
     assert len(found["notes"]) == 1
 
 
-def test_config_that_cannot_be_used_is_exit_2_with_every_problem(run, config) -> None:
+def test_config_that_cannot_be_used_is_exit_2_with_every_problem(here, config) -> None:
     config('mood = "ask"\n[read]\nimages = 3\n')
-    done = run("config")
+    done = here("config")
     assert (done.code, done.out) == (2, "")
     assert "mood is not a setting; did you mean mode?" in done.err
     assert "read.images is 3; allowed: true or false" in done.err
@@ -125,15 +125,15 @@ FILES = [
 
 
 @pytest.mark.parametrize(("text", "valid"), FILES)
-def test_the_schema_of_the_settings_says_what_the_settings_say(run, config, text: str, valid: bool) -> None:
-    schema = run("config", "--schema").json
+def test_the_schema_of_the_settings_says_what_the_settings_say(here, config, text: str, valid: bool) -> None:
+    schema = here("config", "--schema").json
     jsonschema.Draft202012Validator.check_schema(schema)
     assert jsonschema.Draft202012Validator(schema).is_valid(tomllib.loads(text)) is valid
     config(text)
-    assert (run("config").code == 0) is valid
+    assert (here("config").code == 0) is valid
 
 
-def test_the_schema_of_the_settings_explains_every_setting(run) -> None:
-    schema = run("config", "--schema").json
+def test_the_schema_of_the_settings_explains_every_setting(here) -> None:
+    schema = here("config", "--schema").json
     assert schema["properties"]["mode"]["description"].startswith("How much runs unasked")
     assert "\\A" not in json.dumps(schema)

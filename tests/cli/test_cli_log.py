@@ -13,11 +13,11 @@ READ = '{"path": "a.txt"}'
 
 
 @pytest.fixture
-def played(run, workspace: Path) -> None:
+def played(here, workspace: Path) -> None:
     """Four events of two calls, one of which failed."""
     (workspace / "a.txt").write_text("hello\n")
-    run("call", "read", READ)
-    run("call", "read", '{"path": "\\u001b[2J.txt"}')
+    here("call", "read", READ)
+    here("call", "read", '{"path": "\\u001b[2J.txt"}')
 
 
 def break_event(state: Path, seq: int) -> None:
@@ -28,8 +28,8 @@ def break_event(state: Path, seq: int) -> None:
 
 
 @pytest.mark.usefixtures("played")
-def test_log_is_a_table_of_number_time_kind_and_what(run) -> None:
-    head, *rows = run("log").out.splitlines()
+def test_log_is_a_table_of_number_time_kind_and_what(here) -> None:
+    head, *rows = here("log").out.splitlines()
     assert head.split() == ["seq", "time", "kind", "what"]
     assert [(row.split()[0], *row.split()[3:5]) for row in rows] == [
         ("1", "tool_call.start", "read"),
@@ -42,8 +42,8 @@ def test_log_is_a_table_of_number_time_kind_and_what(run) -> None:
 
 
 @pytest.mark.usefixtures("played")
-def test_log_json_has_the_events_as_they_are(run) -> None:
-    found = run("log", "--json").json
+def test_log_json_has_the_events_as_they_are(here) -> None:
+    found = here("log", "--json").json
     assert (found["schema"], found["session"], found["lastSeq"], found["broken"]) == ("handrail.log/1", "cli", 4, [])
     schemas = wire_schemas()
     for event in found["events"]:
@@ -60,86 +60,86 @@ WINDOWS = [
 
 @pytest.mark.usefixtures("played")
 @pytest.mark.parametrize(("words", "numbers", "said"), WINDOWS)
-def test_log_shows_the_end_or_what_comes_after_a_number(run, words, numbers: list[int], said: str) -> None:
-    assert [event["seq"] for event in run("log", "--json", *words).json["events"]] == numbers
-    done = run("log", *words, "--workspace", ".")
+def test_log_shows_the_end_or_what_comes_after_a_number(here, words, numbers: list[int], said: str) -> None:
+    assert [event["seq"] for event in here("log", "--json", *words).json["events"]] == numbers
+    done = here("log", *words, "--workspace", ".")
     assert [int(row.split()[0]) for row in done.out.splitlines()[1:]] == numbers
     assert done.err == said
 
 
 @pytest.mark.parametrize("words", [("--limit", "0"), ("--limit", "-1"), ("--after", "x"), ("--after", "9" * 30)])
-def test_log_refuses_numbers_that_are_none(run, words) -> None:
-    done = run("log", *words)
+def test_log_refuses_numbers_that_are_none(here, words) -> None:
+    done = here("log", *words)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"handrail: argument {words[0]}: ")
 
 
 @pytest.mark.usefixtures("played")
-def test_log_tells_which_event_is_broken_and_goes_on(run, state: Path) -> None:
+def test_log_tells_which_event_is_broken_and_goes_on(here, state: Path) -> None:
     break_event(state, 2)
-    done = run("log", "-q")
+    done = here("log", "-q")
     assert done.code == 0
     assert len(done.out.splitlines()) == 5
     assert done.err.startswith("event 2 cannot be read: ")
-    found = run("log", "--json").json
+    found = here("log", "--json").json
     assert [one["seq"] for one in found["broken"]] == [2]
     assert [one["seq"] for one in found["events"]] == [1, 3, 4]
 
 
 @pytest.mark.usefixtures("played")
-def test_a_session_that_is_not_there_is_named_with_those_that_are_and_not_made(run, state: Path) -> None:
+def test_a_session_that_is_not_there_is_named_with_those_that_are_and_not_made(here, state: Path) -> None:
     before = sorted(state.rglob("*"))
-    done = run("log", "--session", "other", "-q")
+    done = here("log", "--session", "other", "-q")
     assert (done.code, done.out) == (1, "")
     assert done.err.endswith("has no session 'other'. There are: cli.\n")
-    assert run("log", "export", "other", "-q").code == 1
+    assert here("log", "export", "other", "-q").code == 1
     assert sorted(state.rglob("*")) == before
 
 
-def test_a_workspace_without_sessions_says_so_and_gets_none(run, state: Path) -> None:
-    assert run("log", "-q").err.endswith("It has none yet; handrail call begins one.\n")
-    done = run("log", "--sessions", "-q")
+def test_a_workspace_without_sessions_says_so_and_gets_none(here, state: Path) -> None:
+    assert here("log", "-q").err.endswith("It has none yet; handrail call begins one.\n")
+    done = here("log", "--sessions", "-q")
     assert (done.code, done.out, done.err) == (0, "", "this workspace has no session yet\n")
     assert not state.exists()
 
 
 @pytest.mark.usefixtures("played")
-def test_sessions_are_listed_the_latest_first_and_only_of_this_workspace(run, tmp_path: Path) -> None:
-    run("call", "read", READ, "--session", "later")
+def test_sessions_are_listed_the_latest_first_and_only_of_this_workspace(here, tmp_path: Path) -> None:
+    here("call", "read", READ, "--session", "later")
     other = tmp_path / "other"
     other.mkdir()
-    run("call", "ls", '{"path": "."}', "--session", "elsewhere", cwd=other)
-    rows = [row.split()[:2] for row in run("log", "--sessions").out.splitlines()]
+    here("call", "ls", '{"path": "."}', "--session", "elsewhere", cwd=other)
+    rows = [row.split()[:2] for row in here("log", "--sessions").out.splitlines()]
     assert rows == [["session", "events"], ["later", "2"], ["cli", "4"]]
-    assert [one["id"] for one in run("log", "--sessions", "--json").json["sessions"]] == ["later", "cli"]
+    assert [one["id"] for one in here("log", "--sessions", "--json").json["sessions"]] == ["later", "cli"]
 
 
 @pytest.mark.usefixtures("played")
-def test_export_writes_every_event_to_the_file_of_its_day(run, workspace: Path) -> None:
-    done = run("log", "export", "cli")
+def test_export_writes_every_event_to_the_file_of_its_day(here, workspace: Path) -> None:
+    done = here("log", "export", "cli")
     assert done.code == 0
     [file] = (workspace / ".tasklogs" / "cli").iterdir()
-    events = run("log", "--json").json["events"]
+    events = here("log", "--json").json["events"]
     assert [json.loads(line) for line in file.read_text().splitlines()] == events
     assert file.name == f"events-{events[0]['time'][:10].replace('-', '')}.jsonl"
     assert done.out == f".tasklogs/cli/{file.name}  4 events\n"
 
 
 @pytest.mark.usefixtures("played")
-def test_export_again_gives_the_same_file_and_another_folder_on_request(run, tmp_path: Path) -> None:
+def test_export_again_gives_the_same_file_and_another_folder_on_request(here, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run("log", "export", "cli", "--out", str(out))
+    here("log", "export", "cli", "--out", str(out))
     [file] = out.rglob("*.jsonl")
     first = file.read_bytes()
-    found = run("log", "export", "cli", "--out", str(out), "--json").json
+    found = here("log", "export", "cli", "--out", str(out), "--json").json
     assert file.read_bytes() == first
     assert found["files"] == [{"file": str(file), "events": 4}]
 
 
 @pytest.mark.usefixtures("played")
-def test_export_leaves_out_what_is_broken_and_says_so(run, state: Path, workspace: Path) -> None:
+def test_export_leaves_out_what_is_broken_and_says_so(here, state: Path, workspace: Path) -> None:
     break_event(state, 3)
-    done = run("log", "export", "cli", "-q")
+    done = here("log", "export", "cli", "-q")
     assert done.code == 0
     assert done.err.startswith("event 3 cannot be read and was left out: ")
     [file] = workspace.rglob("*.jsonl")

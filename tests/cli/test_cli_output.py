@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.cli.output import one_line, table, visible
+from handrail.cli.output import cut, one_line, table, visible
 
 VISIBLE = [
     pytest.param("plain text, tab\tand\nnewline", "plain text, tab\tand\nnewline", id="plain"),
@@ -36,7 +36,7 @@ def test_what_steers_a_terminal_or_shows_nothing_is_written_out(text: str, expec
 
 def test_a_cell_of_a_table_is_one_line_whatever_is_in_it() -> None:
     assert one_line("a\nb\tc\x1b") == "a\\nb c\\u001b"
-    assert one_line("x" * 200) == "x" * 99 + "…"
+    assert cut("x" * 200) == "x" * 99 + "…"
     assert table([("a", "bb"), ("ccc\n", "")]) == "a      bb\nccc\\n\n"
 
 
@@ -63,7 +63,7 @@ def test_nothing_from_a_file_reaches_a_terminal_raw(form, environment: dict[str,
     shown = on_a_terminal(words, workspace, environment).decode().replace("\r\n", "\n")
     assert "\\u001b]0;owned\\u0007 \\u202edwor\\u202c \\u009b31m\\u200b" in shown
     assert shown.endswith("\n")
-    assert set(shown) <= {chr(code) for code in range(32, 127)} | {"\n"}
+    assert set(shown) <= {chr(code) for code in range(32, 127)} | {"\n", "–"}
 
 
 def test_nothing_from_an_argument_reaches_a_terminal_raw(environment: dict[str, str], workspace: Path) -> None:
@@ -93,11 +93,12 @@ def test_a_reader_that_stops_early_is_no_error(environment: dict[str, str], work
     assert (workspace / "code").read_text() == "0\n"
 
 
-def test_a_reader_that_was_never_there_is_no_error(environment: dict[str, str], workspace: Path) -> None:
+@pytest.mark.parametrize("words", [["tools", "--json"], ["--help"], ["call", "--help"]], ids=" ".join)
+def test_a_reader_that_was_never_there_is_no_error(words, environment: dict[str, str], workspace: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "handrail", "tools", "--json"],
+        [sys.executable, "-m", "handrail", *words],
         cwd=workspace, env=environment, stdout=write, stderr=subprocess.PIPE, check=False,
     )  # fmt: skip
     os.close(write)

@@ -14,6 +14,7 @@ from handrail.cli.commands import COMMANDS, Command
 from handrail.cli.main import run as run_here
 from handrail.protocol.version import VERSION
 
+CANARY = "the words of a file"
 SLOW = ("asyncio", "click", "dataclasses", "json", "logging", "pathlib", "shutil", "subprocess", "tempfile", "tomllib")
 
 
@@ -51,6 +52,15 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
     assert {name for name in modules if name.startswith("handrail.cli.")} & {
         f"handrail.cli.{command.module}" for command in COMMANDS.values()
     } == {"handrail.cli.config"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("hello\n")
+    first = run("call", "read", '{"path": "a.txt"}', "-q")
+    done = run(*name.split(), *(["cli"] if name == "log export" else []), "-q") if name != "call" else first
+    assert (done.code, done.err) == (0, "")
+    assert done.out
 
 
 def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +115,7 @@ def test_a_mistake_is_exit_2_with_the_way_out(words: list[str], sentence: str, c
 
 
 def burst(_: Namespace) -> int:
-    raise ValueError("the secret of a file")
+    raise ValueError(CANARY)
 
 
 @pytest.mark.parametrize("verbose", [[], ["-vv"]])
@@ -128,7 +138,7 @@ def test_a_defect_is_one_line_and_a_report_without_any_data(
     assert last.endswith(f"Report: {report}")
     assert bool(traceback) is bool(verbose)
     assert report.read_text().startswith("ValueError\nmain.py:")
-    assert "secret" not in err + report.read_text()
+    assert CANARY not in err + report.read_text()
 
 
 def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: Path, capsys, monkeypatch) -> None:

@@ -30,7 +30,6 @@ def test_an_empty_user_file_changes_nothing(tmp_path: Path) -> None:
 def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     text = """
     mode = "auto"
-    tools = { enable = ["todo"], disable = ["exec"], deny = ["net.connect", "git.write"], folders = ["/opt/tools"] }
     read.images = false
     [results]
     characters = 1000
@@ -44,6 +43,12 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     writable = ["~/scratch"]
     [search]
     ignore = ["*.lock"]
+    [tools]
+    enable = ["todo"]
+    disable = ["exec"]
+    deny = ["net.connect", "git.write"]
+    folders = ["/opt/tools"]
+    installed = true
     """
     loaded = load_with(tmp_path, text)
     assert flat(loaded.settings) == {
@@ -52,6 +57,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "tools.disable": ("exec",),
         "tools.deny": ("net.connect", "git.write"),
         "tools.folders": ("/opt/tools",),
+        "tools.installed": True,
         "read.images": False,
         "results.characters": 1000,
         "results.batch_characters": 2000,

@@ -28,6 +28,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "tools.disable": (),
         "tools.deny": (),
         "tools.folders": (),
+        "tools.installed": False,
         "read.images": True,
         "results.characters": 30_000,
         "results.batch_characters": 100_000,

@@ -60,7 +60,7 @@ def as_ordinary_user(common_folder: Path) -> Callable[[Calls], list[Plain]]:
         command = [sys.executable, "-c", SCRIPT, str(common_folder), str(NOBODY)]
         environment = {"PYTHONPATH": source}
         done = subprocess.run(
-            command, input=json.dumps(calls), env=environment, cwd="/", text=True, capture_output=True
+            command, input=json.dumps(calls), env=environment, cwd="/", text=True, capture_output=True, check=False
         )
         assert done.returncode == 0, done.stderr
         return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
@@ -76,7 +76,9 @@ def small_disk(workspace: Path) -> Iterator[Path]:
     mount = shutil.which("mount")
     if os.geteuid() != 0 or mount is None:
         pytest.skip("mounting a small disk takes root")
-    mounted = subprocess.run([mount, "-t", "tmpfs", "-o", "size=256k", "none", str(folder)], capture_output=True)
+    mounted = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=256k", "none", str(folder)], capture_output=True, check=False
+    )
     if mounted.returncode != 0:
         pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode().strip()}")
     yield folder

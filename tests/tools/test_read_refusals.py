@@ -215,7 +215,9 @@ def test_without_the_extra_a_pdf_says_what_to_install(
     assert "pip install 'handrail[pdf]'" in error.message
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:60], lambda data: data.replace(b"/Pages", b"/Pag3s"), lambda _: b"%PDF-"])
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:60], lambda data: data.replace(b"/Pages", b"/Pag3s"), lambda _: b"%PDF-"]
+)
 def test_a_broken_pdf_is_refused_quietly(
     one: Handrail, workspace: Path, damage: Callable[[bytes], bytes], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -213,7 +213,11 @@ def test_the_same_content_writes_nothing(one: Handrail, workspace: Path) -> None
     before = (workspace / "a").stat()
     result = one.write("a", "one\n")
     after = (workspace / "a").stat()
-    assert (before.st_ino, before.st_mtime_ns, before.st_ctime_ns) == (after.st_ino, after.st_mtime_ns, after.st_ctime_ns)
+    assert (before.st_ino, before.st_mtime_ns, before.st_ctime_ns) == (
+        after.st_ino,
+        after.st_mtime_ns,
+        after.st_ctime_ns,
+    )
     assert result.ok
     assert result.summary == "a has this content already; nothing was written"
     assert (result.data.diff, result.artifacts.files_changed) == ("", ())
@@ -266,7 +270,7 @@ def test_a_file_with_several_names_is_written_in_place(one: Handrail, workspace:
     assert leftovers(workspace) == []
 
 
-@pytest.mark.parametrize("path", ["folder", "folder/", "new/", ".", "./", "folder/.", "new/.", "folder/..", "folder/.."])
+@pytest.mark.parametrize("path", ["folder", "folder/", "new/", ".", "./", "folder/.", "new/.", "folder/.."])
 def test_a_folder_is_no_file_to_write(one: Handrail, workspace: Path, path: str) -> None:
     (workspace / "folder").mkdir()
     assert one.write(path, "x").error.code == "NOT_A_FILE"
@@ -274,9 +278,7 @@ def test_a_folder_is_no_file_to_write(one: Handrail, workspace: Path, path: str)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.mknod(path, 0o666 | stat.S_IFSOCK)])
-def test_what_is_no_regular_file_is_not_written(
-    one: Handrail, workspace: Path, make: Callable[[Path], None]
-) -> None:
+def test_what_is_no_regular_file_is_not_written(one: Handrail, workspace: Path, make: Callable[[Path], None]) -> None:
     make(workspace / "special")
     inode = (workspace / "special").stat().st_ino
     assert one.write("special", "x").error.code == "NOT_A_FILE"

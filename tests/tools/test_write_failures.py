@@ -6,8 +6,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from handrail import Handrail
 
 Rail = Callable[..., Handrail]

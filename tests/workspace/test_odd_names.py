@@ -54,7 +54,6 @@ def test_an_odd_name_is_written_listed_and_read(rail: Rail, workspace: Path, res
         ("é" * 128, "INVALID_ARGUMENT"),
         ("a/" * 2_040 + "deep", "NOT_FOUND"),
         ("\udcff", "INVALID_ARGUMENT"),
-        ("\ud800", "INVALID_ARGUMENT"),
     ],
 )
 def test_an_impossible_path_is_refused_in_few_words(rail: Rail, resolver: str, path: str, code: str) -> None:

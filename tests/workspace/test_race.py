@@ -19,6 +19,7 @@ from handrail import Handrail
 from handrail.protocol.result import ToolResult
 
 Rail = Callable[..., Handrail]
+Note = Callable[[str], None]
 SECRET = "OUTSIDE-SECRET"
 
 # Swaps two pairs of names of the current folder until its input ends.
@@ -59,9 +60,7 @@ def outside(tmp_path: Path, workspace: Path) -> Path:
 @contextmanager
 def flipping(workspace: Path) -> Iterator[None]:
     command = [sys.executable, "-c", FLIPPER]
-    with subprocess.Popen(
-        command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as flipper:
+    with subprocess.Popen(command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as flipper:
         assert flipper.stdout is not None
         assert flipper.stdout.readline() == "ready\n"
         try:
@@ -104,7 +103,7 @@ FAIR = {"ok", "OUTSIDE_WORKSPACE", "IO_ERROR", "CONFLICT", "STALE_FILE", "NOT_FO
 
 @pytest.mark.parametrize("kind", CALLS)
 def test_a_swap_by_another_process_leaks_nothing(
-    rail: Rail, workspace: Path, outside: Path, resolver: str, kind: str, seconds: float
+    rail: Rail, workspace: Path, outside: Path, resolver: str, kind: str, seconds: float, note: Note
 ) -> None:
     before = snapshot(outside)
     one = rail(resolver=resolver)
@@ -120,7 +119,7 @@ def test_a_swap_by_another_process_leaks_nothing(
             shown = f"{result.content}{result.data}"
             if SECRET in shown or "outside-name" in shown:
                 leaks.append(result)
-    print(f"{kind}, {resolver}: {dict(outcomes)}, {len(leaks)} leaks")
+    note(f"{kind}, {resolver}: {dict(outcomes)}, {len(leaks)} leaks")
     assert not leaks
     assert snapshot(outside) == before
     assert outcomes["ok"]
@@ -146,7 +145,7 @@ def checked_first(top: str) -> str:
 
 
 def test_the_race_is_real_since_a_reader_that_checks_first_loses_it(
-    workspace: Path, outside: Path, seconds: float, deep: bool
+    workspace: Path, outside: Path, seconds: float, deep: bool, note: Note
 ) -> None:
     top = os.path.realpath(workspace)
     tries = leaks = 0
@@ -155,5 +154,5 @@ def test_the_race_is_real_since_a_reader_that_checks_first_loses_it(
         while time.monotonic() < end:
             tries += 1
             leaks += checked_first(top) == SECRET
-    print(f"check, then open: {leaks} leaks of {tries}")
+    note(f"check, then open: {leaks} leaks of {tries}")
     assert leaks or not deep

@@ -53,9 +53,7 @@ def test_nothing_in_a_read_only_root_is_written(rail: Rail, library: Path, resol
     assert (library / "book.txt").read_text() == "from the library"
 
 
-def test_a_missing_file_of_a_read_only_root_is_missing_not_forbidden(
-    rail: Rail, library: Path, resolver: str
-) -> None:
+def test_a_missing_file_of_a_read_only_root_is_missing_not_forbidden(rail: Rail, library: Path, resolver: str) -> None:
     result = rail(settings=roots(read_only=(library,)), resolver=resolver).read(f"{library}/bok.txt")
     assert result.error.code == "NOT_FOUND"
     assert result.error.details["near"] == [f"{library}/book.txt"]
@@ -111,9 +109,7 @@ def test_a_file_has_one_name_whatever_the_spelling_so_that_staleness_is_found(
     assert one.write("vendor/package/code.txt", "mine").error.code == "STALE_FILE"
 
 
-def test_a_link_may_lead_from_one_root_into_another(
-    rail: Rail, workspace: Path, library: Path, resolver: str
-) -> None:
+def test_a_link_may_lead_from_one_root_into_another(rail: Rail, workspace: Path, library: Path, resolver: str) -> None:
     (workspace / "books").symlink_to(library)
     one = rail(settings=roots(read_only=(library,)), resolver=resolver)
     assert one.read("books/book.txt").data.path == f"{library}/book.txt"

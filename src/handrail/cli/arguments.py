@@ -2,10 +2,11 @@
 
 import os
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from handrail.cli.commands import COMMANDS, Command
 from handrail.cli.exits import Stop
+from handrail.cli.output import answer
 
 
 def split(words: list[str]) -> tuple[str, list[str]]:
@@ -17,9 +18,12 @@ def split(words: list[str]) -> tuple[str, list[str]]:
     raise Stop(f"there is no {_kind(words[0])} {_shown(words[0])}.{_nearest(words[0])} See: handrail --help")
 
 
-def parse(name: str, words: list[str]) -> Namespace:
-    """The options of a command. With --help, prints it and raises SystemExit."""
-    return _parser(name, COMMANDS[name]).parse_args(words)
+def parse(name: str, words: list[str]) -> Namespace | None:
+    """The options of a command; None when they asked for its help, which is printed."""
+    try:
+        return _parser(name, COMMANDS[name]).parse_args(words)
+    except SystemExit:  # how argparse ends after the help
+        return None
 
 
 def overview() -> str:
@@ -43,6 +47,9 @@ def overview() -> str:
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise Stop(f"{message}. See: {self.prog} --help")
+
+    def print_help(self, file: Any = None) -> None:  # noqa: ARG002  argparse never says which
+        answer(self.format_help())
 
 
 class _Formatter(RawDescriptionHelpFormatter):

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from handrail.cli.event_row import when
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, note, table
+from handrail.cli.output import answer, answer_json, cut, note, table
 from handrail.cli.sessions import state_of_here
 from handrail.protocol.wire import encode
 from handrail.store.archive import last_records
@@ -34,7 +34,7 @@ def _row(record: Record) -> tuple[str, ...]:
         record.rule,
         "ok" if record.ok else record.error_code or "failed",
         _duration(record.duration_ms),
-        " ".join(record.files_changed),
+        cut(" ".join(record.files_changed)),
     )
 
 

@@ -133,5 +133,5 @@ def _audit(folder: StateFolder) -> Row:
     except (StoreError, OSError):
         return Row("state", "error", "a journal cannot be read", "handrail audit verify")
     if found.intact:
-        return Row("state", "ok", f"audit: {found.records:,} records intact")
-    return Row("state", "error", f"audit: {found.problems[0]}", "handrail audit verify")
+        return Row("state", "ok", f"audit: {found.records:,} record{'s' * (found.records != 1)} intact")
+    return Row("state", "error", f"audit: {without_home(found.problems[0])}", "handrail audit verify")

@@ -32,7 +32,7 @@ def _lines(rows: list[Row]) -> list[str]:
     for group, members in groupby(rows, lambda row: row.group):
         lines.append(f"{group}\n")
         for row in members:
-            lines.append(f"  {signs[row.status]} {one_line(row.text, 300)}\n")
+            lines.append(f"  {signs[row.status]} {one_line(row.text)}\n")
             if row.fix:
-                lines.append(f"      {arrow} {one_line(row.fix, 300)}\n")
+                lines.append(f"      {arrow} {one_line(row.fix)}\n")
     return lines

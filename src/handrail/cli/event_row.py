@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from handrail.cli.output import cut
 from handrail.protocol.event import Change, Event, PermissionEvent, ToolCallEnd, ToolCallError, ToolEvent, kind_of
 from handrail.store.journal import Broken
 
@@ -9,8 +10,8 @@ from handrail.store.journal import Broken
 def event_row(event: Event | Broken) -> tuple[str, str, str, str]:
     """Number, time, kind, and what it was about."""
     if isinstance(event, Broken):
-        return str(event.seq), "–", event.kind, f"cannot be read: {event.problem}"
-    return str(event.seq), when(event.time), kind_of(event), _what(event)
+        return str(event.seq), "–", event.kind, cut(f"cannot be read: {event.problem}")
+    return str(event.seq), when(event.time), kind_of(event), cut(_what(event))
 
 
 def when(time: datetime) -> str:

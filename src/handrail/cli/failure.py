@@ -11,7 +11,7 @@ from handrail.settings import state_folder
 from handrail.store.folder import StateFolder
 
 
-def explain(error: Exception, *, traceback: bool) -> int:
+def explain(error: BaseException, *, traceback: bool) -> int:
     """Says what happened; the exit code."""
     if isinstance(error, HandrailError):
         note(f"handrail: {error}")
@@ -26,7 +26,7 @@ def explain(error: Exception, *, traceback: bool) -> int:
     return INFRASTRUCTURE
 
 
-def _reported(error: Exception) -> str:
+def _reported(error: BaseException) -> str:
     try:
         state = StateFolder(state_folder(os.environ))
         return f"Report: {write_report(error, state.crashes())}"

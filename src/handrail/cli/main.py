@@ -25,15 +25,13 @@ def run(words: list[str]) -> int:
     """Runs the command that the words say; the exit code."""
     try:
         return _run(words)
-    except SystemExit:  # argparse has printed the help
-        return OK
     except KeyboardInterrupt:
         note("handrail: interrupted")
         return INTERRUPTED
     except Stop as stop:
         note(f"handrail: {stop}")
         return stop.code
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # SystemExit: from a custom tool
         return _explained(error, words)
 
 
@@ -41,15 +39,15 @@ def _run(words: list[str]) -> int:
     if not words:
         note(overview().rstrip())
         return USAGE
-    if words[0] in {"--help", "-h", "help"}:
+    if words[0] in {"--help", "-h"}:
         answer(overview())
         return OK
-    if words[0] in {"--version", "-V"}:
+    if words[0] == "--version":
         answer(f"handrail {VERSION}\n")
         return OK
     name, rest = split(words)
     options = parse(name, rest)
-    return _load(COMMANDS[name].module)(options)
+    return OK if options is None else _load(COMMANDS[name].module)(options)
 
 
 def _load(module: str) -> Callable[[Namespace], int]:
@@ -61,7 +59,7 @@ def _load(module: str) -> Callable[[Namespace], int]:
     return run_command
 
 
-def _explained(error: Exception, words: list[str]) -> int:
+def _explained(error: BaseException, words: list[str]) -> int:
     """The exit for an error that handrail raises on purpose, or for a defect."""
     from handrail.cli.failure import explain  # noqa: PLC0415  it costs an import, and mostly nothing fails
 

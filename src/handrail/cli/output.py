@@ -7,8 +7,6 @@ from typing import TextIO
 from handrail.cli.exits import INFRASTRUCTURE, Stop
 from handrail.cli.files import silence
 
-_CELL = 100
-
 
 def answer(text: str) -> None:
     """Writes a text to stdout; on a terminal it ends with a newline."""
@@ -37,10 +35,14 @@ def table(rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"{_padded(row, widths)}\n" for row in cells)
 
 
-def one_line(text: str, length: int = _CELL) -> str:
-    """The text in one line with nothing hidden in it, cut to a length."""
-    clean = visible(text if len(text) <= length else f"{text[: length - 1]}…")
-    return clean.replace("\n", "\\n").replace("\t", " ")
+def one_line(text: str) -> str:
+    """The text in one line with nothing hidden in it."""
+    return visible(text).replace("\n", "\\n").replace("\t", " ")
+
+
+def cut(text: str, length: int = 100) -> str:
+    """The text, or the beginning of it."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def visible(text: str) -> str:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, table
+from handrail.cli.output import answer, answer_json, cut, table
 from handrail.cli.preferences import settings_for
 from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, openai_tool
 from handrail.protocol.wire import encode
@@ -26,4 +26,4 @@ def run(options: Namespace) -> int:
 
 def _row(spec: ToolSpec) -> tuple[str, str, str, str]:
     first_sentence = spec.description.split(". ")[0].rstrip(".")
-    return spec.name, spec.version, " ".join(spec.permissions) or "–", first_sentence
+    return spec.name, spec.version, " ".join(spec.permissions) or "–", cut(first_sentence)

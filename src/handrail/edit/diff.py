@@ -27,12 +27,25 @@ def unified_diff(before: str, after: str, path: str, *, created: bool = False) -
     hunks = list(_hunks(old, new))
     added = sum(line.startswith("+") for line in hunks)
     removed = sum(line.startswith("-") for line in hunks)
-    source = "/dev/null" if created else f"a/{path}"
-    text = f"--- {source}\n+++ b/{path}\n{''.join(hunks)}"
+    source = "/dev/null" if created else _name(f"a/{path}")
+    text = f"--- {source}\n+++ {_name(f'b/{path}')}\n{''.join(hunks)}"
     if len(text) <= _SHOWN:
         return Diff(text, added, removed)
     cut = text.rfind("\n", 0, _SHOWN) + 1
     return Diff(f"{text[:cut]}… {len(text) - cut} more characters\n", added, removed, truncated=True)
+
+
+def _name(path: str) -> str:
+    """A path as git writes it in a header: quoted where it could be taken for something else."""
+    if path.isprintable() and '"' not in path and "\\" not in path:
+        return f"{path}\t" if " " in path else path
+    return f'"{"".join(_quoted(character) for character in path)}"'
+
+
+def _quoted(character: str) -> str:
+    if character in {'"', "\\"}:
+        return f"\\{character}"
+    return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
 def _lines(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Every tool that was registered, and which of them a session offers."""
 
+import re
 from collections.abc import Collection, Iterable
 
 from handrail.protocol.error import UsageError
@@ -8,19 +9,26 @@ from handrail.protocol.tool import BASE_NAMES
 from handrail.tools.contract import Tool
 
 
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
 class Registry:
     """Tools by name. No tool replaces another, least of all a base tool."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
-        for tool in tools:
+    def __init__(self, base: Iterable[Tool] = (), others: Iterable[Tool] = ()) -> None:
+        self._tools = {tool.spec.name: tool for tool in base}
+        for tool in others:
             self.add(tool)
 
     def add(self, tool: Tool) -> None:
-        """Registers a tool; UsageError when its name is taken or reserved."""
-        name, category = tool.spec.name, tool.spec.category
-        if category != "builtin" and name.casefold() in BASE_NAMES:
+        """Registers a tool that is not of the base layer; UsageError when its name is taken, reserved or none."""
+        name = tool.spec.name
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"a tool's name is made of letters, digits, _, - and ., at most 128: {name[:140]!r}")
+        if name.casefold() in BASE_NAMES:
             raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
+        if tool.spec.category == "builtin":
+            raise UsageError(f"the tool {name!r} has the category builtin, which only the base layer has; use custom")
         if name in self._tools:
             raise UsageError(f"a tool named {name!r} is registered already")
         self._tools[name] = tool

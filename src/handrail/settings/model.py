@@ -26,6 +26,7 @@ class Tools(Section, frozen=True, kw_only=True):
     disable: tuple[str, ...] = ()
     deny: tuple[Permission, ...] = ()
     folders: tuple[Folder, ...] = ()
+    installed: bool = False
 
 
 class Read(Section, frozen=True, kw_only=True):

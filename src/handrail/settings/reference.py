@@ -23,6 +23,7 @@ REFERENCE: dict[str, Entry] = {
         "a list of fs.read, fs.write, fs.delete, proc.exec, net.connect, git.write",
     ),
     "tools.folders": Entry("Folders with custom tool files.", _FOLDERS),
+    "tools.installed": Entry("Whether tools of installed packages (entry points) are registered.", "true or false"),
     "read.images": Entry("Whether read returns images as attachments.", "true or false"),
     "results.characters": Entry("Characters of one result before the rest is kept aside.", _CHARACTERS),
     "results.batch_characters": Entry("Characters of all results of one batch together.", _CHARACTERS),

@@ -1,7 +1,7 @@
 """The audit: one line a call, each line sealed with the hash of the line before it.
 
 Whoever changes, inserts or removes a line breaks the chain; whoever cuts the end is found by the journals, which know
-the call they finished last. Whoever can write the chain and all journals is not found.
+the calls they finished. Whoever can write the chain and all journals is not found.
 """
 
 import errno

@@ -52,8 +52,10 @@ class StateFolder:
         return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
 
     def _made(self, relative: str) -> str:
-        path = os.path.join(self.path, relative)
-        make_private(path)
+        path = self.path
+        for name in relative.split("/"):  # each of them, or those on the way would be open to others
+            path = os.path.join(path, name)
+            make_private(path)
         return path
 
     def make(self) -> None:

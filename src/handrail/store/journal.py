@@ -82,7 +82,7 @@ SELECT call_id FROM event WHERE seq > ? AND runner = ? AND kind IN ('tool_call.e
 _END_OF_CALL = """
 SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
 """
-_LAST_END = "SELECT call_id FROM event WHERE kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq DESC LIMIT 1"
+_ENDS = "SELECT call_id FROM event WHERE kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq"
 
 
 class Journal:
@@ -370,10 +370,9 @@ class Journal:
             call_id, state, decided.batch_id, decided.facts, decided.decision, start_seq, end[0] if end else None
         )
 
-    def last_finished(self) -> str | None:
-        """The call that was finished last."""
-        row = self.database.row(_LAST_END)
-        return str(row[0]) if row else None
+    def finished(self) -> list[str]:
+        """The calls that have a result, in the order they got it."""
+        return [str(row[0]) for row in self.database.rows(_ENDS)]
 
     def _last_seq(self) -> int:
         row = self.database.row("SELECT seq FROM event ORDER BY seq DESC LIMIT 1")

@@ -5,6 +5,7 @@ from typing import Any
 from handrail.protocol.wire import Json
 
 _PLAIN_LENGTH = 200
+_NAME_LENGTH = 40
 _NUMBERS = (bool, int, float)
 
 
@@ -13,7 +14,13 @@ def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
     if not isinstance(arguments, dict):
         return _hidden(arguments)
     items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
-    return {str(name)[:80]: value if _harmless(name, value, plain) else _hidden(value) for name, value in items.items()}
+    return {_name(name): value if _harmless(name, value, plain) else _hidden(value) for name, value in items.items()}
+
+
+def _name(name: object) -> str:
+    """A name that a tool could have given; anything else may be a text in the place of one."""
+    text = str(name)
+    return text if text.isidentifier() and len(text) <= _NAME_LENGTH else _hidden(text)
 
 
 def _harmless(name: str, value: Json, plain: tuple[str, ...]) -> bool:

@@ -1,13 +1,20 @@
 """Checks the audit chain line by line, and against the journals."""
 
 import os
+from collections import Counter
+from contextlib import closing
 
 import msgspec
 
+from handrail.protocol.error import StoreError
 from handrail.store.audit import START, decode_record
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder
 from handrail.store.journal import Journal
+
+
+_MOST = 10
+"""Missing calls that are named."""
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -24,8 +31,8 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def verify(state: StateFolder) -> Verification:
-    """Reads the whole chain; every journal's last finished call must be in it."""
-    wanted = last_calls(state)
+    """Reads the whole chain; every call that a journal has a result of must be in it."""
+    wanted, unread = finished_calls(state)
     head, count, problems = START, 0, list[str]()
     if os.path.exists(state.audit):
         with open(state.audit, "rb") as lines:
@@ -42,22 +49,27 @@ def verify(state: StateFolder) -> Verification:
                     problems.append(f"Record {number} was {what}; {count} before it are sound.")
                     break
                 head, count = digest, number
-                wanted.pop(record.tool_call_id, None)
+                wanted[record.session_id, record.tool_call_id] -= 1
     if not problems:
-        problems += [
-            f"The end was cut: call {call} of session {session} has no record." for call, session in wanted.items()
-        ]
-    return Verification(count, head, tuple(problems))
+        problems += _missing([key for key, left in wanted.items() if left > 0])
+    return Verification(count, head, (*problems, *unread))
 
 
-def last_calls(state: StateFolder) -> dict[str, str]:
-    """The call that each session's journal finished last, by id."""
-    found: dict[str, str] = {}
+def _missing(calls: list[tuple[str, str]]) -> list[str]:
+    told = [f"The end was cut: call {call} of session {session} has no record." for session, call in calls[:_MOST]]
+    return [*told, f"{len(calls) - _MOST} more calls have no record."] if len(calls) > _MOST else told
+
+
+def finished_calls(state: StateFolder) -> tuple[Counter[tuple[str, str]], list[str]]:
+    """How many results the journals have of each call (sessions of several workspaces may share a name); and which
+    journals cannot be read."""
+    found: Counter[tuple[str, str]] = Counter()
+    unread: list[str] = []
     for folder in state.sessions():
-        database = Database(os.path.join(folder, "journal.db"), "crash")
         session = os.path.basename(folder)
-        call = Journal(database, session, "").last_finished()
-        database.close()
-        if call:
-            found[call] = session
-    return found
+        try:
+            with closing(Database(os.path.join(folder, "journal.db"), "crash")) as database:
+                found.update((session, call) for call in Journal(database, session, "").finished())
+        except StoreError as error:
+            unread.append(f"The calls of session {session} could not be looked up: {error}.")
+    return found, unread

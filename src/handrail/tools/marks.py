@@ -31,7 +31,7 @@ encode_mark = msgspec.json.Encoder().encode
 
 
 def staleness(path: str, mark: bytes | None, now: Current | None, part: str | None) -> Literal["unread", "fresh"]:
-    """Whether the session knows the file; STALE_FILE when it knew other bytes. Where none are left, none can be lost."""
+    """Whether the session knows the file; STALE_FILE when it knew other bytes. Where none are left, none are lost."""
     if mark is None or now is None:
         return "unread"
     seen = _decode(mark)
@@ -47,6 +47,6 @@ def part_of(folder: int, name: str, mark: bytes | None) -> str | None:
         return None
     descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        return hash_of_part(descriptor, seen.start, seen.length).hexdigest()
+        return hash_of_part(descriptor, seen.start, seen.length)
     finally:
         os.close(descriptor)

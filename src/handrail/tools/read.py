@@ -140,10 +140,12 @@ def _read_large(opened: Opened, arguments: ReadArguments, budget: int, indexes: 
     if found is None:
         raise _past_end(arguments, indexes.total(status))
     digest = hash_of_part(descriptor, found.start, found.length)
-    seen.mark_seen(opened.real, encode_mark(Part(digest.hexdigest(), found.start, found.length)))
-    digest.update(f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}".encode())
+    seen.mark_seen(opened.real, encode_mark(Part(digest, found.start, found.length)))
+    identity = f"{digest}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
     first = found.page.first if found.page.first > 0 else None
-    described = _data(opened, digest.hexdigest(), encoding, found.line_ending, first, status.st_size)
+    described = _data(
+        opened, hashlib.sha256(identity.encode()).hexdigest(), encoding, found.line_ending, first, status.st_size
+    )
     return _output(arguments.path, found.page, described, found.damaged)
 
 
@@ -165,7 +167,7 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
     try:
         size = os.fstat(descriptor).st_size
         page = page_of_rows(descriptor, arguments.offset, arguments.limit, budget)
-        digest = hash_of_part(descriptor, 0, size).hexdigest()
+        digest = hash_of_part(descriptor, 0, size)
     finally:
         os.close(descriptor)
     _in_range(arguments, page.total or 0)

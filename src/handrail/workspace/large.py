@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -57,7 +58,7 @@ def large_page(
         return None
     # What is added to the file meanwhile is not of this page: it is as long as it was when it was opened.
     lines = _lines_from(descriptor, start, status.st_size)
-    found = _page(lines, start, first, limit, budget, encoding)
+    found = _page(islice(lines, -first if first < 0 else None), start, first, limit, budget, encoding)
     newlines = indexes.total(status)
     if newlines is None:
         return found
@@ -65,13 +66,13 @@ def large_page(
     return msgspec.structs.replace(found, page=msgspec.structs.replace(found.page, total=total))
 
 
-def hash_of_part(descriptor: int, start: int, length: int) -> "hashlib._Hash":
+def hash_of_part(descriptor: int, start: int, length: int) -> str:
     """The hash of some bytes of an open file, which need not fit into memory."""
     digest, end = hashlib.sha256(), start + length
     while start < end and (block := os.pread(descriptor, min(_CHUNK, end - start), start)):
         digest.update(block)
         start += len(block)
-    return digest
+    return digest.hexdigest()
 
 
 def _page(lines: Iterator[_Line], start: int, first: int, limit: int, budget: int, encoding: Encoding) -> LargePage:

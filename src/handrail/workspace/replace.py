@@ -56,7 +56,10 @@ def current(folder: int, name: str, keep: int) -> Current | None:
 
 
 def replace(folder: int, name: str, data: bytes, before: Current | None, *, temporary: str, path: str) -> Written:
-    """Puts `data` in the place of `before`, or creates the file; CONFLICT when something else is there by now."""
+    """Puts `data` in the place of `before`, or creates the file; CONFLICT when something else is there by now.
+
+    The caller holds the file's lock: this guards against programs that know of none, not against itself.
+    """
     if before is not None and before.status.st_nlink > 1:
         return _write_through(folder, name, data, before, path)
     descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)

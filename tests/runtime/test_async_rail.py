@@ -1,0 +1,66 @@
+"""AsyncHandrail: the same methods, in a pool of threads."""
+
+import asyncio
+import inspect
+from pathlib import Path
+
+from handrail import AsyncHandrail, Done, Handrail
+from handrail.settings import Settings
+
+
+def test_the_async_face_has_the_same_tool_and_wire_methods() -> None:
+    for name in ("read", "write", "ls", "call", "batch", "answer", "waiting"):
+        assert inspect.iscoroutinefunction(getattr(AsyncHandrail, name))
+        assert getattr(AsyncHandrail, name).__doc__ == getattr(Handrail, name).__doc__
+
+
+def test_many_reads_at_once_each_get_their_own_file(workspace: Path, tmp_path: Path) -> None:
+    for number in range(40):
+        (workspace / f"{number}.txt").write_text(str(number))
+
+    async def read_all() -> list[str]:
+        async with AsyncHandrail(workspace, state_dir=tmp_path / "state", settings=Settings(), threads=4) as rail:
+            results = await asyncio.gather(*(rail.read(f"{number}.txt") for number in range(40)))
+        return [result.content for result in results]
+
+    assert asyncio.run(read_all()) == [str(number) for number in range(40)]
+
+
+def test_a_parked_call_is_answered_and_runs(workspace: Path, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with AsyncHandrail(workspace, mode="ask", state_dir=tmp_path / "state", settings=Settings()) as rail:
+            first = await rail.write("a.txt", "hello")
+            assert first.error is not None
+            assert first.error.code == "PERMISSION_REQUIRED"
+            (request,) = await rail.waiting()
+            done = await rail.answer(request.id, "once")
+            assert isinstance(done, Done)
+            assert done.results[0].ok
+
+    asyncio.run(play())
+    assert (workspace / "a.txt").read_text() == "hello"
+
+
+def test_the_loop_is_free_while_a_call_waits(workspace: Path, tmp_path: Path) -> None:
+    from handrail import Context, tool
+
+    entered, go_on = asyncio.Event(), asyncio.Event()
+
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+
+        @tool(read_only=True, auto_execute=True)
+        def wait(context: Context) -> str:
+            """Wait until told."""
+            loop.call_soon_threadsafe(entered.set)
+            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(10)
+            return "waited"
+
+        async with AsyncHandrail(workspace, state_dir=tmp_path / "state", settings=Settings(), tools=[wait]) as rail:
+            waiting = asyncio.create_task(rail.call("wait", {}))
+            await asyncio.wait_for(entered.wait(), 10)
+            assert (await rail.ls(".")).ok
+            go_on.set()
+            assert (await waiting).content == "waited"
+
+    asyncio.run(play())

@@ -1,0 +1,231 @@
+"""Tools of one's own: by decorator, by definition, from a folder, from an installed package."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from handrail import Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
+from handrail.runtime.discovery import installed_tools, tools_in_folder
+from handrail.settings import Settings
+from handrail.settings.model import Tools
+
+Open = Callable[..., Handrail]
+TOOL_FILE = '''
+from handrail import tool
+
+@tool(read_only=True, auto_execute=True)
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return f"hello {name}"
+'''
+
+
+@tool(read_only=True, auto_execute=True)
+def repeat(text: str, times: int = 2) -> str:
+    """Repeat a text."""
+    return text * times
+
+
+def test_a_function_is_a_tool_its_signature_the_schema(rail: Open) -> None:
+    schema = rail(tools=[repeat]).openai_tools()[-1]["function"]
+    assert schema["description"] == "Repeat a text."
+    assert schema["parameters"] == {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "times": {"type": "integer", "default": 2}},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+
+
+def test_arguments_of_a_custom_tool_are_checked_like_all_others(rail: Open) -> None:
+    result = rail(tools=[repeat]).call("repeat", {"text": 3, "time": 1})
+    assert result.error is not None
+    assert result.error.code == "INVALID_ARGUMENT"
+    assert {problem["field"] for problem in result.error.details} == {"text", "time"}
+
+
+@pytest.mark.parametrize(
+    ("value", "content"), [("text", "text"), (3, "3"), ({"a": [1]}, '{"a":[1]}'), (None, "null"), ([], "[]")]
+)
+def test_whatever_json_it_returns_is_content_and_data(rail: Open, value: Any, content: str) -> None:
+    give = tool(name="give", description="x", read_only=True, auto_execute=True)(lambda: value)
+    result = rail(tools=[give]).call("give", {})
+    assert (result.ok, result.content) == (True, content)
+    assert result.data.value == value
+
+
+def test_an_output_is_taken_as_it_is(rail: Open) -> None:
+    @tool(read_only=True, auto_execute=True)
+    def rich() -> Output:
+        """Return everything."""
+        return Output(summary="done", content="text", data=None, title="A title", warnings=("careful",))
+
+    result = rail(tools=[rich]).call("rich", {})
+    assert (result.title, result.summary, result.warnings) == ("A title", "done", ("careful",))
+
+
+def test_a_parameter_called_context_gets_the_calls_own_and_nothing_else(rail: Open, workspace: Path) -> None:
+    seen: list[Context] = []
+
+    @tool(read_only=True, auto_execute=True)
+    def look(context: Context, word: str) -> str:
+        """Look around."""
+        seen.append(context)
+        return word
+
+    one = rail(tools=[look])
+    result = one.call("look", {"word": "x"}, trace_id="t", message_id="m")
+    (context,) = seen
+    fields = {
+        "session_id", "tool_call_id", "trace_id", "message_id", "workspace", "limits", "cancelled", "metadata",
+    }  # fmt: skip
+    assert set(context.__struct_fields__) == fields
+    assert (context.session_id, context.tool_call_id) == (one.session_id, result.tool_call_id)
+    assert (context.trace_id, context.message_id) == ("t", "m")
+    assert context.workspace.main.path == str(workspace)
+    assert "context" not in one.openai_tools()[-1]["function"]["parameters"]["properties"]
+
+
+def test_a_tool_error_keeps_its_code(rail: Open) -> None:
+    @tool(read_only=True, auto_execute=True)
+    def fail() -> str:
+        """Fail."""
+        raise ToolError("TIMEOUT", "It took too long.", details={"seconds": 3})
+
+    error = rail(tools=[fail]).call("fail", {}).error
+    assert error is not None
+    assert (error.code, error.message, error.details, error.retryable) == (
+        "TIMEOUT",
+        "It took too long.",
+        {"seconds": 3},
+        True,
+    )
+
+
+def test_a_tool_that_says_nothing_about_its_effects_asks(rail: Open) -> None:
+    @tool
+    def launch() -> str:
+        """Launch it."""
+        return "gone"
+
+    assert rail(tools=[launch], mode="ask").call("launch", {}).error.code == "PERMISSION_REQUIRED"  # type: ignore[union-attr]
+    assert rail(tools=[launch], mode="plan").call("launch", {}).error.code == "POLICY_DENIED"  # type: ignore[union-attr]
+    assert rail(tools=[launch], mode="full").call("launch", {}).ok
+
+
+def bad_star(*words: str) -> str:
+    """Take many."""
+    return ""
+
+
+def bad_untyped(word) -> str:  # noqa: ANN001
+    """Take anything."""
+    return ""
+
+
+def bad_silent(word: str) -> str:
+    return ""
+
+
+@pytest.mark.parametrize("function", [bad_star, bad_untyped, bad_silent])
+def test_a_function_that_cannot_be_a_tool_is_refused_when_declared(function: Callable[..., str]) -> None:
+    with pytest.raises(UsageError, match="bad_"):
+        tool(function)
+
+
+def test_a_definition_with_a_handler_is_a_tool(rail: Open) -> None:
+    given: list[dict[str, Any]] = []
+    definition = {
+        "name": "paint",
+        "description": "Paint a wall.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "colour": {"type": "string", "enum": ["red", "blue"]},
+                "coats": {"type": "integer", "minimum": 1, "maximum": 3},
+                "walls": {"type": "array"},
+            },
+            "required": ["colour"],
+        },
+    }
+    one = rail(tools=[tool_from_definition(definition, lambda args: given.append(args) or "done")], mode="full")
+    assert one.call("paint", {"colour": "red", "coats": 2}).content == "done"
+    assert given == [{"colour": "red", "coats": 2}]
+    for wrong in (
+        {},
+        {"colour": "green"},
+        {"colour": "red", "coats": 4},
+        {"colour": "red", "walls": "x"},
+        {"color": "red"},
+    ):
+        assert one.call("paint", wrong).error.code == "INVALID_ARGUMENT"  # type: ignore[union-attr]
+    assert len(given) == 1
+
+
+@pytest.mark.parametrize(
+    "definition", [{}, {"name": ""}, {"name": 3}, {"name": "x", "parameters": {"properties": {"a-b": {}}}}]
+)
+def test_a_definition_that_makes_no_sense_is_refused(definition: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        tool_from_definition(definition, lambda _: None)
+
+
+def test_a_file_dropped_in_a_tool_folder_is_a_tool(rail: Open, tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "greeting.py").write_text(TOOL_FILE)
+    (folder / "_private.py").write_text("raise SystemExit")
+    (folder / "notes.txt").write_text("no code")
+    one = rail(settings=Settings(tools=Tools(folders=(str(folder),))))
+    assert one.call("greet", {"name": "Ada"}).content == "hello Ada"
+
+
+@pytest.mark.parametrize("text", ["def (", "raise RuntimeError('no')", "import does_not_exist"])
+def test_a_tool_file_that_does_not_load_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    with pytest.raises(UsageError, match=r"broken\.py"):
+        tools_in_folder(str(tmp_path))
+
+
+def test_a_tool_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nowhere"):
+        tools_in_folder(str(tmp_path / "nowhere"))
+
+
+def test_nothing_is_loaded_from_the_workspace_itself(rail: Open, workspace: Path) -> None:
+    for folder in (workspace / ".handrail" / "tools", workspace / "tools"):
+        folder.mkdir(parents=True)
+        (folder / "greeting.py").write_text(TOOL_FILE)
+    assert rail().call("greet", {"name": "Ada"}).error.code == "UNKNOWN_TOOL"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("target", ["package_with_tools", "package_with_tools:greet"])
+def test_an_installed_package_announces_tools_by_entry_point(
+    rail: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    site = tmp_path / "site"
+    (site / "package_with_tools-1.0.dist-info").mkdir(parents=True)
+    (site / "package_with_tools.py").write_text(TOOL_FILE)
+    metadata = site / "package_with_tools-1.0.dist-info"
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: package-with-tools\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[handrail.tools]\ngreet = {target}\n")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.delitem(sys.modules, "package_with_tools", raising=False)
+    assert [found.spec.name for found in installed_tools()] == ["greet"]
+    assert rail().call("greet", {"name": "Ada"}).error is not None
+    one = rail(settings=Settings(tools=Tools(installed=True)))
+    assert one.call("greet", {"name": "Ada"}).content == "hello Ada"
+
+
+def test_types_of_all_kinds_become_schema_and_are_checked(rail: Open) -> None:
+    @tool(read_only=True, auto_execute=True)
+    def mix(kind: Literal["a", "b"], sizes: list[int], ratio: float = 0.5, note: str | None = None) -> str:
+        """Mix."""
+        return f"{kind}{sizes}{ratio}{note}"
+
+    one = rail(tools=[mix])
+    assert one.call("mix", {"kind": "a", "sizes": [1, 2], "note": None}).content == "a[1, 2]0.5None"
+    assert one.call("mix", {"kind": "c", "sizes": [1, "x"]}).error.code == "INVALID_ARGUMENT"  # type: ignore[union-attr]

@@ -1,0 +1,242 @@
+"""What a session offers, and what calling anything else comes to."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from handrail import Handrail, Tool, UsageError, tool
+from handrail.protocol.event import ToolCallError, Warning
+from handrail.protocol.tool import BASE_NAMES, ToolSpec
+from handrail.runtime.registry import Offer, Registry
+from handrail.settings import Settings
+from handrail.settings.model import Tools
+from handrail.tools.custom import CustomData
+
+Make = Callable[..., Handrail]
+
+
+@tool(read_only=True, auto_execute=True)
+def weather(city: str) -> str:
+    """What the weather is."""
+    return f"sunny in {city}"
+
+
+@tool(name="deploy", permissions=("net.connect",))
+def deploy() -> str:
+    """Puts it out."""
+    return "done"
+
+
+@tool(enabled=False, read_only=True, auto_execute=True)
+def rare() -> str:
+    """Offered only when it is asked for."""
+    return "here"
+
+
+def names(rail: Handrail) -> list[str]:
+    """The offered names, the same in every list there is."""
+    listed = [spec.name for spec in rail.specs()]
+    assert [entry["function"]["name"] for entry in rail.openai_tools()] == listed
+    assert [entry["name"] for entry in rail.anthropic_tools()] == listed
+    return listed
+
+
+def assert_unknown(rail: Handrail, name: str) -> None:
+    """Nothing runs: one result, one warning, the names that would do."""
+    before = len(list(rail.events()))
+    result = rail.call(name, {})
+    assert result.error is not None
+    assert (result.ok, result.error.code, result.error.retryable) == (False, "UNKNOWN_TOOL", False)
+    assert result.error.message == f"Unknown Agent tool: {name}"
+    assert result.error.details == [spec.name for spec in rail.specs()]
+    events = list(rail.events(before))
+    assert [type(event).__name__ for event in events] == ["ToolCallStart", "Warning", "ToolCallError"]
+    warning, end = events[1:]
+    assert isinstance(warning, Warning)
+    assert isinstance(end, ToolCallError)
+    assert (warning.code, warning.text, warning.tool_call_id) == (
+        "UNKNOWN_TOOL",
+        result.error.message,
+        result.tool_call_id,
+    )
+
+
+def test_a_session_offers_the_base_layer_and_its_custom_tools(rail: Make) -> None:
+    assert names(rail(tools=[weather])) == ["read", "write", "ls", "weather"]
+
+
+@pytest.mark.parametrize("name", ["exec_command", "Read", "READ", "read ", "read_file", "", "ls\n", "rеad", "x" * 150])
+def test_a_name_that_is_not_offered_runs_nothing(rail: Make, name: str) -> None:
+    assert_unknown(rail(), name)
+
+
+def test_a_long_unknown_name_is_cut(rail: Make) -> None:
+    result = rail().call("x" * 5_000, {})
+    assert result.error is not None
+    assert result.error.message == "Unknown Agent tool: " + "x" * 200
+    assert len(result.name) <= 200
+
+
+def test_repair_takes_a_name_that_differs_in_case_only_and_says_so(rail: Make, workspace: Any) -> None:
+    one = rail(repair="case", tools=[weather])
+    (workspace / "a.txt").write_text("text\n")
+    result = one.call("Read", {"path": "a.txt"})
+    assert (result.ok, result.name, result.content) == (True, "read", "text\n")
+    [warning] = [event for event in one.events() if isinstance(event, Warning)]
+    assert warning.text == "Read was taken for read."
+    assert one.call("WEATHER", {"city": "x"}).ok
+    assert_unknown(one, "reed")
+
+
+def test_repair_does_not_guess_between_two(rail: Make) -> None:
+    @tool(name="Weather", read_only=True, auto_execute=True)
+    def another() -> str:
+        """Another one."""
+        return "x"
+
+    one = rail(repair="case", tools=[weather, another])
+    assert_unknown(one, "WEATHER")
+    assert one.call("Weather", {}).ok
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(tools=Tools(disable=("weather",))), Settings(tools=Tools(disable=("weather",), enable=("weather",)))],
+)
+def test_a_disabled_tool_is_not_offered(rail: Make, settings: Settings) -> None:
+    one = rail(settings=settings, tools=[weather])
+    assert names(one) == ["read", "write", "ls"]
+    assert_unknown(one, "weather")
+
+
+def test_a_base_tool_can_be_disabled(rail: Make) -> None:
+    one = rail(settings=Settings(tools=Tools(disable=("write",))))
+    assert names(one) == ["read", "ls"]
+    assert_unknown(one, "write")
+
+
+def test_a_tool_that_is_off_is_offered_when_it_is_enabled(rail: Make) -> None:
+    one = rail(tools=[rare])
+    assert_unknown(one, "rare")
+    other = rail(tools=[rare], settings=Settings(tools=Tools(enable=("rare",))))
+    assert other.call("rare", {}).content == "here"
+
+
+@pytest.mark.parametrize(
+    ("denied", "left"),
+    [
+        (("fs.write",), ["read", "ls", "deploy"]),
+        (("net.connect",), ["read", "write", "ls"]),
+        (("fs.read", "fs.write", "net.connect"), []),
+        (("proc.exec",), ["read", "write", "ls", "deploy"]),
+    ],
+)
+def test_a_tool_that_needs_a_denied_permission_is_not_offered(rail: Make, denied: Any, left: list[str]) -> None:
+    one = rail(tools=[deploy], deny=denied)
+    assert names(one) == left
+    for name in {"read", "write", "deploy"} - set(left):
+        assert_unknown(one, name)
+    other = rail(tools=[deploy], settings=Settings(tools=Tools(deny=denied)))
+    assert names(other) == left
+
+
+def test_only_what_skills_allow_is_offered() -> None:
+    registry = Registry([])
+    for one in (weather, deploy, rare):
+        registry.add(one)
+    assert Offer(registry).names == ("weather", "deploy")
+    assert Offer(registry, allowed=("deploy", "rare", "unknown")).names == ("deploy",)
+    assert Offer(registry, allowed=()).names == ()
+
+
+@pytest.mark.parametrize("name", [*BASE_NAMES, *(name.upper() for name in BASE_NAMES), "Read", "eXec"])
+def test_a_custom_tool_cannot_take_the_name_of_a_base_tool(rail: Make, name: str) -> None:
+    @tool(name=name)
+    def shadow() -> str:
+        """Pretends to be another."""
+        return "x"
+
+    with pytest.raises(UsageError, match="would shadow a base tool"):
+        rail(tools=[shadow])
+
+
+def test_a_custom_tool_cannot_pass_for_a_builtin(rail: Make) -> None:
+    """The category is what policy trusts: only the base layer itself has it."""
+
+    def run(*_: Any) -> Any:
+        raise AssertionError
+
+    for name in ("exec", "harmless"):
+        spec = ToolSpec(name=name, title="x", description="x", arguments=weather.spec.arguments, data=CustomData)
+        with pytest.raises(UsageError, match="shadow|builtin"):
+            rail(tools=[Tool(spec, run)])
+
+
+def test_two_tools_of_one_name_are_refused(rail: Make) -> None:
+    with pytest.raises(UsageError, match="registered already"):
+        rail(tools=[weather, weather])
+
+
+@pytest.mark.parametrize("name", ["", "two words", "ünïcode", "ｒead", "x" * 129, "a/b", "new\nline", "@tool"])
+def test_a_name_that_no_model_could_call_is_refused(rail: Make, name: str) -> None:
+    odd = tool(lambda: "x", name=name or " ", description="x")
+    with pytest.raises(UsageError, match="name"):
+        rail(tools=[odd])
+
+
+def test_a_refused_tool_leaves_nothing_open(rail: Make, tmp_path: Any) -> None:
+    for _ in range(3):
+        with pytest.raises(UsageError):
+            rail(session="s", tools=[weather, weather])
+    assert not list((tmp_path / "state").rglob("*.runner*"))
+    with rail(session="s") as one:
+        assert one.ls().ok
+
+
+@pytest.mark.parametrize("version", [None, "1", "1.0", "1.0.0", "1.9.3", "1.x"])
+def test_any_version_of_the_same_major_will_do(rail: Make, version: str | None) -> None:
+    result = rail().call("ls", {"path": "."}, version=version)
+    assert (result.ok, result.version) == (True, "1.0.0")
+
+
+def test_another_major_version_is_answered_with_what_is_there(rail: Make) -> None:
+    result = rail().call("ls", {"path": "."}, version="2.1.0")
+    assert result.error is not None
+    assert result.error.code == "UNSUPPORTED_VERSION"
+    assert result.error.details == {"current": "1.0.0", "asked": "2.1.0"}
+    assert "1.0.0" in result.error.message
+    assert "2.1.0" in result.error.message
+
+
+@pytest.mark.parametrize("version", ["", "latest", "-1", "v1", "١"])
+def test_a_version_that_is_none_is_refused(rail: Make, version: str) -> None:
+    result = rail().call("ls", {"path": "."}, version=version)
+    assert result.error is not None
+    assert result.error.code == "INVALID_ARGUMENT"
+    assert "1.0.0" in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("requested", "code"),
+    [(None, None), (("fs.write",), None), (("fs.read", "fs.write"), None), ((), "POLICY_DENIED"),
+     (("fs.read",), "POLICY_DENIED"), (("proc.exec", "net.connect"), "POLICY_DENIED")],
+)  # fmt: skip
+def test_requested_permissions_only_narrow(rail: Make, requested: Any, code: str | None) -> None:
+    one = rail(mode="full")
+    result = one.call("write", {"path": "a.txt", "content": "x"}, requested_permissions=requested)
+    assert (result.error.code if result.error else None) == code
+    # They cannot widen: what the mode asks about is asked about.
+    one.set_mode("plan")
+    result = one.call("write", {"path": "a.txt", "content": "y"}, requested_permissions=("fs.write", "fs.read"))
+    assert result.error is not None
+    assert result.error.code == "POLICY_DENIED"
+
+
+def test_an_unknown_mode_is_refused(rail: Make) -> None:
+    with pytest.raises(UsageError, match="no mode 'yolo'"):
+        rail(mode="yolo")
+    one = rail()
+    with pytest.raises(UsageError, match="no mode 'yolo'"):
+        one.set_mode("yolo")  # type: ignore[arg-type]
+    assert one.mode == "auto"
