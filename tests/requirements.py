@@ -24,64 +24,175 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     # Tools: the base layer
     "T-1": (
         clause("exactly eight base tools", *planned),
-        clause("read, write and ls have exactly the parameters of the table"),
+        clause(
+            "read, write and ls have exactly the parameters of the table",
+            "runtime/test_exports.py::test_read_write_and_ls_have_exactly_their_parameters",
+        ),
         clause("edit, find and grep have exactly the parameters of the table", *planned),
         clause("exec and process have exactly the parameters of the table", *planned),
     ),
     "T-2": (
-        clause("an unknown name runs nothing and gives UNKNOWN_TOOL with the active names and a warning event"),
-        clause("no aliasing and no case repair in strict mode"),
-        clause('repair="case" matches names that differ only in case, and says so'),
-        clause("custom tools keep their own names"),
+        clause(
+            "an unknown name runs nothing and gives UNKNOWN_TOOL with the active names and a warning event",
+            "runtime/test_runtime_offer.py::test_a_name_that_is_not_offered_runs_nothing",
+        ),
+        clause(
+            "no aliasing and no case repair in strict mode",
+            "runtime/test_runtime_offer.py::test_a_name_that_is_not_offered_runs_nothing",
+        ),
+        clause(
+            'repair="case" matches names that differ only in case, and says so',
+            "runtime/test_runtime_offer.py::test_repair_takes_a_name_that_differs_in_case_only_and_says_so",
+            "runtime/test_runtime_offer.py::test_repair_does_not_guess_between_two",
+        ),
+        clause(
+            "custom tools keep their own names",
+            "runtime/test_runtime_offer.py::test_a_session_offers_the_base_layer_and_its_custom_tools",
+        ),
         clause("companions, gain-layer and MCP tools keep their own names", *planned),
     ),
     "T-3": (
-        clause("no retired name in any definition or schema"),
+        clause(
+            "no retired name in any definition or schema",
+            "runtime/test_exports.py::test_no_retired_name_is_in_any_list_or_schema",
+        ),
         clause("no retired name in any prompt", *planned),
     ),
     "T-4": (
-        clause("arguments are checked before policy and before any effect"),
-        clause("every problem is listed with field, value and what to pass instead"),
-        clause("an alias is refused with the canonical name"),
+        clause(
+            "arguments are checked before policy and before any effect",
+            "runtime/test_what_the_model_sees.py::test_wrong_arguments_are_told_before_policy_is_asked",
+            "must_hold/test_hold_any_input.py::test_any_arguments_of_any_tool_have_one_result",
+        ),
+        clause(
+            "every problem is listed with field, value and what to pass instead",
+            "protocol/test_protocol_arguments.py::test_the_details_list_every_problem",
+            "protocol/test_protocol_arguments.py::test_a_refusal_says_what_is_wrong_and_what_to_pass",
+        ),
+        clause(
+            "an alias is refused with the canonical name",
+            "protocol/test_protocol_arguments.py::test_an_alias_is_refused_with_the_name_to_use",
+        ),
     ),
     "T-5": (
-        clause("offset is a 1-based line, negative counts from the end; limit defaults to 2000, at most 10,000"),
-        clause("a page at either end of a large file costs a page"),
-        clause("lines over 2,000 characters are cut and marked"),
-        clause("meta has returned, total, nextOffset; data has size, mtime, encoding, line ending, hash"),
-        clause("over 8 MiB total may be null, and a deep offset uses a cached sparse line index"),
-        clause("a missing file names up to three near ones"),
-        clause("directory, device, FIFO, socket: a clear error, never a hang"),
-        clause("binary is refused"),
-        clause("images come back as attachments; read.images=false restores the refusal"),
-        clause("PDF pages as text with the pdf extra"),
+        clause(
+            "offset is a 1-based line, negative counts from the end; limit defaults to 2000, at most 10,000",
+            "tools/test_read.py::test_an_offset_is_a_line_from_1_or_counts_from_the_end",
+            "tools/test_read.py::test_a_limit_of_ten_thousand_is_allowed_and_two_thousand_is_the_default",
+            "tools/test_read.py::test_a_limit_out_of_range_is_refused",
+        ),
+        clause(
+            "a page at either end of a large file costs a page",
+            "tools/test_read_large.py::test_a_page_at_the_start_knows_its_numbers_and_not_the_total",
+            "tools/test_read_large.py::test_a_page_at_the_end_is_counted_from_the_end",
+            "tools/test_read_large.py::test_memory_is_bounded_whatever_the_file",
+        ),
+        clause(
+            "lines over 2,000 characters are cut and marked",
+            "tools/test_read.py::test_a_line_over_two_thousand_characters_is_cut_and_marked",
+            "tools/test_read_large.py::test_lines_are_cut_alike_in_large_and_small_files",
+        ),
+        clause(
+            "meta has returned, total, nextOffset; data has size, mtime, encoding, line ending, hash",
+            "tools/test_read.py::test_data_says_what_the_file_is",
+            "tools/test_read.py::test_the_budget_holds_whole_lines_and_says_where_to_go_on",
+        ),
+        clause(
+            "over 8 MiB total may be null, and a deep offset uses a cached sparse line index",
+            "tools/test_read_large.py::test_a_deep_page_is_found_and_found_again",
+            "tools/test_read_large.py::test_once_the_end_was_counted_the_total_is_known",
+            "tools/test_read_large.py::test_the_hash_is_of_the_page_and_of_which_file_it_is",
+        ),
+        clause(
+            "a missing file names up to three near ones",
+            "tools/test_read_refusals.py::test_a_missing_file_names_up_to_three_that_may_be_meant",
+        ),
+        clause(
+            "directory, device, FIFO, socket: a clear error, never a hang",
+            "tools/test_read_refusals.py::test_a_directory_is_no_file_and_ls_is_named",
+            "tools/test_read_refusals.py::test_a_device_inside_is_refused",
+            "tools/test_read_refusals.py::test_a_fifo_is_refused_whether_or_not_somebody_writes_to_it",
+            "tools/test_read_refusals.py::test_a_socket_is_refused",
+        ),
+        clause("binary is refused", "tools/test_read_refusals.py::test_binary_is_refused"),
+        clause(
+            "images come back as attachments; read.images=false restores the refusal",
+            "tools/test_read_refusals.py::test_a_picture_comes_back_as_an_attachment",
+            "tools/test_read_refusals.py::test_pictures_can_be_switched_off",
+        ),
+        clause(
+            "PDF pages as text with the pdf extra",
+            "tools/test_read_refusals.py::test_the_text_of_a_pdf_comes_page_by_page",
+            "tools/test_read_refusals.py::test_without_the_extra_a_pdf_says_what_to_install",
+        ),
     ),
     "T-6": (
-        clause("creates parents, overwrites"),
-        clause("atomic: unique temporary file in the same folder, fsync, rename"),
-        clause("keeps the mode"),
-        clause("JSON, YAML, TOML, front matter that no longer parses: written, with a warning"),
-        clause("the result carries a unified diff"),
+        clause(
+            "creates parents, overwrites",
+            "tools/test_write.py::test_a_new_file_is_created_with_its_parents",
+            "tools/test_write.py::test_a_file_is_replaced_and_the_result_says_by_what",
+        ),
+        clause(
+            "atomic: unique temporary file in the same folder, fsync, rename",
+            "tools/test_write.py::test_a_reader_sees_the_old_bytes_or_the_new_and_never_a_mixture",
+            "tools/test_write_failures.py::test_a_full_disk_leaves_the_old_file_and_nothing_else",
+            "must_hold/test_hold_kill.py::test_a_killed_writer_loses_nothing_that_it_reported",
+        ),
+        clause("keeps the mode", "tools/test_write.py::test_the_mode_stays"),
+        clause(
+            "JSON, YAML, TOML, front matter that no longer parses: written, with a warning",
+            "tools/test_parses.py::test_what_does_not_parse_is_written_with_a_warning",
+        ),
+        clause(
+            "the result carries a unified diff",
+            "tools/test_write.py::test_a_file_is_replaced_and_the_result_says_by_what",
+            "edit/test_diff.py::test_git_makes_the_new_text_of_the_old_one",
+        ),
     ),
     "T-7": (clause("edit: exact match first, then the ladder, only the matched span changes", *planned),),
     "T-8": (clause("edit refusals teach", *planned),),
     "T-9": (
-        clause("write over a file that changed since read: STALE_FILE only if the bytes differ"),
-        clause("the check is repeated at the moment of commit"),
+        clause(
+            "write over a file that changed since read: STALE_FILE only if the bytes differ",
+            "tools/test_staleness.py::test_other_bytes_than_were_read_are_not_overwritten",
+            "tools/test_staleness.py::test_a_file_with_the_same_bytes_is_not_stale",
+        ),
+        clause(
+            "the check is repeated at the moment of commit",
+            "workspace/test_replace.py::test_what_somebody_did_since_the_look_stays",
+            "tools/test_staleness.py::test_the_check_is_repeated_after_an_approval_however_late",
+        ),
         clause("edit over a file that changed since read", *planned),
     ),
     "T-10": (clause("find and grep on ripgrep, stable order, honest totals", *planned),),
     "T-11": (clause("without ripgrep the same results by Python", *planned),),
     "T-12": (
-        clause("default depth 1, bounded, truncation reported"),
-        clause("directories first, sizes"),
+        clause(
+            "default depth 1, bounded, truncation reported",
+            "tools/test_ls.py::test_one_level_is_the_default_and_depth_shows_more_under_each_folder",
+            "tools/test_ls.py::test_a_folder_of_twenty_thousand_names_is_cut_and_counted",
+            "tools/test_ls.py::test_memory_is_bounded_by_what_is_shown",
+        ),
+        clause(
+            "directories first, sizes",
+            "tools/test_ls.py::test_directories_come_first_and_names_are_sorted",
+            "tools/test_ls.py::test_sizes_are_for_people_in_the_text_and_exact_in_the_data",
+        ),
     ),
     "T-13": (clause("exec: one command, bounded output, whole tree gone at the end", *planned),),
     "T-14": (clause("process: list poll log write kill clear remove; sessions survive a restart", *planned),),
     "T-15": (
-        clause("mutating calls of one session run one at a time, in order"),
-        clause("between sessions and processes a lock per file; waiting is bounded and ends in CONFLICT"),
-        clause("reads never wait"),
+        clause(
+            "mutating calls of one session run one at a time, in order",
+            "runtime/test_runtime_locks.py::test_writes_of_one_session_run_one_at_a_time",
+        ),
+        clause(
+            "between sessions and processes a lock per file; waiting is bounded and ends in CONFLICT",
+            "runtime/test_runtime_locks.py::test_a_file_that_another_session_holds_is_a_conflict_after_a_bounded_wait",
+            "runtime/test_runtime_locks.py::test_a_killed_holder_frees_its_lock",
+            "must_hold/test_hold_crowd.py::test_no_update_is_lost_no_file_torn_and_the_chain_is_one",
+        ),
+        clause("reads never wait", "runtime/test_runtime_locks.py::test_reads_never_wait"),
     ),
     # Companions and the gain layer
     "X-1": (clause("companions are off or on by configuration", *planned),),
@@ -96,90 +207,235 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "X-10": (clause("memory, todo, skill_list, skill_control", *planned),),
     # Definition, registry, dialects
     "D-1": (
-        clause("one spec drives schema, validation, policy and docs"),
-        clause("additionalProperties is false everywhere"),
+        clause(
+            "one spec drives schema, validation, policy and docs",
+            "runtime/test_custom_tools.py::test_a_function_is_a_tool_its_signature_the_schema",
+            "runtime/test_custom_tools.py::test_arguments_of_a_custom_tool_are_checked_like_all_others",
+            "policy/test_verdict.py::test_a_tool_without_paths_is_judged_by_its_permissions",
+            "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
+        ),
+        clause(
+            "additionalProperties is false everywhere",
+            "protocol/test_protocol_schemas.py::test_a_schema_allows_no_field_it_does_not_name",
+            "protocol/test_protocol_schemas.py::test_the_schemas_of_a_tool_allow_no_field_they_do_not_name",
+        ),
         clause("one spec drives the prompt", *planned),
     ),
-    "D-2": (clause("the context holds ids, workspace, cancellation, limits, metadata and nothing else"),),
+    "D-2": (
+        clause(
+            "the context holds ids, workspace, cancellation, limits, metadata and nothing else",
+            "runtime/test_custom_tools.py::test_a_parameter_called_context_gets_the_calls_own_and_nothing_else",
+        ),
+    ),
     "D-3": (
-        clause("tools by decorator, entry point or file in a tool folder"),
-        clause("a custom tool never shadows a base tool"),
-        clause("a plain definition with a handler registers too"),
+        clause(
+            "tools by decorator, entry point or file in a tool folder",
+            "runtime/test_custom_tools.py::test_a_function_is_a_tool_its_signature_the_schema",
+            "runtime/test_custom_tools.py::test_a_file_dropped_in_a_tool_folder_is_a_tool",
+            "runtime/test_custom_tools.py::test_an_installed_package_announces_tools_by_entry_point",
+        ),
+        clause(
+            "a custom tool never shadows a base tool",
+            "runtime/test_runtime_offer.py::test_a_custom_tool_cannot_take_the_name_of_a_base_tool",
+            "runtime/test_runtime_offer.py::test_a_custom_tool_cannot_pass_for_a_builtin",
+        ),
+        clause(
+            "a plain definition with a handler registers too",
+            "runtime/test_custom_tools.py::test_a_definition_with_a_handler_is_a_tool",
+        ),
         clause("the project's own tool folder, once the project is trusted", *planned),
     ),
-    "D-4": (clause("a request for another major version is answered with a clear error"),),
+    "D-4": (
+        clause(
+            "a request for another major version is answered with a clear error",
+            "runtime/test_runtime_offer.py::test_another_major_version_is_answered_with_what_is_there",
+        ),
+    ),
     "D-5": (clause("dialects", *planned),),
     "D-6": (
-        clause("OpenAI and Anthropic tool lists"),
-        clause("JSON Schema files"),
+        clause(
+            "OpenAI and Anthropic tool lists",
+            "runtime/test_exports.py::test_openai_and_anthropic_lists_come_from_the_same_spec",
+            "cli/test_cli_listings.py::test_tools_come_in_the_two_vendors_forms",
+        ),
+        clause(
+            "JSON Schema files",
+            "cli/test_cli_listings.py::test_schema_out_writes_a_schema_and_a_valid_sample_of_every_type",
+        ),
         clause("MCP tools, pydantic-ai toolset, LangChain tools", *planned),
     ),
     "D-7": (
-        clause("offered = registered ∩ configuration ∩ agent permissions"),
-        clause("a tool not offered is in no list or schema; calling it is UNKNOWN_TOOL"),
+        clause(
+            "offered = registered ∩ configuration ∩ agent permissions",
+            "runtime/test_runtime_offer.py::test_a_disabled_tool_is_not_offered",
+            "runtime/test_runtime_offer.py::test_a_base_tool_can_be_disabled",
+            "runtime/test_runtime_offer.py::test_a_tool_that_needs_a_denied_permission_is_not_offered",
+        ),
+        clause(
+            "a tool not offered is in no list or schema; calling it is UNKNOWN_TOOL",
+            "runtime/test_runtime_offer.py::test_a_disabled_tool_is_not_offered",
+        ),
         clause("∩ active skills' allowed-tools", *planned),
     ),
-    "D-8": (clause("faces open no workspace file and start no process themselves"),),
+    "D-8": (
+        clause(
+            "faces open no workspace file and start no process themselves",
+            "test_house.py::test_this_tree_has_no_faults",
+        ),
+    ),
     # Results, errors, limits
     "R-1": (
-        clause("every call has exactly one result of one shape"),
-        clause("envelope snake_case, inside data and meta camelCase"),
+        clause(
+            "every call has exactly one result of one shape",
+            "must_hold/test_hold_any_input.py::test_any_call_has_one_result",
+            "must_hold/test_hold_any_input.py::test_any_call_of_a_batch_has_one_result",
+        ),
+        clause(
+            "envelope snake_case, inside data and meta camelCase",
+            "protocol/test_protocol_samples.py::test_a_sample_is_valid_by_its_schema",
+            "cli/test_cli_call.py::test_json_prints_the_result_as_it_is",
+        ),
     ),
     "R-2": (
-        clause("error codes are one closed, documented list"),
-        clause("a failure of the infrastructure is a result; only a store that cannot be written raises"),
+        clause(
+            "error codes are one closed, documented list",
+            "protocol/test_protocol_errors.py::test_the_error_codes_are_those_of_the_contract",
+            "protocol/test_protocol_contract.py::test_the_page_has_every_error_code_with_its_meaning",
+        ),
+        clause(
+            "a failure of the infrastructure is a result; only a store that cannot be written raises",
+            "must_hold/test_hold_broken_store.py::test_a_write_whose_start_cannot_be_journaled_touches_no_file",
+            "must_hold/test_hold_broken_store.py::test_a_read_only_state_folder_is_refused_before_anything_runs",
+        ),
         clause("a command that exits non-zero is ok", *planned),
     ),
     "R-3": (
-        clause("content over the budget becomes a preview plus a reference that read can page, complete"),
-        clause("pages of @output joined give the text back; this session only"),
-        clause("read never offloads: whole lines up to the budget and nextOffset"),
-        clause("nothing is offloaded in a session that cannot read it back"),
-        clause("a batch has a budget of its own"),
+        clause(
+            "content over the budget becomes a preview plus a reference that read can page, complete",
+            "runtime/test_runtime_outputs.py::test_content_over_the_budget_is_a_preview_of_both_ends_with_a_reference",
+            "tools/test_read_output.py::test_the_text_is_complete_and_its_hash_is_of_all_of_it",
+        ),
+        clause(
+            "pages of @output joined give the text back; this session only",
+            "runtime/test_runtime_outputs.py::test_pages_joined_give_the_text_back",
+            "tools/test_read_output.py::test_pages_of_any_size_joined_are_exactly_the_text",
+            "tools/test_read_output.py::test_the_output_of_another_session_is_not_found",
+        ),
+        clause(
+            "read never offloads: whole lines up to the budget and nextOffset",
+            "runtime/test_runtime_outputs.py::test_read_itself_is_never_offloaded",
+            "tools/test_read.py::test_the_budget_holds_whole_lines_and_says_where_to_go_on",
+        ),
+        clause(
+            "nothing is offloaded in a session that cannot read it back",
+            "runtime/test_runtime_outputs.py::test_nothing_is_offloaded_in_a_session_that_cannot_read_it_back",
+        ),
+        clause(
+            "a batch has a budget of its own", "runtime/test_runtime_outputs.py::test_a_batch_has_a_budget_of_its_own"
+        ),
         clause("grep accepts the reference", *planned),
     ),
     "R-4": (
-        clause("one call shape; requested_permissions may only narrow"),
-        clause("the same tool_call_id again returns the first result and runs nothing"),
+        clause(
+            "one call shape; requested_permissions may only narrow",
+            "runtime/test_runtime_offer.py::test_requested_permissions_only_narrow",
+            "runtime/test_runtime_repeats.py::test_the_providers_id_and_the_other_fields_are_kept_beside_it",
+        ),
+        clause(
+            "the same tool_call_id again returns the first result and runs nothing",
+            "runtime/test_runtime_repeats.py::test_the_first_result_comes_back_and_nothing_runs",
+            "runtime/test_runtime_repeats.py::test_at_the_same_time_from_many_threads_it_runs_once",
+        ),
     ),
     "R-5": (clause("the result in each source's shape", *planned),),
     # Policy, permissions
     "P-1": (
-        clause("policy is a pure function that names the deciding rule"),
+        clause(
+            "policy is a pure function that names the deciding rule",
+            "policy/test_verdict.py::test_deciding_touches_no_file_no_clock_no_network_and_no_chance",
+            "policy/test_verdict.py::test_the_same_input_gives_the_same_answer_also_from_the_record",
+        ),
         clause("replayed from the journal", *planned),
     ),
     "P-2": (
-        clause("permissions and the coarse permissionType"),
+        clause(
+            "permissions and the coarse permissionType",
+            "protocol/test_protocol_permission.py::test_the_coarse_kind_follows_from_the_permissions",
+        ),
         clause("external_directory, bash, edit for S4", *planned),
     ),
     "P-3": (clause("order of layers, rules, grants, defaults", *planned),),
     "P-4": (clause("shell commands are parsed", *planned),),
     "P-5": (
-        clause("containment is race-free: links, .., hard links, /proc, prefix siblings do not escape"),
-        clause("several roots, read-only or writable, and the session's own folder; another session's is outside"),
-        clause("credentials are denied for reading and writing"),
-        clause(".git/hooks, .git/config, tool and CI configuration are confirmed"),
+        clause(
+            "containment is race-free: links, .., hard links, /proc, prefix siblings do not escape",
+            "workspace/test_race.py::test_a_swap_by_another_process_leaks_nothing",
+            "workspace/test_race.py::test_the_race_is_real_since_a_reader_that_checks_first_loses_it",
+            "workspace/test_containment.py::test_a_spelling_that_leaves_the_workspace_is_refused",
+            "workspace/test_containment.py::test_an_absolute_path_counts_by_whole_names_never_by_its_beginning",
+            "workspace/test_containment.py::test_a_magic_link_of_an_open_descriptor_leads_nowhere",
+            "workspace/test_containment.py::test_a_hard_link_to_an_outside_file_is_a_file_of_the_workspace",
+        ),
+        clause(
+            "several roots, read-only or writable, and the session's own folder; another session's is outside",
+            "workspace/test_roots.py::test_nothing_in_a_read_only_root_is_written",
+            "workspace/test_roots.py::test_a_writable_extra_root_is_written",
+            "workspace/test_roots.py::test_the_folder_of_another_session_is_outside",
+        ),
+        clause(
+            "credentials are denied for reading and writing",
+            "workspace/test_protected.py::test_a_credential_is_neither_read_nor_written_nor_listed",
+            "workspace/test_protected.py::test_what_counts_is_the_name_of_what_was_opened",
+        ),
+        clause(
+            ".git/hooks, .git/config, tool and CI configuration are confirmed",
+            "workspace/test_protected.py::test_what_steers_tools_asks_before_a_change_and_is_read_freely",
+        ),
         clause("one boundary for file tools and shell", *planned),
     ),
     "P-6": (
-        clause("once and deny with a reason; a once-approval is bound to arguments and files"),
+        clause(
+            "once and deny with a reason; a once-approval is bound to arguments and files",
+            "runtime/test_runtime_latch.py::test_a_refusal_says_so_with_the_persons_reason",
+            "runtime/test_runtime_latch.py::test_a_file_that_changed_meanwhile_voids_the_answer",
+        ),
         clause("session, workspace, output only; revocable grants", *planned),
     ),
     "P-7": (
-        clause("if any call of a batch needs permission none runs; all requests are emitted"),
-        clause("resumes exactly once, survives a restart; denied calls get a uniform result"),
+        clause(
+            "if any call of a batch needs permission none runs; all requests are emitted",
+            "runtime/test_runtime_latch.py::test_if_one_call_needs_permission_none_runs",
+        ),
+        clause(
+            "resumes exactly once, survives a restart; denied calls get a uniform result",
+            "runtime/test_runtime_latch.py::test_exactly_one_of_two_answers_wins",
+            "runtime/test_runtime_latch.py::test_of_two_processes_that_answer_one_runs_it",
+            "runtime/test_runtime_latch.py::test_a_parked_batch_survives_that_the_session_is_closed",
+        ),
         clause("kill -9 in between, every mix and order", *planned),
     ),
     "P-8": (
-        clause("plan, ask, auto, full for file tools"),
-        clause("unattended denies instead of waiting; call parks without a terminal"),
+        clause(
+            "plan, ask, auto, full for file tools",
+            "runtime/test_runtime_latch.py::test_what_a_write_comes_to_in_each_mode",
+            "policy/test_verdict.py::test_each_cell_of_the_table",
+        ),
+        clause(
+            "unattended denies instead of waiting; call parks without a terminal",
+            "runtime/test_runtime_latch.py::test_unattended_denies_instead_of_waiting",
+            "cli/test_cli_call.py::test_where_nobody_can_answer_the_call_is_refused_instead_of_parked",
+            "cli/test_cli_call.py::test_what_needs_permission_is_exit_3_with_the_request_and_its_diff",
+        ),
         clause("modes for commands, network, deletions", *planned),
     ),
     "P-9": (clause("policy explain and test", *planned),),
     "P-10": (clause("built-in command denies", *planned),),
     "P-11": (clause("deletions and bulk changes", *planned),),
     "P-12": (
-        clause("a path outside the roots: OUTSIDE_WORKSPACE"),
+        clause(
+            "a path outside the roots: OUTSIDE_WORKSPACE",
+            "workspace/test_containment.py::test_a_spelling_that_leaves_the_workspace_is_refused",
+        ),
         clause('paths.outside="ask"', *planned),
     ),
     # Sandbox
@@ -192,30 +448,84 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "B-7": (clause("restricted profile", *planned),),
     # Events, audit, memory
     "E-1": (
-        clause("one typed stream; every event has eventId, seq, session, time"),
-        clause("tool events name their call; permission events carry the request"),
+        clause(
+            "one typed stream; every event has eventId, seq, session, time",
+            "protocol/test_protocol_schemas.py::test_an_event_always_has_its_kind_id_number_session_and_time",
+            "protocol/test_protocol_events.py::test_the_kinds_are_those_of_the_contract",
+        ),
+        clause(
+            "tool events name their call; permission events carry the request",
+            "protocol/test_protocol_schemas.py::test_an_event_about_a_call_always_names_it",
+            "protocol/test_protocol_schemas.py::test_a_permission_event_always_has_the_whole_request",
+        ),
     ),
     "E-2": (
-        clause("schema of every event and message, with a validated sample"),
-        clause("samples of what is emitted come from a real run"),
-        clause("docs/protocol.md is generated and checked"),
-        clause("old recorded events load"),
+        clause(
+            "schema of every event and message, with a validated sample",
+            "protocol/test_protocol_schemas.py::test_every_message_and_every_event_has_a_schema",
+            "protocol/test_protocol_samples.py::test_a_sample_is_valid_by_its_schema",
+        ),
+        clause(
+            "samples of what is emitted come from a real run",
+            "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
+            "protocol/test_protocol_samples.py::test_only_what_nothing_emits_yet_is_made_by_hand",
+        ),
+        clause(
+            "docs/protocol.md is generated and checked",
+            "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
+            "protocol/test_protocol_contract.py::test_the_page_describes_every_wire_type_and_says_where_its_sample_is_from",
+        ),
+        clause(
+            "old recorded events load",
+            "protocol/test_protocol_events.py::test_a_recorded_event_loads_and_loses_nothing",
+            "store/test_store_migrations.py::test_a_session_of_the_first_version_goes_on",
+        ),
     ),
     "E-3": (
-        clause("append-only; every event readable again after a seq"),
-        clause("log export and live JSONL"),
-        clause("broken lines are reported, not fatal"),
+        clause(
+            "append-only; every event readable again after a seq",
+            "store/test_store_journal.py::test_events_come_back_in_order_after_any_number",
+        ),
+        clause(
+            "log export and live JSONL",
+            "cli/test_cli_log.py::test_export_writes_every_event_to_the_file_of_its_day",
+            "runtime/test_runtime_events.py::test_the_live_copy_has_every_event_and_its_failure_breaks_no_call",
+        ),
+        clause(
+            "broken lines are reported, not fatal",
+            "store/test_store_journal.py::test_a_stored_event_that_cannot_be_read_is_reported_and_the_rest_goes_on",
+            "cli/test_cli_log.py::test_export_leaves_out_what_is_broken_and_says_so",
+        ),
     ),
     "E-4": (clause("adapters for the sources' streams", *planned),),
     "E-5": (
-        clause("exactly one audit record per call, refusals included, with redacted arguments"),
-        clause("started stands before the side effect; after a crash the call gets its record, INTERRUPTED"),
-        clause("hash-chained: any change, cut or insertion is found, a cut tail too"),
+        clause(
+            "exactly one audit record per call, refusals included, with redacted arguments",
+            "store/test_store_audit.py::test_one_record_a_call_refusals_included",
+            "store/test_store_folder.py::test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts",
+        ),
+        clause(
+            "started stands before the side effect; after a crash the call gets its record, INTERRUPTED",
+            "must_hold/test_hold_broken_store.py::test_a_write_whose_start_cannot_be_journaled_touches_no_file",
+            "must_hold/test_hold_kill.py::test_a_killed_writer_loses_nothing_that_it_reported",
+        ),
+        clause(
+            "hash-chained: any change, cut or insertion is found, a cut tail too",
+            "store/test_store_audit.py::test_any_change_of_one_byte_is_found",
+            "store/test_store_audit.py::test_lines_that_were_moved_are_found",
+            "store/test_store_audit.py::test_a_cut_end_is_found_by_the_journals",
+        ),
     ),
     "E-6": (clause("replay of a session", *planned),),
     "E-7": (
-        clause("logs, crash reports and the audit hold no contents, whole arguments or environment values"),
-        clause("nothing shown to the model names paths outside the roots"),
+        clause(
+            "logs, crash reports and the audit hold no contents, whole arguments or environment values",
+            "runtime/test_what_the_model_sees.py::test_no_secret_is_in_anything_written_but_the_journal_and_its_blobs",
+        ),
+        clause(
+            "nothing shown to the model names paths outside the roots",
+            "runtime/test_what_the_model_sees.py::test_no_result_names_a_path_outside_the_roots_that_the_call_did_not_name",
+        ),
     ),
     # Main loop
     "L-1": (clause("a loop on one screen", *planned),),
@@ -225,14 +535,29 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "L-5": (clause("kill -9 of the loop", *planned),),
     "L-6": (clause("skills", *planned),),
     # Faces
-    "F-1": (clause("library: a few names at the root, async and sync, typed"),),
+    "F-1": (
+        clause(
+            "library: a few names at the root, async and sync, typed",
+            "test_public_names.py::test_the_root_exports_exactly_these_names",
+            "runtime/test_async_rail.py::test_the_async_face_has_the_same_tool_and_wire_methods",
+        ),
+    ),
     "F-2": (
-        clause("call tools schema log audit doctor config, with the settled exit codes"),
-        clause("fast to start: nothing heavy is imported"),
+        clause(
+            "call tools schema log audit doctor config, with the settled exit codes",
+            "cli/test_cli_usage.py::test_every_command_runs_as_a_process_of_its_own",
+            "cli/test_cli_call.py::test_wrong_usage_is_exit_2_and_nothing_runs",
+            "cli/test_cli_call.py::test_a_state_folder_that_cannot_be_made_is_exit_4",
+            "cli/test_cli_call.py::test_a_limit_that_ends_the_call_is_exit_5",
+        ),
+        clause(
+            "fast to start: nothing heavy is imported",
+            "cli/test_cli_usage.py::test_a_read_imports_nothing_that_is_slow_to_start",
+        ),
         clause("the other commands", *planned),
     ),
     "F-3": (clause("MCP both ways", *planned),),
-    "F-4": (clause("ACP", *planned),),
+    "F-4": (clause("ACP agent for editors", *planned),),
     "F-5": (clause("HTTP and WebSocket", *planned),),
     "F-6": (clause("web console", *planned),),
     "F-7": (clause("fleet", *planned),),

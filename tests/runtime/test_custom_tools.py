@@ -121,7 +121,7 @@ def bad_star(*words: str) -> str:
     return ""
 
 
-def bad_untyped(word) -> str:  # noqa: ANN001
+def bad_untyped(word) -> str:
     """Take anything."""
     return ""
 

@@ -92,6 +92,12 @@ def test_the_budget_holds_whole_lines_and_says_where_to_go_on(rail: Rail, worksp
     assert joined(one, "long.txt") == text
 
 
+def test_the_budget_counts_characters_and_not_bytes(rail: Rail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("漢字漢字漢字漢字漢\n" * 500)
+    page = rail(settings=Settings(results=Results(characters=1_000))).read("a.txt")
+    assert (len(page.content), page.meta.returned) == (1_000, 100)
+
+
 def test_one_line_over_the_budget_is_returned_all_the_same(rail: Rail, workspace: Path) -> None:
     (workspace / "wide.txt").write_text(f"{'x' * 1_900}\nshort\n")
     page = rail(settings=Settings(results=Results(characters=1_000))).read("wide.txt")

@@ -270,6 +270,15 @@ def test_a_file_with_several_names_is_written_in_place(one: Handrail, workspace:
     assert leftovers(workspace) == []
 
 
+def test_a_large_file_with_several_names_is_not_risked(one: Handrail, workspace: Path) -> None:
+    """Written in place it could not be restored if that fails half-way."""
+    data = b"x" * (9 << 20)
+    (workspace / "a.txt").write_bytes(data)
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    assert one.write("a.txt", "new").error.code == "LIMIT_EXCEEDED"
+    assert (workspace / "b.txt").read_bytes() == data
+
+
 @pytest.mark.parametrize("path", ["folder", "folder/", "new/", ".", "./", "folder/.", "new/.", "folder/.."])
 def test_a_folder_is_no_file_to_write(one: Handrail, workspace: Path, path: str) -> None:
     (workspace / "folder").mkdir()

@@ -179,6 +179,15 @@ def test_names_above_a_root_protect_nothing_below_it(rail: Rail, tmp_path: Path,
         assert one.read(path).ok
 
 
+@pytest.mark.parametrize("which", ["read_only", "writable"])
+@pytest.mark.parametrize("path", [".", "state", "state/workspaces"])
+def test_no_root_may_hold_the_state_or_lie_in_it(rail: Rail, tmp_path: Path, which: str, path: str) -> None:
+    """The agent must not reach its own journal, audit or approvals, whatever else it may."""
+    (tmp_path / "state" / "workspaces").mkdir(parents=True)
+    with pytest.raises(UsageError, match="lie in one another"):
+        rail(settings=roots(**{which: (tmp_path / path,)}))
+
+
 def test_a_root_that_is_no_folder_is_refused_at_the_start(house: House, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "none", tmp_path / "file"):

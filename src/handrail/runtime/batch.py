@@ -118,7 +118,7 @@ def _first_result(session: Session, flight: Flight) -> ToolResult[Any]:
             return _result_at(session, entry.end_seq)
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
-    flight.error = None
+    flight.error = flight.result = None
     flight.fail(ToolError("CONFLICT", "A call of this id is still running; ask again for its result."))
     seal_error(session, flight)
     return sealed(flight)

@@ -36,7 +36,7 @@ def seal_output(session: Session, flight: Flight) -> None:
     result = _success(session, flight, output)
     if flight.tool.spec.category != "builtin":
         _prove(result, output)
-    if output.changes is not None:
+    if output.changes is not None and not any(kind is Change for kind, _ in flight.drafts):
         named = {"tool_call_id": result.tool_call_id, "tool_call_name": result.name}
         flight.drafts.append((Change, {**named, "change": output.changes}))
     flight.result = result
@@ -44,7 +44,7 @@ def seal_output(session: Session, flight: Flight) -> None:
 
 def seal_error(_: Session, flight: Flight) -> None:
     """Makes the one result of a call that failed or was refused."""
-    if flight.error is not None:
+    if flight.error is not None and flight.result is None:
         flight.result = _failure(flight, flight.error)
 
 

@@ -24,9 +24,13 @@ def write_report(error: BaseException, folder: str) -> str:
     """Writes down what kind of error came from where; the path of the report."""
     report = os.path.join(folder, f"{new_id('crash')}.txt")
     # The text of the exception stays out: it may quote a file or an argument.
-    with open(report, "w", encoding="utf-8") as out:
+    with open(report, "w", encoding="utf-8", opener=_for_the_owner) as out:
         out.write("\n".join([type(error).__name__, *places(error), ""]))
     return report
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def places(error: BaseException) -> list[str]:

@@ -9,7 +9,7 @@ from handrail.protocol.event import (
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
 )
-from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, Basis, PermissionRequest, permission_type
+from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, Basis, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import start_draft
 from handrail.runtime.pipeline import DECIDING, take_steps
@@ -18,7 +18,6 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, named
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
-from handrail.tools.contract import Context
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
 """Grants for a session or a workspace, and output only, need more than this latch knows yet."""
@@ -37,7 +36,7 @@ def ask(session: Session, flight: Flight) -> None:
     written = [fact for fact in facts if fact.access != "read"]
     # First what the files are, then what would change: a change in between then makes the answer void.
     based_on = tuple(Basis(path=fact.path, hash=session.workspace.hash_of(fact.path)) for fact in written)
-    preview = tool.preview(_silent(context_of(session, flight)), flight.arguments) if tool.preview else None
+    preview = _preview(session, flight)
     request = PermissionRequest(
         id=new_id("ask"),
         tool_call_id=flight.call.tool_call_id,
@@ -117,9 +116,10 @@ def decide_again(session: Session, flights: list[Flight]) -> None:
 
 def stack(done: Flight, later: list[Flight]) -> None:
     """What one call of a batch changed is no surprise to those that were approved together with it."""
-    changes = done.output.changes.changes if done.output and done.output.changes else ()
-    after = {change.path: change.after for change in changes}
-    for flight in later if after else ():
+    if done.output is None or done.result is None or not done.result.ok or done.output.changes is None:
+        return
+    after = {change.path: change.after for change in done.output.changes.changes}
+    for flight in later:
         real = {fact.path: fact.real for fact in flight.facts.paths}
         flight.based_on = tuple(
             Basis(path=basis.path, hash=after.get(real.get(basis.path) or "", basis.hash)) for basis in flight.based_on
@@ -139,16 +139,20 @@ def _apply_answer(session: Session, flight: Flight) -> None:
         raise ToolError("PERMISSION_DENIED", f"The person refused{said}. Nothing ran. Do not repeat this call.")
 
 
-def _require_answer(_: Session, flight: Flight) -> None:
-    """The mode may have become stricter while the batch waited."""
+def _require_answer(session: Session, flight: Flight) -> None:
+    """Nobody was asked: because its preview failed, and will again, or because the mode is stricter now."""
     if flight.answer is None and flight.decision.decision == "confirm":
+        _preview(session, flight)
         raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
 
 
-def _silent(context: Context) -> Context:
-    """For a preview: the call has not begun, so there is nothing to tell about it."""
+def _preview(session: Session, flight: Flight) -> Preview | None:
+    if flight.tool.preview is None:
+        return None
+    # The call has not begun, so there is nothing to tell about it.
+    silent = msgspec.structs.replace(context_of(session, flight), metadata=_tell_nobody)
+    return flight.tool.preview(silent, flight.arguments)
 
-    def tell_nobody(**_: object) -> None:
-        pass
 
-    return msgspec.structs.replace(context, metadata=tell_nobody)
+def _tell_nobody(**_: object) -> None:
+    pass

@@ -4,8 +4,6 @@ from handrail.protocol.error import ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 
-_LEAST = 200
-
 
 class KeptOutputs:
     """The large texts of one session."""
@@ -17,8 +15,7 @@ class KeptOutputs:
     def keep(self, call_id: str, text: str) -> str:
         """Stores the text; the reference that `read` takes."""
         blob = self._blobs.put(text.encode("utf-8", "backslashreplace"))
-        with self._database.transaction:
-            self._database.execute("INSERT OR REPLACE INTO output VALUES (?, ?, ?)", (call_id, blob, len(text)))
+        self._database.run("INSERT OR REPLACE INTO output VALUES (?, ?, ?)", (call_id, blob, len(text)))
         return f"@output/{call_id}"
 
     def open(self, call_id: str) -> int:
@@ -33,10 +30,14 @@ class KeptOutputs:
 
 
 def preview_of(text: str, budget: int, reference: str) -> str:
-    """The beginning and the end of a text, cut between lines, with a line in between that says how to see the rest."""
-    head_end = text.rfind("\n", 0, max(_LEAST, budget // 4)) + 1 or budget // 4
-    tail_start = text.find("\n", len(text) - budget * 3 // 4) + 1 or len(text) - budget * 3 // 4
-    tail_start = max(tail_start, head_end)
-    omitted = tail_start - head_end
-    note = f"… {omitted} of {len(text)} characters are not shown; read {reference} for all of it …\n"
-    return f"{text[:head_end]}{note}{text[tail_start:]}"
+    """The beginning and the end of a text, with a line in between that says how to see the rest: within the budget."""
+    room = budget - len(_note(len(text), text, reference))
+    head, tail = room // 4, len(text) - (room - room // 4)
+    # Between lines where a line ends near the place, so that a long line does not push everything else out.
+    head = text.rfind("\n", head // 2, head) + 1 or head
+    tail = text.find("\n", tail, tail + room // 4) + 1 or tail
+    return f"{text[:head]}{_note(tail - head, text, reference)}{text[tail:]}"
+
+
+def _note(omitted: int, text: str, reference: str) -> str:
+    return f"\n… {omitted} of {len(text)} characters are not shown; read {reference} for all of it …\n"

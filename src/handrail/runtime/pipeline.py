@@ -5,6 +5,7 @@ from collections.abc import Callable
 from handrail.protocol.error import StoreError, ToolError
 from handrail.runtime import closing, steps
 from handrail.runtime.crash import internal_error
+from handrail.runtime.leftovers import remove_temporary
 from handrail.runtime.session import Flight, Session
 from handrail.store.journal import DuplicateCallError
 
@@ -69,6 +70,8 @@ def close(session: Session, flight: Flight) -> None:
 
 def cut_short(session: Session, flight: Flight) -> None:
     """Closes a call that an interrupt came upon, at whatever point: what was done is said, the rest was cancelled."""
+    if flight.recorded == "started":
+        remove_temporary(session, flight.call.tool_call_id, flight.facts)
     if flight.result is None and flight.output is not None:
         take_steps(session, flight, (closing.seal_output,))
     if flight.result is None:

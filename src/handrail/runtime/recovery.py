@@ -1,6 +1,5 @@
 """Settles what a process left undone when it was killed: every call gets its result, every result its audit line."""
 
-import os
 from typing import Any
 
 import msgspec
@@ -9,6 +8,7 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.event import Notice, ToolCallEnd, ToolCallError
 from handrail.protocol.result import ToolResult
 from handrail.runtime.closing import pay, record_of
+from handrail.runtime.leftovers import remove_temporary
 from handrail.runtime.pipeline import close
 from handrail.runtime.registry import Offer
 from handrail.runtime.reloading import reloaded
@@ -16,7 +16,6 @@ from handrail.runtime.session import Session
 from handrail.store.audit import Chain
 from handrail.store.journal import Entry, Journal
 from handrail.store.runner import Runner, bury, dead_runners
-from handrail.tools.write import temporary_name
 
 RECOVERY_SECONDS = 10.0
 _INTERRUPTED = "The runtime ended while this call ran. What it did is not known; look before you repeat it."
@@ -69,7 +68,7 @@ class Remains(msgspec.Struct, frozen=True):
 def _settle(session: Session, runner: str) -> None:
     restore_lines(session, runner)
     for entry in session.journal.unfinished(runner, "started"):
-        _remove_temporary(session, entry)
+        remove_temporary(session, entry.id, entry.facts)
         _seal_interrupted(session, entry, _INTERRUPTED)
     for entry in session.journal.unfinished(runner, "claimed"):
         _seal_interrupted(session, entry, _NOT_BEGUN)
@@ -97,21 +96,6 @@ def _seal_interrupted(session: Session, entry: Entry, message: str) -> None:
     flight.fail(ToolError("INTERRUPTED", message))
     flight.drafts.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
     close(session, flight)
-
-
-def _remove_temporary(session: Session, entry: Entry) -> None:
-    """A write that was cut off may have left its unfinished file: its name is known."""
-    for fact in entry.facts.paths:
-        if fact.access != "read" and fact.real is not None:
-            try:
-                landing, _ = session.workspace.land(fact.real)
-            except ToolError:
-                continue
-            with landing:
-                try:
-                    os.unlink(temporary_name(session.id, entry.id), dir_fd=landing.folder)
-                except OSError:
-                    continue
 
 
 def _result_of(session: Session | Remains, entry: Entry) -> ToolResult[Any] | None:

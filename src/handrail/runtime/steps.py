@@ -145,8 +145,8 @@ def check_basis(session: Session, flight: Flight) -> None:
 
 
 def write_started(session: Session, flight: Flight) -> None:
-    """The journal knows of a call with effects before the first of them."""
-    if flight.tool.spec.side_effects:
+    """The journal knows of a call with effects before the first of them; of a tool we did not write we never know."""
+    if flight.tool.spec.side_effects or flight.tool.spec.category != "builtin":
         mark_started(session, flight)
 
 

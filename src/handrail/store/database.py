@@ -50,9 +50,15 @@ class Database:
         """One statement, which is a transaction of its own."""
         try:
             with self.lock:
+                self.drop_unfinished()
                 self.execute(statement, values)
         except sqlite3.Error as error:
             raise self.unusable(error) from error
+
+    def drop_unfinished(self) -> None:
+        """Rolls back what is open. An interrupt can come before a transaction's end; SQLite often rolls back itself."""
+        if self._connection.in_transaction:
+            self.execute("ROLLBACK")
 
     def rows(self, statement: str, values: Row = ()) -> list[Row]:
         """All rows of a query."""
@@ -81,7 +87,7 @@ class Database:
 
 
 class Transaction:
-    """`with database.transaction:`; a class, because a generator costs more than the statements."""
+    """`with database.lock, database.transaction:`; a class, because a generator costs more than the statements."""
 
     __slots__ = ("_database",)
 
@@ -90,14 +96,11 @@ class Transaction:
 
     def __enter__(self) -> None:
         database = self._database
-        database.lock.acquire()
         try:
+            database.drop_unfinished()
             database.execute("BEGIN IMMEDIATE")
-        except BaseException as error:
-            database.lock.release()
-            if isinstance(error, sqlite3.Error):
-                raise database.unusable(error) from error
-            raise
+        except sqlite3.Error as error:
+            raise database.unusable(error) from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -108,12 +111,9 @@ class Transaction:
                 database.execute("COMMIT")
         except sqlite3.Error as failure:
             error = failure
-        finally:
-            if error is not None:
-                # SQLite has often rolled back itself: then there is nothing to roll back, and that is no news.
-                with contextlib.suppress(sqlite3.Error):
-                    database.execute("ROLLBACK")
-            database.lock.release()
+        if error is not None:
+            with contextlib.suppress(sqlite3.Error):
+                database.drop_unfinished()
         if isinstance(error, sqlite3.Error):
             raise database.unusable(error) from error
 

@@ -263,8 +263,7 @@ class Journal:
 
     def note_audited(self, size: int) -> None:
         """Writes down that every call finished by this runner so far has its line, all before a size of the audit."""
-        with self.database.transaction:
-            self.database.execute("INSERT OR REPLACE INTO runner VALUES (?, ?, ?)", (self.runner, self._seq, size))
+        self.database.run("INSERT OR REPLACE INTO runner VALUES (?, ?, ?)", (self.runner, self._seq, size))
 
     def unaudited(self, runner: str) -> tuple[list[str], int]:
         """Calls a runner finished after its last note, and from where on the audit may have their lines."""
@@ -273,8 +272,7 @@ class Journal:
 
     def forget_runner(self, runner: str) -> None:
         """Removes a runner's note."""
-        with self.database.transaction:
-            self.database.execute("DELETE FROM runner WHERE id = ?", (runner,))
+        self.database.run("DELETE FROM runner WHERE id = ?", (runner,))
 
     # Listening
 

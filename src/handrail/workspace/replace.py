@@ -15,6 +15,7 @@ from handrail.workspace.text import SAMPLE
 
 _CHUNK = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_SWAPS = 100
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
@@ -197,19 +198,27 @@ def _put(folder: int, temporary: str, name: str, before: Current | None, own: Cu
 
 
 def _taken_back(folder: int, temporary: str, name: str, own: Current, path: str) -> ToolError:
-    exchange(folder, temporary, name)
+    """Undoes the swap. Whoever put something there meanwhile has the last word: what comes out is put back in, until
+    it is what we put in ourselves."""
+    placed = own.status
+    with contextlib.suppress(FileNotFoundError):  # removed by then: that, too, is the last word
+        for _ in range(_SWAPS):
+            held = _status(folder, temporary)
+            exchange(folder, temporary, name)
+            untouched = os.path.samestat(_status(folder, temporary), placed)
+            if untouched and (placed is not own.status or _is(folder, temporary, own)):
+                break
+            placed = held
     if _is(folder, temporary, own):
         return changed(path)
-    # Somebody put another file there, or wrote to ours, between the two swaps: that is the newest, and stays. What
-    # was there before it is not ours to delete.
-    exchange(folder, temporary, name)
+    # Not ours to delete: who replaced it may have seen our file there instead.
     return ToolError("CONFLICT", f"{changed(path).message} What was there in between is kept as {temporary}.")
 
 
 def _discard(folder: int, temporary: str, created: os.stat_result) -> None:
     """Removes the unfinished file: only ever our own."""
     with contextlib.suppress(OSError):
-        if os.path.samestat(os.stat(temporary, dir_fd=folder, follow_symlinks=False), created):
+        if os.path.samestat(_status(folder, temporary), created):
             os.unlink(temporary, dir_fd=folder)
 
 
@@ -249,10 +258,14 @@ def _is(folder: int, name: str, known: Current) -> bool:
 def _looks_like(folder: int, name: str, known: Current) -> bool:
     """Whether a name seems to have the file that we know: cheap, and no proof."""
     try:
-        now, then = os.stat(name, dir_fd=folder, follow_symlinks=False), known.status
+        now, then = _status(folder, name), known.status
     except OSError:
         return False
     return (now.st_ino, now.st_size, now.st_mtime_ns) == (then.st_ino, then.st_size, then.st_mtime_ns)
+
+
+def _status(folder: int, name: str) -> os.stat_result:
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 def changed(path: str) -> ToolError:

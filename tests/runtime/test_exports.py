@@ -1,0 +1,43 @@
+"""The lists that models get."""
+
+from collections.abc import Callable
+from typing import Any
+
+from handrail import Handrail
+
+Open = Callable[..., Handrail]
+
+PARAMETERS = {
+    "read": ({"path"}, {"offset", "limit"}),
+    "write": ({"path", "content"}, set()),
+    "ls": ({"path"}, {"depth"}),
+}
+RETIRED = (
+    "read_file write_file list_directory create_directory move_files edit_text glob_search directory_tree "
+    "get_file_info grep_search text_replace edit_file execute_command"
+).split()  # noqa: SIM905
+
+
+def test_read_write_and_ls_have_exactly_their_parameters(rail: Open) -> None:
+    for entry in rail().anthropic_tools():
+        schema: dict[str, Any] = entry["input_schema"]
+        required, optional = PARAMETERS[entry["name"]]
+        assert set(schema["required"]) == required
+        assert set(schema["properties"]) == required | optional
+        assert schema["additionalProperties"] is False
+
+
+def test_no_retired_name_is_in_any_list_or_schema(rail: Open) -> None:
+    one = rail()
+    text = repr((one.openai_tools(), one.anthropic_tools(), one.specs()))
+    assert [name for name in RETIRED if name in text] == []
+
+
+def test_openai_and_anthropic_lists_come_from_the_same_spec(rail: Open) -> None:
+    one = rail()
+    for spec, openai, anthropic in zip(one.specs(), one.openai_tools(), one.anthropic_tools(), strict=True):
+        assert openai["type"] == "function"
+        function = openai["function"]
+        assert (function["name"], function["description"]) == (spec.name, spec.description)
+        assert (anthropic["name"], anthropic["description"]) == (spec.name, spec.description)
+        assert function["parameters"] == anthropic["input_schema"]
