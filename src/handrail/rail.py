@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
-from threading import Condition, get_ident
+from threading import Condition, Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
@@ -82,7 +82,8 @@ class Handrail:
         self._on_permission = on_permission
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
-        self._door = Condition()
+        self._lock = Lock()
+        self._door = Condition(self._lock)
         self._closed = False
         self._session, self._database, self._runner = _open_session(
             workspace=os.fspath(workspace),
@@ -141,7 +142,7 @@ class Handrail:
         requested_permissions: tuple[Permission, ...] | None = None,
     ) -> ToolResult[Any]:
         """Runs one call. Where a person has to answer first, the result is PERMISSION_REQUIRED with the request."""
-        call_id = tool_call_id or new_id("call")
+        call_id = tool_call_id or self._session.journal.new_call_id()
         call = ToolCall(
             tool_call_id=call_id,
             name=name,
@@ -269,15 +270,16 @@ class Handrail:
         """Does something that `close` has to wait for."""
         token, thread = object(), get_ident()
         try:
-            with self._door:
+            with self._lock:
                 if self._closed and thread not in self._inside.values():
                     raise UsageError("this Handrail is closed")
                 self._inside[token] = thread
             return work()
         finally:
-            with self._door:
+            with self._lock:
                 self._inside.pop(token, None)
-                self._door.notify_all()
+                if self._closed:
+                    self._door.notify_all()
 
 
 def _hopped(

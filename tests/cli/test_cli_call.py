@@ -244,14 +244,15 @@ def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str
         assert process.wait() == 130
 
 
-def test_a_custom_tool_that_wants_to_end_the_process_is_a_defect_and_not_an_exit_of_ours(run, config, tmp_path) -> None:
+def test_a_tool_file_that_wants_to_end_the_process_is_named_and_not_obeyed(run, config, tmp_path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "leave.py").write_text("import sys\nsys.exit(0)\n")
     config(f'[tools]\nfolders = ["{tools}"]\n')
     done = run("call", "ls", '{"path": "."}', "-q")
-    assert (done.code, done.out) == (4, "")
-    assert done.err.startswith("handrail: a defect stopped the command (SystemExit at leave.py:2")
+    assert (done.code, done.out) == (2, "")
+    assert "leave.py" in done.err
+    assert "SystemExit" in done.err
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -84,9 +84,11 @@ anything = st.recursive(
     ),
     max_leaves=8,
 )
-likely = st.fixed_dictionaries({}, optional={name: scalars for name in ("path", "content", "offset", "limit", "depth")})
+likely = st.fixed_dictionaries({}, optional=dict.fromkeys(("path", "content", "offset", "limit", "depth"), scalars))
 arguments = st.one_of(likely, st.dictionaries(keys, anything, max_size=4), anything)
-names = st.one_of(st.sampled_from(["read", "write", "ls", "echo", "Read", "exec", "", "no_such_tool"]), any_text, anything)
+names = st.one_of(
+    st.sampled_from(["read", "write", "ls", "echo", "Read", "exec", "", "no_such_tool"]), any_text, anything
+)
 versions = st.one_of(st.none(), st.sampled_from(["1", "1.0.0", "2.0.0", "x", "", "2\ud800"]), any_text, anything)
 permissions = st.one_of(
     st.none(), st.lists(st.sampled_from(["fs.read", "fs.write", "fs.chat"])).map(tuple), st.just(()), anything

@@ -1,6 +1,7 @@
 """A state folder that cannot be used: a StoreError that says why, nothing run, nothing lost."""
 
 import os
+import re
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
@@ -18,7 +19,9 @@ from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
 
-can_mount = os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+can_mount = (
+    os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+)
 mounts = pytest.mark.skipif(not can_mount, reason="mounting a small or read-only file system takes root")
 
 
@@ -54,6 +57,15 @@ def fill(folder: Path) -> Path:
             except OSError:
                 continue
     return filler
+
+
+def fails(work: Callable[[], object], words: str = "disk is full|No space left") -> bool:
+    """Whether it fails; only in these words may it."""
+    try:
+        work()
+    except StoreError as error:
+        return re.search(words, str(error)) is not None
+    return False
 
 
 def journal_of(state: Path) -> Path:
@@ -103,7 +115,10 @@ def test_a_state_path_that_is_a_file_is_refused(tmp_path: Path, rail: Make) -> N
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda path: path.write_bytes(b"garbage" * 1000), "journal .*journal.db cannot be opened: file is not a database"),
+        (
+            lambda path: path.write_bytes(b"garbage" * 1000),
+            "journal .*journal.db cannot be opened: file is not a database",
+        ),
         (lambda path: path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4000), "cannot be opened"),
         (lambda path: (path.unlink(), path.mkdir()), "cannot be opened: .*Is a directory"),
     ],
@@ -158,7 +173,7 @@ def test_locks_that_cannot_be_made_let_nothing_run(tmp_path: Path, rail: Make, w
     one = rail(session="s")
     (tmp_path / "state" / "locks").rmdir()
     (tmp_path / "state" / "locks").write_text("")
-    with pytest.raises(StoreError, match="lock .* cannot be made: Not a directory"):
+    with pytest.raises(StoreError, match=r"lock .* cannot be made: Not a directory"):
         one.write("a.txt", "new\n")
     assert not (workspace / "a.txt").exists()
     assert one.ls().ok
@@ -174,9 +189,7 @@ def test_a_write_whose_start_cannot_be_journaled_touches_no_file(tmp_path: Path,
             for _ in range(3):
                 with pytest.raises(StoreError, match=r"disk is full|No space left"):
                     one.write("a.txt", "new\n" * 20_000)
-            with pytest.raises(StoreError, match=r"disk is full|No space left"):
-                for number in range(200):  # what is free inside the files may do for some
-                    one.read("a.txt", offset=1, limit=number + 1)
+            assert any(fails(lambda: one.read("a.txt")) for _ in range(200))  # what is free inside may do for some
             assert (workspace / "a.txt").read_text() == "old\n"
             assert [entry.name for entry in workspace.iterdir()] == ["a.txt"]
 
@@ -204,7 +217,9 @@ def test_a_call_whose_end_cannot_be_journaled_is_interrupted_at_the_next_open(
         return text * 1000
 
     def open_it() -> Handrail:
-        return Handrail(workspace, mode="full", session="s", state_dir=state, settings=Settings(), tools=[fills_the_disk])
+        return Handrail(
+            workspace, mode="full", session="s", state_dir=state, settings=Settings(), tools=[fills_the_disk]
+        )
 
     with mounted(state, "size=1m"):
         one = open_it()
@@ -240,14 +255,7 @@ def test_an_audit_line_that_found_no_room_is_added_later(
         one = rail(session="s")
         one.write("a.txt", "1\n")
         filler = fill(small)
-        lost = 0
-        for number in range(40):
-            try:
-                one.read("a.txt", limit=number + 1)
-            except StoreError as error:
-                assert "audit" in str(error)
-                lost += 1
-        assert lost > 0
+        assert sum(fails(lambda: one.read("a.txt"), "audit") for _ in range(40)) > 0
         if in_the_same_process:
             filler.unlink()
             assert one.read("a.txt").ok

@@ -82,7 +82,12 @@ def test_no_update_is_lost_no_file_torn_and_the_chain_is_one(
     # No torn file: neither what was read on the way nor what is there now.
     assert all(report["whole"] for report in every if report["name"] == "read")
     assert all(is_whole((workspace / path).read_text()) for path in FILES)
-    assert sorted(entry.name for entry in workspace.rglob("*") if entry.is_file()) == ["a.txt", "b.txt", "c.txt", "d.txt"]
+    assert sorted(entry.name for entry in workspace.rglob("*") if entry.is_file()) == [
+        "a.txt",
+        "b.txt",
+        "c.txt",
+        "d.txt",
+    ]
 
     # No lost update: the successful writes of a file form one chain from its first bytes to its last.
     writes: dict[str, list[tuple[str, str]]] = defaultdict(list)

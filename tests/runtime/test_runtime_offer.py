@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, Tool, UsageError, tool
-from handrail.protocol.event import ToolCallError, Warning
+from handrail.protocol import event as event_kinds
+from handrail.protocol.event import ToolCallError
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.runtime.registry import Offer, Registry
 from handrail.settings import Settings
@@ -53,7 +54,7 @@ def assert_unknown(rail: Handrail, name: str) -> None:
     events = list(rail.events(before))
     assert [type(event).__name__ for event in events] == ["ToolCallStart", "Warning", "ToolCallError"]
     warning, end = events[1:]
-    assert isinstance(warning, Warning)
+    assert isinstance(warning, event_kinds.Warning)
     assert isinstance(end, ToolCallError)
     assert (warning.code, warning.text, warning.tool_call_id) == (
         "UNKNOWN_TOOL",
@@ -83,7 +84,7 @@ def test_repair_takes_a_name_that_differs_in_case_only_and_says_so(rail: Make, w
     (workspace / "a.txt").write_text("text\n")
     result = one.call("Read", {"path": "a.txt"})
     assert (result.ok, result.name, result.content) == (True, "read", "text\n")
-    [warning] = [event for event in one.events() if isinstance(event, Warning)]
+    [warning] = [event for event in one.events() if isinstance(event, event_kinds.Warning)]
     assert warning.text == "Read was taken for read."
     assert one.call("WEATHER", {"city": "x"}).ok
     assert_unknown(one, "reed")
@@ -169,7 +170,7 @@ def test_a_custom_tool_cannot_pass_for_a_builtin(rail: Make) -> None:
 
     for name in ("exec", "harmless"):
         spec = ToolSpec(name=name, title="x", description="x", arguments=weather.spec.arguments, data=CustomData)
-        with pytest.raises(UsageError, match="shadow|builtin"):
+        with pytest.raises(UsageError, match=r"shadow|builtin"):
             rail(tools=[Tool(spec, run)])
 
 

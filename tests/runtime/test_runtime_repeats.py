@@ -183,6 +183,38 @@ def test_a_timestamp_that_is_none_is_refused(rail: Make, timestamp: Any) -> None
         rail().batch([bad])
 
 
+SHAPES = ["call-1", "call-ffff", "call-0-0123456789abcdef", "call-ffff-0123456789abcdef", "call_1", "call-", "call--x"]
+
+
+@pytest.mark.parametrize("call_id", SHAPES)
+def test_an_id_that_looks_like_one_of_ours_is_known_again_too(rail: Make, workspace: Path, call_id: str) -> None:
+    (workspace / "a.txt").write_text("first\n")
+    with rail(session="s") as one:
+        for _ in range(3):
+            one.ls()
+        first = one.call("read", {"path": "a.txt"}, tool_call_id=call_id)
+        (workspace / "a.txt").write_text("second\n")
+        assert one.call("read", {"path": "a.txt"}, tool_call_id=call_id) == first
+    with rail(session="s") as one:
+        assert one.call("read", {"path": "a.txt"}, tool_call_id=call_id) == first
+        own = one.ls().tool_call_id
+        assert one.call("read", {"path": "a.txt"}, tool_call_id=own).name == "ls"
+
+
+@pytest.mark.parametrize("call_id", SHAPES)
+def test_an_id_that_looks_like_one_of_ours_is_used_once_by_many_threads(rail: Make, call_id: str) -> None:
+    one = rail(session="s")
+    ready = threading.Barrier(6)
+
+    def work(_: int) -> bytes:
+        ready.wait()
+        return encode(one.call("ls", {"path": "."}, tool_call_id=call_id))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert len(set(pool.map(work, range(6)))) == 1
+    assert len([event for event in one.events() if isinstance(event, ToolCallStart)]) == 1
+
+
 def test_the_providers_id_and_the_other_fields_are_kept_beside_it(rail: Make) -> None:
     one = rail()
     result = one.call("ls", {"path": "."}, provider_call_id="p", message_id="m", trace_id="t", version="1.2")

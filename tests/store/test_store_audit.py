@@ -34,7 +34,7 @@ def record(call: str, session: str = "s") -> Record:
         rule="fs.read",
         ok=True,
         error_code=None,
-        summary="Read it, \"all\" of it\n",
+        summary='Read it, "all" of it\n',
         duration_ms=0.5,
         files_changed=(),
         commands_run=(),
@@ -291,9 +291,16 @@ def test_one_record_a_call_refusals_included(rail: Make, tmp_path: Path, workspa
         (result.tool_call_id, result.name, result.ok, code) for result, code in zip(results, codes, strict=True)
     ]
     first, _, refused = records[:3]
-    assert (first.session_id, first.decision, first.rule, first.args) == ("s", "allow", "fs.read", {
-        "path": "a.txt", "offset": 1, "limit": 2000,
-    })
+    assert (first.session_id, first.decision, first.rule, first.args) == (
+        "s",
+        "allow",
+        "fs.read",
+        {
+            "path": "a.txt",
+            "offset": 1,
+            "limit": 2000,
+        },
+    )
     assert (refused.decision, refused.rule) == ("deny", "fs.write")
     assert refused.args == {"path": "a.txt", "content": "<2 characters>"}
     assert first.summary == results[0].summary

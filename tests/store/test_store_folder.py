@@ -146,7 +146,11 @@ def test_a_runner_is_never_seen_unlocked(tmp_path: Path, monkeypatch: pytest.Mon
     [
         ({"path": "a.txt", "content": "secret"}, ("path",), {"path": "a.txt", "content": "<6 characters>"}),
         ({"path": "a" * 201}, ("path",), {"path": "<201 characters>"}),
-        ({"limit": 5, "deep": True, "none": None, "part": 0.5}, (), {"limit": 5, "deep": True, "none": None, "part": 0.5}),
+        (
+            {"limit": 5, "deep": True, "none": None, "part": 0.5},
+            (),
+            {"limit": 5, "deep": True, "none": None, "part": 0.5},
+        ),
         ({"edits": [{"oldText": "secret"}], "map": {"a": "secret"}}, ("edits",), {"edits": "<list>", "map": "<dict>"}),
         ("secret", (), "<6 characters>"),
         (["secret"], (), "<list>"),

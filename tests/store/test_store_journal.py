@@ -11,12 +11,10 @@ import pytest
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Event, Notice, Text, ToolCallStart
-from handrail.protocol.wire import encode
 from handrail.store.database import Database
-from handrail.store.journal import Broken, DuplicateCallError, Journal
+from handrail.store.journal import Broken, Decided, DuplicateCallError, Journal
 
-FACTS = encode(Facts())
-DECISION = encode(Decision(decision="allow", rule="test", reason="because"))
+DECIDED = Decided("batch", Facts(), Decision(decision="allow", rule="test", reason="because"))
 
 Open = Callable[..., Journal]
 
@@ -83,10 +81,10 @@ def test_a_stored_event_that_cannot_be_read_is_reported_and_the_rest_goes_on(jou
 
 def test_a_call_is_written_down_once(journal: Open) -> None:
     one, other = journal(), journal("run_2")
-    one.record("call", "batch", FACTS, DECISION, "started", (started("call"),))
+    one.record("call", DECIDED, "started", (started("call"),))
     for again in (one, other):
         with pytest.raises(DuplicateCallError):
-            again.record("call", "batch", FACTS, DECISION, "started", (started("call"),))
+            again.record("call", DECIDED, "started", (started("call"),))
     assert len(list(one.events())) == 1
     other.append(notice("the next number is the next"))
     assert [event.seq for event in one.events()] == [1, 2]
@@ -239,7 +237,8 @@ def test_marks_are_not_lost_with_a_commit_that_failed(journal: Open) -> None:
 
 def test_a_call_whose_decision_cannot_be_read_is_still_known(journal: Open) -> None:
     one = journal()
-    one.record("call", "batch", b"{", DECISION, "started", (started("call"),))
+    one.record("call", DECIDED, "started", (started("call"),))
+    one.database.execute("UPDATE event SET decided = '{'")
     entry = one.entry("call")
     assert entry is not None
     assert (entry.state, entry.decision.rule, entry.facts) == ("started", "journal.broken", Facts())
@@ -248,7 +247,7 @@ def test_a_call_whose_decision_cannot_be_read_is_still_known(journal: Open) -> N
 
 def test_a_call_has_one_result(journal: Open) -> None:
     one = journal()
-    one.record("call", "batch", FACTS, DECISION, "started", (started("call"),))
+    one.record("call", DECIDED, "started", (started("call"),))
     one.move("call", "finished", (notice("its end"),))
     for state in ("finished", "started"):
         with pytest.raises(DuplicateCallError):

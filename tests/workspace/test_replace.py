@@ -17,7 +17,7 @@ from handrail import Handrail
 from handrail.kernel import rename
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
-from handrail.workspace.replace import Current, NewFolders, current, replace
+from handrail.workspace.replace import Current, NewFolders, _taken_back, current, replace
 
 KEEP = 1 << 20
 
@@ -120,6 +120,36 @@ def test_a_temporary_name_that_is_taken_is_left_alone(workspace: Path, folder: i
         put(folder, None)
     assert tree(workspace).keys() == {".handrail-test"}
     assert (workspace / ".handrail-test").read_text() == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "stays"),
+    [
+        (lambda path: path.with_name("b").rename(path), "newest"),
+        (lambda path: path.write_text("newest"), "newest"),
+        (lambda path: path.unlink(), None),
+        (lambda _: None, "theirs"),
+    ],
+    ids=["replaced", "written to", "removed", "left alone"],
+)
+def test_a_write_that_is_taken_back_leaves_what_is_newest(
+    workspace: Path, folder: int, meanwhile: Callable[[Path], object], stays: str | None
+) -> None:
+    """Between the swap and the swap back: `a.txt` is our file for a moment, what it replaced unseen is set aside."""
+    (workspace / "a.txt").write_text("mine")
+    own = current(folder, "a.txt", KEEP)
+    assert own is not None
+    (workspace / ".handrail-test").write_text("theirs")
+    (workspace / "b").write_text("newest")
+    meanwhile(workspace / "a.txt")
+    error = _taken_back(folder, ".handrail-test", "a.txt", own, "a.txt")
+    assert error.code == "CONFLICT"
+    found = {name: text for name, (_, text) in tree(workspace).items() if name != "b"}
+    if stays == "theirs":
+        assert found == {"a.txt": "theirs", ".handrail-test": "mine"}
+    else:
+        assert found == {".handrail-test": "theirs"} | ({"a.txt": stays} if stays else {})
+        assert "kept as .handrail-test" in error.message
 
 
 # Saves as an editor does, by rename, as fast as it can; prints what was there before each save.

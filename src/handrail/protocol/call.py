@@ -52,6 +52,6 @@ def _short(text: object) -> str:
 
 def _known(permissions: object) -> tuple[Permission, ...]:
     """Those that exist: a list can only narrow, so what it should not hold may be left out."""
-    given: Any = permissions if isinstance(permissions, list | tuple) else ()
+    given = list[Any](permissions) if isinstance(permissions, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
     names = [name for name in given if isinstance(name, str)]
     return tuple(permission for permission in PERMISSIONS if permission in names)

@@ -28,7 +28,7 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
         return known
     todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
     try:
-        if _decide_all(session, todo):
+        if _decide_all(session, todo, fresh):
             return latch.park(session, todo)
         return Done(results=_run_all(session, flights, known))
     except DuplicateCallError:
@@ -55,17 +55,17 @@ def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | 
         raise
 
 
-def _decide_all(session: Session, todo: list[Flight]) -> bool:
+def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:
     """Decides every call; whether a person has to be asked."""
     for flight in todo:
-        flight.batch_id = todo[0].call.tool_call_id
+        flight.fresh, flight.batch_id = fresh, todo[0].call.tool_call_id
         take_steps(session, flight, DECIDING)
     if len(todo) > 1:
         session.workspace.let_go()  # the calls before it may change the file
     waiting = [flight for flight in todo if latch.needs_answer(flight)]
     for flight in waiting:
         take_steps(session, flight, (latch.ask,))
-    return any(latch.needs_answer(flight) for flight in waiting)
+    return bool(waiting) and any(latch.needs_answer(flight) for flight in waiting)
 
 
 def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> tuple[ToolResult[Any], ...]:

@@ -15,7 +15,11 @@ def installed_tools() -> list[Tool]:
 
     found: list[Tool] = []
     for entry in entry_points(group=GROUP):
-        found += tools_in(entry.load(), f"entry point {entry.name}")
+        try:
+            source = entry.load()
+        except (Exception, SystemExit) as error:  # whatever a stranger's package does wrong, it is named
+            raise UsageError(f"the entry point {entry.name!r} does not load: {_told(error)}") from error
+        found += tools_in(source, f"entry point {entry.name!r}")
     return found
 
 
@@ -36,8 +40,8 @@ def tools_in_folder(folder: str) -> list[Tool]:
         module = module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except Exception as error:  # whatever a stranger's file does wrong, it is named
-            raise UsageError(f"the tool file {path!r} does not load: {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:  # whatever a stranger's file does wrong, it is named
+            raise UsageError(f"the tool file {path!r} does not load: {_told(error)}") from error
         found += tools_in(module, path)
     return found
 
@@ -47,5 +51,10 @@ def tools_in(source: object, where: str) -> list[Tool]:
     if isinstance(source, Tool):
         return [source]
     if isinstance(source, ModuleType):
-        return [value for value in vars(source).values() if isinstance(value, Tool)]
+        found = {id(value): value for value in vars(source).values() if isinstance(value, Tool)}
+        return list(found.values())
     raise UsageError(f"{where} is neither a tool nor a module with tools")
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -69,7 +69,7 @@ def park(session: Session, flights: list[Flight]) -> Parked:
             fields["permission_request"] for kind, fields in flight.drafts if kind is ToolCallPermissionRequired
         ]
         drafts = (start_draft(flight), *flight.drafts)
-        calls.append(NewCall(flight.call.tool_call_id, encode(flight.facts), encode(flight.decision), drafts))
+        calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
     session.journal.park(batch_id, tuple(calls), rows)
     session.journal.deliver()

@@ -70,6 +70,8 @@ def close(session: Session, flight: Flight) -> None:
 
 def cut_short(session: Session, flight: Flight) -> None:
     """Closes a call that an interrupt came upon, at whatever point: what was done is said, the rest was cancelled."""
+    if flight.fresh:
+        _look_up(session, flight)
     if flight.recorded == "started":
         remove_temporary(session, flight.call.tool_call_id, flight.facts)
     if flight.result is None and flight.output is not None:
@@ -83,6 +85,13 @@ def cut_short(session: Session, flight: Flight) -> None:
         except DuplicateCallError:
             pass  # the interrupt came when it was just written down, or the call is not ours
     closing.make_up(session, flight)
+
+
+def _look_up(session: Session, flight: Flight) -> None:
+    """The journal knows how far the call is, though the interrupt may have come before the flight did."""
+    entry = session.journal.entry(flight.call.tool_call_id)
+    if entry is not None:
+        flight.recorded = entry.state
 
 
 def _let_go(session: Session, flight: Flight) -> None:

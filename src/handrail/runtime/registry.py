@@ -8,7 +8,6 @@ from handrail.protocol.permission import Permission
 from handrail.protocol.tool import BASE_NAMES
 from handrail.tools.contract import Tool
 
-
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 

@@ -18,7 +18,7 @@ from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.registry import Offer
 from handrail.store.audit import Chain, Record
-from handrail.store.journal import Draft, Journal
+from handrail.store.journal import Decided, Draft, Journal
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.workspace import Workspace
 
@@ -59,13 +59,15 @@ class Flight:
 
     __slots__ = (
         "answer", "args", "args_are_json", "arguments", "based_on", "batch_id", "budget", "call", "clock", "decision",
-        "drafts", "error", "facts", "held", "output", "recorded", "result", "tool",
+        "drafts", "error", "facts", "fresh", "held", "output", "recorded", "result", "tool",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
         self.call = call
         self.args, self.args_are_json = plain(call.args)
         """The arguments as the journal and the audit can hold them."""
+        self.fresh = False
+        """The id was made for this call: whatever the journal has under it is this call's."""
         self.batch_id = call.tool_call_id
         """The id of the first call of the batch."""
         self.clock = clock
@@ -92,6 +94,11 @@ class Flight:
             code = error.code if error.code in CODES else "INTERNAL"
             message, details = readable(str(error.message)[:_LONGEST_MESSAGE]), plain(error.details)[0]
             self.error = ErrorInfo(code=code, message=message, details=details, retryable=code in RETRYABLE)
+
+    @property
+    def decided(self) -> Decided:
+        """What the journal keeps of how the call was judged."""
+        return Decided(self.batch_id, self.facts, self.decision)
 
     @property
     def name(self) -> str:

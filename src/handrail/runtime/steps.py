@@ -10,7 +10,6 @@ from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import major
-from handrail.protocol.wire import encode
 from handrail.runtime.closing import start_draft
 from handrail.runtime.session import Flight, Session
 from handrail.tools.contract import Context, Limits
@@ -65,11 +64,8 @@ def gather_facts(session: Session, flight: Flight) -> None:
     touched = flight.tool.touches(flight.arguments)
     fact = session.workspace.fact
     paths = [fact(path, "read") for path in touched.reads]
-    paths += [fact(path, "write") for path in touched.writes]
-    paths += [fact(path, "delete") for path in touched.deletes]
-    for one in paths:
-        if one.real is not None and readable(one.real) != one.real:
-            raise ToolError("INVALID_ARGUMENT", f"{clipped(one.path)} leads to a name that is not valid Unicode.")
+    if touched.writes or touched.deletes:
+        paths += [fact(path, "write") for path in touched.writes] + [fact(path, "delete") for path in touched.deletes]
     flight.facts = Facts(paths=tuple(paths))
 
 
@@ -122,6 +118,8 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
 
 def take_locks(session: Session, flight: Flight) -> None:
     """Holds every file the call will change, against other sessions; always in the same order."""
+    if not flight.tool.spec.side_effects:
+        return
     changed = {fact.real for fact in flight.facts.paths if fact.access != "read" and fact.real is not None}
     for real in sorted(changed):
         resource = f"file:{session.workspace.main.path}/{real}" if not real.startswith("/") else f"file:{real}"
@@ -157,8 +155,7 @@ def mark_started(session: Session, flight: Flight) -> None:
     running = (ToolCallRunning, named(flight))
     if flight.recorded is None:
         drafts = (start_draft(flight), *flight.drafts, running)
-        facts, decision = encode(flight.facts), encode(flight.decision)
-        session.journal.record(flight.call.tool_call_id, flight.batch_id, facts, decision, "started", drafts)
+        session.journal.record(flight.call.tool_call_id, flight.decided, "started", drafts)
     else:
         session.journal.move(flight.call.tool_call_id, "started", (*flight.drafts, running))
     flight.drafts.clear()

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal
@@ -40,11 +41,21 @@ class Database:
 
     def _prepare(self, synchronous: str) -> None:
         execute = self._connection.execute
-        if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            execute("PRAGMA journal_mode = WAL")
+        self._use_wal(time.monotonic() + _BUSY_SECONDS)
         execute(f"PRAGMA synchronous = {synchronous}")
         execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         migrate(self._connection)
+
+    def _use_wal(self, until: float) -> None:
+        """For this change SQLite does not wait while others open the same new file, so we do."""
+        while self._connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(0.002)
 
     def run(self, statement: str, values: Sequence[Any]) -> None:
         """One statement, which is a transaction of its own."""

@@ -19,6 +19,7 @@ from handrail.protocol.error import StoreError
 from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, decode_event
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
+from handrail.store.identity import new_call_id, place_of_call
 
 Draft = tuple[type[Event], dict[str, Any]]
 """An event that has no number yet: its kind and its own fields."""
@@ -70,8 +71,7 @@ class NewCall(msgspec.Struct, frozen=True):
     """A call that is to be written down for the first time."""
 
     id: str
-    facts: bytes
-    decision: bytes
+    decided: Decided
     drafts: tuple[Draft, ...]
 
 
@@ -79,6 +79,8 @@ _MARKS_KEPT = 10_000
 _UNAUDITED = """
 SELECT call_id FROM event WHERE seq > ? AND runner = ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq
 """
+_START = "SELECT seq FROM event WHERE call_id = ? AND kind = 'tool_call.start' AND call_id NOT GLOB 'call-*'"
+_START_BEHIND = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'tool_call.start' LIMIT 1"
 _END_OF_CALL = """
 SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
 """
@@ -104,6 +106,10 @@ class Journal:
 
     # Writing
 
+    def new_call_id(self) -> str:
+        """An id for a call that comes in now."""
+        return new_call_id(self._seq)
+
     def append(self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = ()) -> None:
         """Writes events, and statements that must stand or fall with them."""
 
@@ -114,16 +120,14 @@ class Journal:
         self._write(drafts, statements)
         self.deliver()
 
-    def record(
-        self, call_id: str, batch_id: str, facts: bytes, decision: bytes, state: str, drafts: tuple[Draft, ...]
-    ) -> None:
+    def record(self, call_id: str, decided: Decided, state: str, drafts: tuple[Draft, ...]) -> None:
         """Writes a call for the first time: started, or finished at once. Its first draft is its start."""
 
         def insert(first: int, _last: int) -> None:
-            row = (call_id, batch_id, self.runner, state, first)
+            row = (call_id, decided.batch_id, self.runner, state, first)
             self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
-        self._write(drafts, None if state == "finished" else insert, _decided(batch_id, facts, decision))
+        self._write(drafts, None if state == "finished" else insert, encode(decided))
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...]) -> None:
         """Takes a call that is written down already to its next state; a finished one is no longer open.
@@ -149,8 +153,7 @@ class Journal:
             execute = self.database.execute
             for call in calls:
                 execute("INSERT INTO call VALUES (?, ?, ?, 'parked', ?)", (call.id, batch_id, self.runner, first))
-                decided = _decided(batch_id, call.facts, call.decision)
-                execute("UPDATE event SET decided = ? WHERE seq = ?", (decided, first))
+                execute("UPDATE event SET decided = ? WHERE seq = ?", (encode(call.decided), first))
                 first += len(call.drafts)
             execute("INSERT INTO batch VALUES (?, 'parked', ?)", (batch_id, " ".join(call.id for call in calls)))
             for request_id, call_id, data in requests:
@@ -342,8 +345,14 @@ class Journal:
         row = self.database.row("SELECT state, start_seq FROM call WHERE id = ?", (call_id,))
         if row is not None:
             return self._entry(call_id, row[0], row[1])
-        row = self.database.row("SELECT seq FROM event WHERE call_id = ? AND kind = 'tool_call.start'", (call_id,))
-        return self._entry(call_id, "finished", row[0]) if row else None
+        start = self._start_of(call_id)
+        return self._entry(call_id, "finished", start) if start else None
+
+    def _start_of(self, call_id: str) -> int | None:
+        behind = place_of_call(call_id)
+        query, values = (_START, (call_id,)) if behind is None else (_START_BEHIND, (behind, call_id))
+        row = self.database.row(query, values)
+        return row[0] if row else None
 
     def unfinished(self, runner: str, state: str = "started") -> list[Entry]:
         """The calls of one runner that have no result."""
@@ -358,7 +367,7 @@ class Journal:
     def _entry(self, call_id: str, state: str, start_seq: int) -> Entry:
         row = self.database.row("SELECT decided FROM event WHERE seq = ?", (start_seq,))
         try:
-            decided = msgspec.json.decode(row[0] if row else b"", type=Decided)
+            decided = msgspec.json.decode(row[0] if row and row[0] else b"", type=Decided)
         except (msgspec.DecodeError, UnicodeDecodeError):
             decided = _UNREADABLE
         end = None
@@ -390,10 +399,6 @@ class Journal:
         """Marks a file; written with the result of the call that read or wrote it."""
         with self.database.lock:
             self._unseen[path] = mark
-
-
-def _decided(batch_id: str, facts: bytes, decision: bytes) -> bytes:
-    return b'{"batch_id":%b,"facts":%b,"decision":%b}' % (encode(batch_id), facts, decision)
 
 
 @cache

@@ -12,7 +12,6 @@ from handrail.store.database import Database
 from handrail.store.folder import StateFolder
 from handrail.store.journal import Journal
 
-
 _MOST = 10
 """Missing calls that are named."""
 

@@ -1,15 +1,19 @@
 """Makes a tool out of a plain function: its signature is the schema, its docstring the description."""
 
+import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
 import msgspec
 
-from handrail.protocol.error import UsageError
-from handrail.protocol.permission import Permission
-from handrail.protocol.tool import Arguments, SideEffect, ToolSpec
+from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.permission import PERMISSIONS, Permission
+from handrail.protocol.plain import plain
+from handrail.protocol.tool import Arguments, SideEffect, ToolSpec, major
 from handrail.protocol.wire import Json, Wire, encode
+from handrail.protocol.wording import shown
 from handrail.tools.contract import Context, Output, Tool
 
 ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
@@ -38,7 +42,7 @@ def tool(
     """Declares a function as a tool: `@tool` or `@tool(read_only=True, …)`. A parameter `context` gets the call's."""
 
     def declare(body: Callable[..., Any]) -> Tool:
-        own_name = name or body.__name__
+        own_name = name or getattr(body, "__name__", "")
         spec = ToolSpec(
             name=own_name,
             title=title or own_name.replace("_", " ").capitalize(),
@@ -53,40 +57,80 @@ def tool(
             enabled=enabled,
             format_error=format_error,
         )
-        return Tool(spec, _runner(body))
+        return Tool(checked_spec(spec), _runner(body, own_name))
 
     return declare if function is None else declare(function)
+
+
+def checked_spec(spec: ToolSpec) -> ToolSpec:
+    """The spec, if a model can be told about it and calls of it can be checked: better now than at the first call."""
+    problem = None
+    if not spec.name:
+        problem = "has no name; give it one"
+    elif major(spec.version) is None:
+        problem = f"has the version {shown(spec.version)}; use numbers such as 1.0.0"
+    elif unknown := [permission for permission in spec.permissions if permission not in PERMISSIONS]:
+        problem = f"asks for {shown(unknown[0])}, which is no permission; there are {', '.join(PERMISSIONS)}"
+    else:
+        try:
+            encode((spec.title, spec.description, msgspec.json.schema(spec.arguments)))
+        except (TypeError, ValueError, re.error) as error:
+            problem = f"has arguments or a description that no schema can express: {error}"
+    if problem:
+        raise UsageError(f"the tool {spec.name!r} {problem}")
+    return spec
 
 
 def as_output(value: Any, name: str) -> Output:
     """What a custom tool returned, as the runtime takes it."""
     if isinstance(value, Output):
         return value
-    content = value if isinstance(value, str) else encode(value).decode()
-    return Output(summary=f"{name} is done", content=content, data=CustomData(value=value))
+    try:
+        content = encode(value)
+    except UnicodeEncodeError:  # lone surrogates, as in names of files: worth showing
+        value = plain(value)[0]
+        content = encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        returned = f"{name} returned {shown(value)}, which is not JSON."
+        raise ToolError("INTERNAL", f"{returned} It is not your arguments; go on without it.") from None
+    text = value if isinstance(value, str) else content.decode()
+    return Output(summary=f"{name} is done", content=text, data=CustomData(value=value))
 
 
 def _arguments(body: Callable[..., Any], name: str) -> type[msgspec.Struct]:
-    hints = get_type_hints(body, include_extras=True)
-    fields: list[Any] = []
-    for parameter in inspect.signature(body).parameters.values():
-        if parameter.name == "context":
-            continue
-        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
-            raise UsageError(f"the tool {name!r} has the parameter {parameter}; name each argument instead")
-        if parameter.name not in hints:
-            raise UsageError(f"the tool {name!r} has the parameter {parameter.name!r} without a type")
-        field = (parameter.name, hints[parameter.name])
-        fields.append(field if parameter.default is parameter.empty else (*field, parameter.default))
-    return msgspec.defstruct(f"{name}Arguments", fields, bases=(Arguments,), frozen=True, kw_only=True)
+    if inspect.iscoroutinefunction(body):
+        raise UsageError(f"the tool {name!r} is async; declare a plain function, calls run in threads of their own")
+    try:
+        hints = get_type_hints(_annotated(body), include_extras=True)
+        parameters = inspect.signature(body).parameters.values()
+        fields = [_field(parameter, hints, name) for parameter in parameters if parameter.name != "context"]
+        return msgspec.defstruct(f"{name}Arguments", fields, bases=(Arguments,), frozen=True, kw_only=True)
+    except (TypeError, ValueError, NameError, AttributeError) as error:
+        raise UsageError(f"the tool {name!r} has a signature that no schema can express: {error}") from error
 
 
-def _runner(body: Callable[..., Any]) -> Callable[[Context, Any], Output]:
+def _annotated(body: Callable[..., Any]) -> Callable[..., Any]:
+    """What carries the annotations: a partial and an object that can be called have none of their own."""
+    if isinstance(body, functools.partial):
+        return _annotated(body.func)
+    return body if inspect.isroutine(body) else type(body).__call__
+
+
+def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> Any:
+    if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
+        raise UsageError(f"the tool {name!r} has the parameter {parameter}; name each argument instead")
+    if parameter.name not in hints:
+        raise UsageError(f"the tool {name!r} has the parameter {parameter.name!r} without a type")
+    field = (parameter.name, hints[parameter.name])
+    return field if parameter.default is parameter.empty else (*field, parameter.default)
+
+
+def _runner(body: Callable[..., Any], name: str) -> Callable[[Context, Any], Output]:
     wants_context = "context" in inspect.signature(body).parameters
 
     def run(context: Context, arguments: msgspec.Struct) -> Output:
         given = {field: getattr(arguments, field) for field in arguments.__struct_fields__}
-        return as_output(body(context=context, **given) if wants_context else body(**given), body.__name__)
+        return as_output(body(context=context, **given) if wants_context else body(**given), name)
 
     return run
 

@@ -271,7 +271,8 @@ def _status(folder: int, name: str) -> os.stat_result:
 def changed(path: str) -> ToolError:
     """The refusal when somebody else was faster."""
     return ToolError(
-        "CONFLICT", f"{clipped(path)} changed while it was being written. Nothing was kept. Read it, then call again."
+        "CONFLICT",
+        f"{clipped(path)} changed while it was being written. Nothing was written. Read it, then call again.",
     )
 
 
