@@ -1,14 +1,14 @@
 """One small read in process, with policy, journal and audit, against opening and reading the file oneself."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bench.measure import Row, Sample, measure
 from handrail import Handrail
 from handrail.settings import Settings
 
-TEXT = "The quick brown fox jumps over the lazy dog.\n" * 20
+TEXT = "The quick brown fox jumps over the lazy dog.\n" * 10
 ROUNDS = 60
 CALLS = 100
 """Each round takes both cases in turn, so many calls of each, every call timed on its own."""
@@ -39,7 +39,7 @@ def rows() -> Iterator[Row]:
     yield Row("rail.read / read_text", read.median / bare.median, "x")
 
 
-def alternate_calls(cases: dict[str, Callable[[], object]], rounds: int) -> dict[str, Sample]:
+def alternate_calls(cases: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Sample]:
     """Single calls, in blocks that take turns: a program makes many calls in a row, and so do we."""
     times: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):

@@ -1,9 +1,8 @@
-"""Handrail: the one place that puts the house together."""
+"""Handrail and AsyncHandrail: the library, and what every face stands on."""
 
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
 from types import TracebackType
@@ -13,7 +12,7 @@ from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import Answer, AnswerKind, Permission, PermissionRequest
@@ -25,31 +24,20 @@ from handrail.runtime.batch import answer as answer_request
 from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
-from handrail.runtime.locks import Locks
-from handrail.runtime.outputs import KeptOutputs
+from handrail.runtime.opening import Resolver, open_session
 from handrail.runtime.recovery import end_work, recover
-from handrail.runtime.registry import Offer, Registry
-from handrail.runtime.session import Session
 from handrail.settings import Settings, load, state_folder
-from handrail.store.audit import Chain
-from handrail.store.blobs import Blobs
-from handrail.store.database import Database
-from handrail.store.folder import StateFolder, make_private
+from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
-from handrail.store.journal import Broken, Journal
-from handrail.store.runner import Runner
-from handrail.tools.contract import Outputs, Seen, Tool
-from handrail.tools.ls import LsData, ls_tool
-from handrail.tools.read import ReadData, read_tool
-from handrail.tools.write import WriteData, write_tool
-from handrail.workspace.root import Root
-from handrail.workspace.workspace import Workspace
+from handrail.store.journal import Broken
+from handrail.tools.contract import Tool
+from handrail.tools.ls import LsData
+from handrail.tools.read import ReadData
+from handrail.tools.write import WriteData
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-Resolver = Literal["kernel", "walk"]
-"""Who resolves paths: openat2 or our own walk. By default what this machine can do."""
 _NOTHING_GIVEN = (None,) * 5
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind]
@@ -85,7 +73,7 @@ class Handrail:
         self._lock = Lock()
         self._door = Condition(self._lock)
         self._closed = False
-        self._session, self._database, self._runner = _open_session(
+        self._session, self._database, self._runner = open_session(
             workspace=os.fspath(workspace),
             session_id=session or new_id("s"),
             state=state,
@@ -339,109 +327,6 @@ class AsyncHandrail:
 
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="handrail")
         return self._pool
-
-
-def _open_session(
-    *,
-    workspace: str,
-    session_id: str,
-    state: StateFolder,
-    settings: Settings,
-    rules: Rules,
-    custom: tuple[Tool, ...],
-    deny: tuple[Permission, ...],
-    repair: str | None,
-    resolver: Resolver | None,
-) -> tuple[Session, Database, Runner]:
-    root = os.path.realpath(workspace)
-    for other in (root, *map(os.path.realpath, (*settings.paths.read_only, *settings.paths.writable))):
-        _refuse_overlap(other, state)
-    found = _tools_of(settings)
-    state.make()
-    folder = state.session(root, session_id)
-    with ExitStack() as opened:  # what was opened is closed again when something after it cannot be
-        house = opened.enter_context(_open_workspace(workspace, settings, folder, resolver))
-        database = opened.enter_context(closing(Database(_journal(folder), settings.journal.durability)))
-        runner = opened.enter_context(closing(Runner(folder)))
-        journal = Journal(database, session_id, runner.id)
-        outputs = KeptOutputs(Blobs(state.blobs()), database)
-        registry = Registry(_base_tools(journal, outputs, settings), (*custom, *found))
-        session = Session(
-            id=session_id,
-            folder=folder,
-            workspace=house,
-            offer=Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny),
-            rules=rules,
-            journal=journal,
-            chain=Chain(state.audit),
-            locks=Locks(state.locks()),
-            outputs=outputs,
-            crashes=state.crashes,
-            characters=settings.results.characters,
-            batch_characters=settings.results.batch_characters,
-            repair=repair,
-        )
-        opened.pop_all()
-    return session, database, runner
-
-
-def _journal(folder: str) -> str:
-    return os.path.join(folder, "journal.db")
-
-
-def offered(settings: Settings) -> Offer:
-    """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
-    nothing = _NoSession()
-    registry = Registry(_base_tools(nothing, nothing, settings), _tools_of(settings))
-    tools = settings.tools
-    return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
-
-
-class _NoSession:
-    """What the tools need of a session, where there is none."""
-
-    def seen(self, path: str) -> bytes | None:  # noqa: ARG002  the protocol names it
-        return None
-
-    def mark_seen(self, path: str, mark: bytes) -> None:
-        pass
-
-    def open(self, call_id: str) -> int:
-        raise ToolError("NOT_FOUND", f"There is no kept output {call_id[:80]!r}.")
-
-
-def _base_tools(seen: Seen, outputs: Outputs, settings: Settings) -> tuple[Tool, ...]:
-    """The base layer, each tool with what it needs."""
-    return (
-        read_tool(seen, outputs, images=settings.read.images),
-        write_tool(seen),
-        ls_tool(settings.search.ignore),
-    )
-
-
-def _tools_of(settings: Settings) -> list[Tool]:
-    """Custom tools that the user's own settings ask for; a workspace brings none."""
-    if not settings.tools.folders and not settings.tools.installed:
-        return []
-    from handrail.runtime.discovery import installed_tools, tools_in_folder  # noqa: PLC0415  few have any
-
-    found = [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
-    return found + installed_tools() if settings.tools.installed else found
-
-
-def _open_workspace(spelled: str, settings: Settings, folder: str, resolver: Resolver | None) -> Workspace:
-    files = os.path.join(folder, "files")
-    make_private(files)
-    extra = [Root(path, writable=False) for path in settings.paths.read_only]
-    extra += [Root(path) for path in settings.paths.writable]
-    return Workspace(spelled, *extra, Root(files), kernel=None if resolver is None else resolver == "kernel")
-
-
-def _refuse_overlap(root: str, state: StateFolder) -> None:
-    """The agent must not reach its own journal, audit or approvals."""
-    own = os.path.realpath(state.path)
-    if os.path.commonpath((own, root)) in {own, root}:
-        raise UsageError(f"the folder {root} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR.")
 
 
 def _refuse_unknown(mode: str) -> None:

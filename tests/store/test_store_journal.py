@@ -81,10 +81,10 @@ def test_a_stored_event_that_cannot_be_read_is_reported_and_the_rest_goes_on(jou
 
 def test_a_call_is_written_down_once(journal: Open) -> None:
     one, other = journal(), journal("run_2")
-    one.record("call", DECIDED, "started", (started("call"),))
+    one.record("call", DECIDED, "started", (started("call"),), given=True)
     for again in (one, other):
         with pytest.raises(DuplicateCallError):
-            again.record("call", DECIDED, "started", (started("call"),))
+            again.record("call", DECIDED, "started", (started("call"),), given=True)
     assert len(list(one.events())) == 1
     other.append(notice("the next number is the next"))
     assert [event.seq for event in one.events()] == [1, 2]
@@ -237,7 +237,7 @@ def test_marks_are_not_lost_with_a_commit_that_failed(journal: Open) -> None:
 
 def test_a_call_whose_decision_cannot_be_read_is_still_known(journal: Open) -> None:
     one = journal()
-    one.record("call", DECIDED, "started", (started("call"),))
+    one.record("call", DECIDED, "started", (started("call"),), given=True)
     one.database.execute("UPDATE event SET decided = '{'")
     entry = one.entry("call")
     assert entry is not None
@@ -247,7 +247,7 @@ def test_a_call_whose_decision_cannot_be_read_is_still_known(journal: Open) -> N
 
 def test_a_call_has_one_result(journal: Open) -> None:
     one = journal()
-    one.record("call", DECIDED, "started", (started("call"),))
+    one.record("call", DECIDED, "started", (started("call"),), given=True)
     one.move("call", "finished", (notice("its end"),))
     for state in ("finished", "started"):
         with pytest.raises(DuplicateCallError):

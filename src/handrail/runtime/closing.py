@@ -144,7 +144,7 @@ def _write_finished(session: Session, flight: Flight, result: ToolResult[Any]) -
     end: Draft = (kind, {"tool_call_id": result.tool_call_id, "tool_call_name": result.name, "result": result})
     if flight.recorded is None:
         drafts = (start_draft(flight), *flight.drafts, end)
-        session.journal.record(result.tool_call_id, flight.decided, "finished", drafts)
+        session.journal.record(result.tool_call_id, flight.decided, "finished", drafts, given=not flight.fresh)
     else:
         session.journal.move(result.tool_call_id, "finished", (*flight.drafts, end))
     flight.drafts.clear()

@@ -155,7 +155,7 @@ def mark_started(session: Session, flight: Flight) -> None:
     running = (ToolCallRunning, named(flight))
     if flight.recorded is None:
         drafts = (start_draft(flight), *flight.drafts, running)
-        session.journal.record(flight.call.tool_call_id, flight.decided, "started", drafts)
+        session.journal.record(flight.call.tool_call_id, flight.decided, "started", drafts, given=not flight.fresh)
     else:
         session.journal.move(flight.call.tool_call_id, "started", (*flight.drafts, running))
     flight.drafts.clear()

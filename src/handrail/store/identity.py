@@ -1,9 +1,10 @@
 """New ids: they sort by the time they were made and cannot be guessed."""
 
 import os
+import re
 import time
 
-_DIGITS = frozenset("0123456789abcdef")
+_OWN = re.compile(r"call-([0-9a-f]{1,15})-[0-9a-f]{16}")
 
 
 def new_call_id(seq: int) -> str:
@@ -13,9 +14,8 @@ def new_call_id(seq: int) -> str:
 
 def place_of_call(call_id: str) -> int | None:
     """The number that a call of our own making lies behind; None when the id was made elsewhere."""
-    kind, _, rest = call_id.partition("-")
-    digits = rest.partition("-")[0]
-    return int(digits, 16) if kind == "call" and 0 < len(digits) < 16 and not set(digits) - _DIGITS else None
+    found = _OWN.fullmatch(call_id)
+    return int(found[1], 16) if found else None
 
 
 def new_id(kind: str) -> str:

@@ -79,7 +79,7 @@ _MARKS_KEPT = 10_000
 _UNAUDITED = """
 SELECT call_id FROM event WHERE seq > ? AND runner = ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq
 """
-_START = "SELECT seq FROM event WHERE call_id = ? AND kind = 'tool_call.start' AND call_id NOT GLOB 'call-*'"
+_INSERT_GIVEN = "INSERT INTO given VALUES (?, ?)"
 _START_BEHIND = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'tool_call.start' LIMIT 1"
 _END_OF_CALL = """
 SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
@@ -120,14 +120,20 @@ class Journal:
         self._write(drafts, statements)
         self.deliver()
 
-    def record(self, call_id: str, decided: Decided, state: str, drafts: tuple[Draft, ...]) -> None:
-        """Writes a call for the first time: started, or finished at once. Its first draft is its start."""
+    def record(self, call_id: str, decided: Decided, state: str, drafts: tuple[Draft, ...], *, given: bool) -> None:
+        """Writes a call for the first time: started, or finished at once. Its first draft is its start.
+
+        An id that was given to us may have been used before, and is kept in a table of its own: DuplicateCallError.
+        """
 
         def insert(first: int, _last: int) -> None:
-            row = (call_id, decided.batch_id, self.runner, state, first)
-            self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
+            if given:
+                self.database.execute(_INSERT_GIVEN, (call_id, first))
+            if state != "finished":
+                row = (call_id, decided.batch_id, self.runner, state, first)
+                self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
-        self._write(drafts, None if state == "finished" else insert, encode(decided))
+        self._write(drafts, insert if given or state != "finished" else None, encode(decided))
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...]) -> None:
         """Takes a call that is written down already to its next state; a finished one is no longer open.
@@ -152,6 +158,7 @@ class Journal:
         def insert(first: int, _last: int) -> None:
             execute = self.database.execute
             for call in calls:
+                execute(_INSERT_GIVEN, (call.id, first))
                 execute("INSERT INTO call VALUES (?, ?, ?, 'parked', ?)", (call.id, batch_id, self.runner, first))
                 execute("UPDATE event SET decided = ? WHERE seq = ?", (encode(call.decided), first))
                 first += len(call.drafts)
@@ -253,7 +260,7 @@ class Journal:
         if "event.seq" in cause:
             self._marks.clear()
             self._catch_up()
-        elif "call.id" in cause or "event.call_id" in cause:
+        elif "call.id" in cause or "given.id" in cause:
             raise DuplicateCallError from None
         else:
             raise error
@@ -342,16 +349,18 @@ class Journal:
 
     def entry(self, call_id: str) -> Entry | None:
         """What is known about one call."""
-        row = self.database.row("SELECT state, start_seq FROM call WHERE id = ?", (call_id,))
-        if row is not None:
-            return self._entry(call_id, row[0], row[1])
+        # In this order: a call that is begun in between is then not known yet, and never taken for finished.
         start = self._start_of(call_id)
-        return self._entry(call_id, "finished", start) if start else None
+        if start is None:
+            return None
+        row = self.database.row("SELECT state FROM call WHERE id = ?", (call_id,))
+        return self._entry(call_id, row[0] if row else "finished", start)
 
     def _start_of(self, call_id: str) -> int | None:
+        row = self.database.row("SELECT start_seq FROM given WHERE id = ?", (call_id,))
         behind = place_of_call(call_id)
-        query, values = (_START, (call_id,)) if behind is None else (_START_BEHIND, (behind, call_id))
-        row = self.database.row(query, values)
+        if row is None and behind is not None:  # it looks like one of our own making
+            row = self.database.row(_START_BEHIND, (behind, call_id))
         return row[0] if row else None
 
     def unfinished(self, runner: str, state: str = "started") -> list[Entry]:

@@ -8,7 +8,7 @@ STEPS = (
         seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, call_id TEXT, runner TEXT NOT NULL, data BLOB NOT NULL,
         decided BLOB
     );
-    CREATE UNIQUE INDEX event_call ON event (call_id) WHERE kind = 'tool_call.start' AND call_id NOT GLOB 'call-*';
+    CREATE TABLE given (id TEXT PRIMARY KEY, start_seq INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE call (
         id TEXT PRIMARY KEY, batch_id TEXT NOT NULL, runner TEXT NOT NULL, state TEXT NOT NULL,
         start_seq INTEGER NOT NULL

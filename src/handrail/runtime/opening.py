@@ -1,0 +1,132 @@
+"""Opens a session: puts the rooms together, and takes them apart again when something cannot be opened."""
+
+import os
+from contextlib import ExitStack, closing
+from typing import Literal
+
+from handrail.policy.verdict import Rules
+from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.permission import Permission
+from handrail.runtime.locks import Locks
+from handrail.runtime.outputs import KeptOutputs
+from handrail.runtime.registry import Offer, Registry
+from handrail.runtime.session import Session
+from handrail.settings import Settings
+from handrail.store.audit import Chain
+from handrail.store.blobs import Blobs
+from handrail.store.database import Database
+from handrail.store.folder import StateFolder, make_private
+from handrail.store.journal import Journal
+from handrail.store.runner import Runner
+from handrail.tools.contract import Outputs, Seen, Tool
+from handrail.tools.ls import ls_tool
+from handrail.tools.read import read_tool
+from handrail.tools.write import write_tool
+from handrail.workspace.root import Root
+from handrail.workspace.workspace import Workspace
+
+Resolver = Literal["kernel", "walk"]
+"""Who resolves paths: openat2 or our own walk. By default what this machine can do."""
+
+
+def open_session(
+    *,
+    workspace: str,
+    session_id: str,
+    state: StateFolder,
+    settings: Settings,
+    rules: Rules,
+    custom: tuple[Tool, ...],
+    deny: tuple[Permission, ...],
+    repair: str | None,
+    resolver: Resolver | None,
+) -> tuple[Session, Database, Runner]:
+    root = os.path.realpath(workspace)
+    for other in (root, *map(os.path.realpath, (*settings.paths.read_only, *settings.paths.writable))):
+        _refuse_overlap(other, state)
+    found = _tools_of(settings)
+    state.make()
+    folder = state.session(root, session_id)
+    with ExitStack() as opened:  # what was opened is closed again when something after it cannot be
+        house = opened.enter_context(_open_workspace(workspace, settings, folder, resolver))
+        database = opened.enter_context(closing(Database(_journal(folder), settings.journal.durability)))
+        runner = opened.enter_context(closing(Runner(folder)))
+        journal = Journal(database, session_id, runner.id)
+        outputs = KeptOutputs(Blobs(state.blobs()), database)
+        registry = Registry(_base_tools(journal, outputs, settings), (*custom, *found))
+        session = Session(
+            id=session_id,
+            folder=folder,
+            workspace=house,
+            offer=Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny),
+            rules=rules,
+            journal=journal,
+            chain=Chain(state.audit),
+            locks=Locks(state.locks()),
+            outputs=outputs,
+            crashes=state.crashes,
+            characters=settings.results.characters,
+            batch_characters=settings.results.batch_characters,
+            repair=repair,
+        )
+        opened.pop_all()
+    return session, database, runner
+
+
+def _journal(folder: str) -> str:
+    return os.path.join(folder, "journal.db")
+
+
+def offered(settings: Settings) -> Offer:
+    """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
+    nothing = _NoSession()
+    registry = Registry(_base_tools(nothing, nothing, settings), _tools_of(settings))
+    tools = settings.tools
+    return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
+
+
+class _NoSession:
+    """What the tools need of a session, where there is none."""
+
+    def seen(self, path: str) -> bytes | None:  # noqa: ARG002  the protocol names it
+        return None
+
+    def mark_seen(self, path: str, mark: bytes) -> None:
+        pass
+
+    def open(self, call_id: str) -> int:
+        raise ToolError("NOT_FOUND", f"There is no kept output {call_id[:80]!r}.")
+
+
+def _base_tools(seen: Seen, outputs: Outputs, settings: Settings) -> tuple[Tool, ...]:
+    """The base layer, each tool with what it needs."""
+    return (
+        read_tool(seen, outputs, images=settings.read.images),
+        write_tool(seen),
+        ls_tool(settings.search.ignore),
+    )
+
+
+def _tools_of(settings: Settings) -> list[Tool]:
+    """Custom tools that the user's own settings ask for; a workspace brings none."""
+    if not settings.tools.folders and not settings.tools.installed:
+        return []
+    from handrail.runtime.discovery import installed_tools, tools_in_folder  # noqa: PLC0415  few have any
+
+    found = [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
+    return found + installed_tools() if settings.tools.installed else found
+
+
+def _open_workspace(spelled: str, settings: Settings, folder: str, resolver: Resolver | None) -> Workspace:
+    files = os.path.join(folder, "files")
+    make_private(files)
+    extra = [Root(path, writable=False) for path in settings.paths.read_only]
+    extra += [Root(path) for path in settings.paths.writable]
+    return Workspace(spelled, *extra, Root(files), kernel=None if resolver is None else resolver == "kernel")
+
+
+def _refuse_overlap(root: str, state: StateFolder) -> None:
+    """The agent must not reach its own journal, audit or approvals."""
+    own = os.path.realpath(state.path)
+    if os.path.commonpath((own, root)) in {own, root}:
+        raise UsageError(f"the folder {root} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR.")
