@@ -15,7 +15,7 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.event import Mode as ModeEvent
-from handrail.protocol.permission import Answer, AnswerKind, Permission, PermissionRequest
+from handrail.protocol.permission import PERMISSIONS, Answer, AnswerKind, Permission, PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _NOTHING_GIVEN = (None,) * 5
+_LONG_NAME = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind]
 Parameters = ParamSpec("Parameters")
@@ -64,7 +65,11 @@ class Handrail:
         resolver: Resolver | None = None,
     ) -> None:
         if mode is not None:
-            _refuse_unknown(mode)
+            _refuse_unknown("mode", mode, MODES)
+        for permission in deny:
+            _refuse_unknown("permission", permission, PERMISSIONS)
+        if on_permission is not None and not callable(on_permission):
+            raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
         chosen = settings or load(os.environ, {"mode": mode}).settings
         state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
         self._on_permission = on_permission
@@ -143,7 +148,7 @@ class Handrail:
             requested_permissions=requested_permissions,
         )
         given = (version, trace_id, message_id, provider_call_id, requested_permissions)
-        if given != _NOTHING_GIVEN or type(name) is not str or not name.isidentifier():
+        if given != _NOTHING_GIVEN or type(name) is not str or not name.isidentifier() or len(name) > _LONG_NAME:
             call = cleaned(call)
         if tool_call_id is not None:
             _refuse_bad_id(tool_call_id)
@@ -195,7 +200,7 @@ class Handrail:
 
     def set_mode(self, mode: Mode) -> None:
         """Changes the mode from here on."""
-        _refuse_unknown(mode)
+        _refuse_unknown("mode", mode, MODES)
         self._session.rules = Rules(mode, self._session.rules.unattended)
         self._session.journal.append((ModeEvent, {"mode": mode}))
 
@@ -283,6 +288,19 @@ def _hopped(
     return hop
 
 
+def _passed_on(
+    method: Callable[Concatenate[Handrail, Parameters], Returned],
+) -> Callable[Concatenate["AsyncHandrail", Parameters], Returned]:
+    """The same method as it is: it waits for nothing."""
+
+    def pass_on(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        return method(self.rail, *args, **kwargs)
+
+    pass_on.__doc__ = method.__doc__
+    pass_on.__name__ = method.__name__
+    return pass_on
+
+
 class AsyncHandrail:
     """Handrail for asyncio: the same methods, each run in a bounded pool of threads."""
 
@@ -313,6 +331,21 @@ class AsyncHandrail:
             await asyncio.to_thread(self._pool.shutdown)
         self.rail.close()
 
+    @property
+    def session_id(self) -> str:
+        """The id of this session."""
+        return self.rail.session_id
+
+    @property
+    def workspace(self) -> str:
+        """The folder that relative paths start from."""
+        return self.rail.workspace
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that is in force."""
+        return self.rail.mode
+
     read = _hopped(Handrail.read)
     write = _hopped(Handrail.write)
     ls = _hopped(Handrail.ls)
@@ -320,6 +353,13 @@ class AsyncHandrail:
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)
     waiting = _hopped(Handrail.waiting)
+    set_mode = _hopped(Handrail.set_mode)
+    specs = _passed_on(Handrail.specs)
+    openai_tools = _passed_on(Handrail.openai_tools)
+    anthropic_tools = _passed_on(Handrail.anthropic_tools)
+    events = _passed_on(Handrail.events)
+    subscribe = _passed_on(Handrail.subscribe)
+    cancel = _passed_on(Handrail.cancel)
 
     def _executor(self) -> "ThreadPoolExecutor":
         if self._pool is None:
@@ -329,9 +369,9 @@ class AsyncHandrail:
         return self._pool
 
 
-def _refuse_unknown(mode: str) -> None:
-    if mode not in MODES:
-        raise UsageError(f"there is no mode {mode!r}; use {', '.join(MODES)}")
+def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:
+    if name not in known:
+        raise UsageError(f"there is no {what} {shown(name)}; use {', '.join(known)}")
 
 
 def _refuse_bad_id(call_id: object) -> None:

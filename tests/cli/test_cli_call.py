@@ -87,7 +87,7 @@ def test_a_tool_error_is_told_on_stderr_with_exit_1(here, tool: str, arguments: 
 
 BAD_USAGE = [
     pytest.param(("read", "{"), "the arguments are not JSON: ", id="cut JSON"),
-    pytest.param(("read", ""), "the arguments are not JSON: ", id="no JSON"),
+    pytest.param(("read", ""), "the arguments are empty; without any, pass {}", id="no JSON"),
     pytest.param(("read", "{'path': 'a'}"), "the arguments are not JSON: ", id="Python is no JSON"),
     pytest.param(("read", "[" * 100_000), "the arguments are not JSON: ", id="nested too deeply"),
     pytest.param(("read", '{"path": "\\ud800"}'), "the arguments are not JSON: ", id="a lone surrogate"),
@@ -120,7 +120,9 @@ def test_what_needs_permission_is_exit_3_with_the_request_and_its_diff(run, work
     assert done.out.startswith("write needs permission: Write new.txt\n")
     assert "rule fs.write" in done.out
     assert "-zero\n+one\n" in done.out
-    assert done.err == "Nothing was run. To let it run without being asked, add --mode auto.\n"
+    hint, how = done.err.splitlines()
+    assert hint == "Nothing was run. To let it run without being asked, add --mode auto."
+    assert how.startswith('To answer it, in Python: Handrail(WORKSPACE, session="cli").answer("ask_')
     assert (workspace / "new.txt").read_text() == "zero\n"
 
 
@@ -273,3 +275,10 @@ def test_an_interrupted_call_has_its_result_and_its_record(
     [record] = run("audit", "--json").json["records"]
     assert (record["name"], record["error_code"]) == ("linger", "CANCELLED")
     assert run("audit", "verify").code == 0
+
+
+def test_a_page_that_is_not_all_says_on_stderr_how_to_go_on(run, workspace: Path) -> None:
+    (workspace / "long.txt").write_text("line\n" * 3000)
+    done = run("call", "read", '{"path": "long.txt"}', "--workspace", str(workspace))
+    assert done.out == "line\n" * 2000
+    assert done.err == "Read lines 1–2000 of 3000 of long.txt; go on with offset 2001\n"

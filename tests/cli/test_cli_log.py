@@ -144,3 +144,12 @@ def test_export_leaves_out_what_is_broken_and_says_so(here, state: Path, workspa
     assert done.err.startswith("event 3 cannot be read and was left out: ")
     [file] = workspace.rglob("*.jsonl")
     assert [json.loads(line)["seq"] for line in file.read_text().splitlines()] == [1, 2, 4]
+
+
+def test_an_export_is_as_private_as_the_journal(here, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    here("call", "ls", '{"path": "."}')
+    assert here("log", "export", "cli", "--out", str(out)).code == 0
+    files = [path for path in out.rglob("*") if path.is_file()]
+    assert files
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}

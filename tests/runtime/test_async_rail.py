@@ -64,3 +64,27 @@ def test_the_loop_is_free_while_a_call_waits(workspace: Path, tmp_path: Path) ->
             assert (await waiting).content == "waited"
 
     asyncio.run(play())
+
+
+def test_what_waits_for_nothing_is_passed_on_as_it_is(workspace: Path, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with AsyncHandrail(workspace, mode="ask", state_dir=tmp_path / "state", settings=Settings()) as rail:
+            assert (rail.mode, rail.workspace) == ("ask", str(workspace))
+            heard: list[str] = []
+            stop = rail.subscribe(lambda event: heard.append(event.event_id))
+            await rail.set_mode("plan")
+            stop()
+            assert rail.mode == "plan"
+            assert heard == [f"{rail.session_id}:1"]
+            assert len(list(rail.events())) == 1
+            assert [spec.name for spec in rail.specs()] == [entry["name"] for entry in rail.anthropic_tools()]
+            assert len(rail.openai_tools()) == 3
+            rail.cancel()
+            assert (await rail.ls(".")).error.code == "CANCELLED"  # type: ignore[union-attr]
+
+    asyncio.run(play())
+
+
+def test_it_has_every_public_name_of_the_other() -> None:
+    public = {name for name in vars(Handrail) if not name.startswith("_")}
+    assert public - set(vars(AsyncHandrail)) == set()

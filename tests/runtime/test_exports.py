@@ -12,7 +12,21 @@ PARAMETERS = {
     "write": ({"path", "content"}, set()),
     "ls": ({"path"}, {"depth"}),
 }
-RETIRED = ["read_file", "write_file", "list_directory", "create_directory", "move_files", "edit_text", "glob_search", "directory_tree", "get_file_info", "grep_search", "text_replace", "edit_file", "execute_command"]
+RETIRED = [
+    "read_file",
+    "write_file",
+    "list_directory",
+    "create_directory",
+    "move_files",
+    "edit_text",
+    "glob_search",
+    "directory_tree",
+    "get_file_info",
+    "grep_search",
+    "text_replace",
+    "edit_file",
+    "execute_command",
+]
 
 
 def test_read_write_and_ls_have_exactly_their_parameters(rail: Open) -> None:

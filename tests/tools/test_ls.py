@@ -97,10 +97,18 @@ def test_an_ignored_folder_is_listed_when_it_is_asked_for(one: Handrail, workspa
     ]  # fmt: skip
 
 
-def test_settings_add_names_to_ignore(rail: Rail, workspace: Path) -> None:
-    fill(workspace, "target/x", "src/target/x")
-    one = rail(settings=Settings(search=Search(ignore=("target",))))
-    assert shown(one, depth=3) == ["src/", "src/target/  (ignored)", "target/  (ignored)"]
+def test_settings_add_patterns_to_ignore(rail: Rail, workspace: Path) -> None:
+    fill(workspace, "target/x", "src/target/x", "a.cache/x", "vendor/x", "src/vendor/x")
+    one = rail(settings=Settings(search=Search(ignore=("target", "*.cache", "/vendor/"))))
+    assert shown(one, depth=3) == [
+        "a.cache/  (ignored)",
+        "src/",
+        "src/target/  (ignored)",
+        "src/vendor/",
+        "src/vendor/x  0 B",
+        "target/  (ignored)",
+        "vendor/  (ignored)",
+    ]
 
 
 def test_gitignore_rules_hold_below_their_folder_and_can_be_taken_back(one: Handrail, workspace: Path) -> None:

@@ -36,6 +36,8 @@ def run(options: Namespace) -> int:
 
 def _arguments(text: str) -> Any:
     data = _stdin() if text == "-" else os.fsencode(text)
+    if not data.strip():
+        raise Stop("the arguments are empty; without any, pass {}. Nothing was run.")
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -61,6 +63,8 @@ def _print(result: ToolResult[Any], options: Namespace, mode: str) -> None:
         note(f"warning: {text}")
     if result.error is None:
         answer(result.content)
+        if result.meta.truncated and not options.quiet:
+            note(f"{result.summary}; {_how_to_go_on(result)}")
     elif result.error.code == "PERMISSION_REQUIRED":
         _print_request(result.error, mode)
     else:
@@ -69,10 +73,18 @@ def _print(result: ToolResult[Any], options: Namespace, mode: str) -> None:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
+def _how_to_go_on(result: ToolResult[Any]) -> str:
+    if result.meta.next_offset is not None:
+        return f"go on with offset {result.meta.next_offset}"
+    return f"read {result.meta.output} for all of it" if result.meta.output else "some of it is not shown"
+
+
 def _print_error(result: ToolResult[Any], error: ErrorInfo) -> None:
     if result.content != error.message:
         answer(result.content)  # what there was before it failed
     note(f"{error.code}: {error.message}")
+    if error.code == "UNKNOWN_TOOL":
+        note(f"The tools here: {', '.join(error.details)}.")
 
 
 def _print_request(error: ErrorInfo, mode: str) -> None:
@@ -81,3 +93,5 @@ def _print_request(error: ErrorInfo, mode: str) -> None:
     answer(request_text(error.details))
     looser = "auto" if mode == "ask" else "full"
     note(f"Nothing was run. To let it run without being asked, add --mode {looser}.")
+    session, request = error.details["sessionId"], error.details["id"]
+    note(f'To answer it, in Python: Handrail(WORKSPACE, session="{session}").answer("{request}", "once")')

@@ -8,7 +8,7 @@ from handrail.cli.exits import Stop
 
 
 class OutFolder:
-    """A folder named by --out. It is the person's own: made when missing, its files written over."""
+    """A folder named by --out. It is the person's own: made when missing, files written over, owner only."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -23,13 +23,18 @@ class OutFolder:
         """Writes to a file, after what was written to it before by this object, and over everything else."""
         path = os.path.join(self.path, name)
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "ab" if name in self._begun else "wb") as file:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            with open(path, "ab" if name in self._begun else "wb", opener=_private) as file:
                 file.writelines(chunks)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise Stop(f"{path} cannot be written: {reason}. Name another folder with --out.") from None
         self._begun.add(name)
+
+
+def _private(path: str, flags: int) -> int:
+    """Events hold whole arguments: a copy of them is as private as the journal."""
+    return os.open(path, flags, 0o600)
 
 
 def silence(stream: TextIO) -> None:

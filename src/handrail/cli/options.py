@@ -31,7 +31,7 @@ def for_log(parser: ArgumentParser) -> None:
     """log"""
     in_workspace(parser)
     in_session(parser)
-    parser.add_argument("--after", metavar="SEQ", type=whole_number, help="from this number on, oldest first")
+    parser.add_argument("--after", metavar="SEQ", type=whole_number, help="what came after this number, oldest first")
     parser.add_argument("--limit", metavar="N", type=counting_number, default=100, help="at most so many events (100)")
     parser.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
     as_json(parser)

@@ -21,6 +21,8 @@ class Registry:
 
     def add(self, tool: Tool) -> None:
         """Registers a tool that is not of the base layer; UsageError when its name is taken, reserved or none."""
+        if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]  a function without its decorator
+            raise UsageError(f"{tool!r} is no tool; declare a function with @tool")
         name = tool.spec.name
         if not _NAME.fullmatch(name):
             raise UsageError(f"a tool's name is made of letters, digits, _, - and ., at most 128: {name[:140]!r}")

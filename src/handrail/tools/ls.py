@@ -54,7 +54,7 @@ LS = ToolSpec(
 
 
 def ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
-    """The tool ls; `ignore` adds names to the built-in list."""
+    """The tool ls; `ignore` adds patterns to the built-in list."""
 
     def run(context: Context, arguments: LsArguments) -> Output:
         with context.workspace.open_folder(arguments.path) as opened:

@@ -59,7 +59,7 @@ WRITE = ToolSpec(
     title="Write",
     description=(
         "Write a whole file: creates it with its parents, or replaces all of it in one step. "
-        "Refused when the file changed since this session read it. For a part of a file use edit."
+        "Refused when the file changed since this session read it."
     ),
     arguments=WriteArguments,
     data=WriteData,
@@ -208,7 +208,7 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written)
     summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=unchanged)
     return Output(
         summary=summary,
-        content=f"{summary}.",
+        content=f"{summary}.\n",
         data=WriteData(
             path=real,
             created=before is None,

@@ -7,7 +7,7 @@ from handrail.protocol.error import ErrorCode, ToolError
 
 _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOENT: ("NOT_FOUND", "{path} does not exist."),
-    errno.ENOTDIR: ("NOT_A_DIRECTORY", "A part of {path} is not a directory."),
+    errno.ENOTDIR: ("NOT_A_DIRECTORY", "{path}, or a part of it, is a file and not a directory; use read for a file."),
     errno.EISDIR: ("NOT_A_FILE", "{path} is a directory; use ls to see what is in it."),
     errno.ENXIO: ("NOT_A_FILE", "{path} is a FIFO or socket, not a regular file."),
     errno.ENODEV: ("NOT_A_FILE", "{path} is a device, not a regular file."),

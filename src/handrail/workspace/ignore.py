@@ -21,7 +21,7 @@ class Ignore:
     __slots__ = ("_extra", "_path", "_rules")
 
     def __init__(
-        self, extra: tuple[str, ...] = (), path: str = "", rules: "tuple[tuple[str, GitIgnoreSpec], ...]" = ()
+        self, extra: "GitIgnoreSpec | None" = None, path: str = "", rules: "tuple[tuple[str, GitIgnoreSpec], ...]" = ()
     ) -> None:
         self._extra = extra
         self._path = path
@@ -36,9 +36,11 @@ class Ignore:
 
     def matches(self, name: str, *, folder: bool) -> bool:
         """Whether a name in this folder is passed over."""
-        if name in ALWAYS or name in self._extra or name.startswith(TEMPORARY):
+        if name in ALWAYS or name.startswith(TEMPORARY):
             return True
         path = f"{self._path}{name}{'/' if folder else ''}"
+        if self._extra is not None and self._extra.match_file(path):
+            return True
         for base, rules in reversed(self._rules):
             verdict = rules.check_file(path[len(base) :]).include
             if verdict is not None:
@@ -46,9 +48,12 @@ class Ignore:
         return False
 
 
-def rules_at(root: int, relative: str, extra: tuple[str, ...] = ()) -> Ignore:
-    """The rules of a folder below an open root, its parents' included. A folder that they pass over was asked for by
-    name, so what passes it over does not hold in it."""
+def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore:
+    """The rules of a folder below an open root, its parents' included; `patterns` are written as in a .gitignore.
+
+    A folder that they pass over was asked for by name, so what passes it over does not hold in it.
+    """
+    extra = _spec(list(patterns)) if patterns else None
     ignore, folder = Ignore(extra).inside(root, ""), os.dup(root)
     try:
         for name in relative.split("/") if relative != "." else ():
@@ -71,9 +76,13 @@ def _read(folder: int) -> "GitIgnoreSpec | None":
         return None
     finally:
         os.close(descriptor)
+    return _spec(text.split("\n"))
+
+
+def _spec(lines: list[str]) -> "GitIgnoreSpec":
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  costs start-up time, and only deep walks need it
 
-    lines = [line for line in text.split("\n") if all(name.count("*") <= _STARS for name in line.split("/"))]
+    lines = [line for line in lines if all(name.count("*") <= _STARS for name in line.split("/"))]
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:

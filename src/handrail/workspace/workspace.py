@@ -131,13 +131,13 @@ class Workspace:
         return landing, real
 
     def append(self, path: str, data: bytes) -> None:
-        """Adds bytes to the end of a file, which is created with its parents."""
+        """Adds bytes to the end of a file, which is created with its parents, for its owner only."""
         landing, _ = self.land(path)
         with landing:
             folders = NewFolders(landing.folder, landing.missing)
             try:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                descriptor = os.open(landing.name, flags, 0o666, dir_fd=folders.innermost)
+                descriptor = os.open(landing.name, flags, 0o600, dir_fd=folders.innermost)
                 try:
                     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
@@ -227,7 +227,7 @@ class Workspace:
         try:
             return self._open(self._place(path), flags)
         except FileNotFoundError:
-            raise self._not_found(path) from None
+            raise self._not_found(path, "folder" if flags == _FOLDER else "file") from None
         except OSError as error:
             raise tool_error(error, path) from None
 
@@ -274,7 +274,7 @@ class Workspace:
         found = innermost(parts, self.roots)
         return (found[0].descriptor, found[1]) if found else None
 
-    def _not_found(self, path: str) -> ToolError:
+    def _not_found(self, path: str, kind: str) -> ToolError:
         folder, _, name = path.rstrip("/").rpartition("/")
         try:
             with self._open(self._place(folder or ("/" if path.startswith("/") else ".")), _FOLDER) as opened:
@@ -283,7 +283,7 @@ class Workspace:
             names = []
         near = [f"{folder}/{found}" if folder else found for found in names]
         hint = f" Near: {', '.join(map(clipped, near))}." if near else ""
-        return ToolError("NOT_FOUND", f"No file {clipped(path)}.{hint}", details={"near": near})
+        return ToolError("NOT_FOUND", f"No {kind} {clipped(path)}.{hint}", details={"near": near})
 
 
 def refuse_special(opened: Opened, path: str) -> None:

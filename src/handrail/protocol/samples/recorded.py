@@ -151,7 +151,7 @@ RECORDED: dict[str, Any] = {
                 "ok": True,
                 "title": "Write",
                 "summary": "Wrote src/total.py +4 −1",
-                "content": "Wrote src/total.py +4 −1.",
+                "content": "Wrote src/total.py +4 −1.\n",
                 "data": {
                     "path": "src/total.py",
                     "created": False,
