@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
@@ -34,9 +34,6 @@ from handrail.tools.contract import Tool
 from handrail.tools.ls import LsData
 from handrail.tools.read import ReadData
 from handrail.tools.write import WriteData
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
@@ -305,9 +302,10 @@ class AsyncHandrail:
     """Handrail for asyncio: the same methods, each run in a bounded pool of threads."""
 
     def __init__(self, workspace: str | os.PathLike[str], *, threads: int = 8, **options: Any) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
+
         self.rail = Handrail(workspace, **options)
-        self._threads = threads
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="handrail")
 
     async def __aenter__(self) -> Self:
         return self
@@ -321,15 +319,14 @@ class AsyncHandrail:
         """Runs work in the pool. A cancelled wait does not undo it: the call goes on to its result in the journal."""
         import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
 
-        return await asyncio.get_running_loop().run_in_executor(self._executor(), work)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     async def close(self) -> None:
         """Waits for what is running and ends the session's work here. The loop goes on meanwhile."""
         import asyncio  # noqa: PLC0415  as above
 
-        if self._pool is not None:
-            await asyncio.to_thread(self._pool.shutdown)
-        self.rail.close()
+        await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self.rail.close)
 
     @property
     def session_id(self) -> str:
@@ -360,13 +357,6 @@ class AsyncHandrail:
     events = _passed_on(Handrail.events)
     subscribe = _passed_on(Handrail.subscribe)
     cancel = _passed_on(Handrail.cancel)
-
-    def _executor(self) -> "ThreadPoolExecutor":
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  as above
-
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="handrail")
-        return self._pool
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:

@@ -1,6 +1,5 @@
 -- A journal as step 1 of the migrations made it. Never changed: a journal of any age must open.
 BEGIN TRANSACTION;
-CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE batch (id TEXT PRIMARY KEY, state TEXT NOT NULL, calls TEXT NOT NULL) WITHOUT ROWID;
 INSERT INTO "batch" VALUES('call_parked','parked','call_parked');
 CREATE TABLE call (
@@ -28,7 +27,7 @@ INSERT INTO "given" VALUES('call_failed',1);
 INSERT INTO "given" VALUES('call_parked',3);
 INSERT INTO "given" VALUES('call_read',10);
 INSERT INTO "given" VALUES('call_written',6);
-CREATE TABLE output (call_id TEXT PRIMARY KEY, blob TEXT NOT NULL, characters INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE output (call_id TEXT PRIMARY KEY, blob TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE request (
         id TEXT PRIMARY KEY, batch_id TEXT NOT NULL, call_id TEXT NOT NULL, data BLOB NOT NULL, answer BLOB
     ) WITHOUT ROWID;

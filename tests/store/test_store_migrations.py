@@ -60,7 +60,7 @@ def test_a_journal_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 def test_a_new_journal_is_for_its_owner_only(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "journal.db"), "crash")) as database:
-        database.execute("INSERT INTO about VALUES ('key', 'value')")
+        database.execute("INSERT INTO output VALUES ('call', 'blob')")
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes == {"journal.db": 0o600, "journal.db-wal": 0o600, "journal.db-shm": 0o600}
 
@@ -81,7 +81,7 @@ Database(sys.argv[1], "crash").close()
 
 
 def test_processes_that_open_a_new_journal_together_all_succeed(tmp_path: Path, count: Callable[[int], int]) -> None:
-    for number in range(count(30)):
+    for number in range(count(60)):
         command = [sys.executable, "-c", OPENER, str(tmp_path / f"journal-{number}.db")]
         openers = [
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -105,7 +105,7 @@ def test_settings_add_patterns_to_ignore(rail: Rail, workspace: Path) -> None:
         "src/",
         "src/target/  (ignored)",
         "src/vendor/",
-        "src/vendor/x  0 B",
+        "src/vendor/x  10 B",
         "target/  (ignored)",
         "vendor/  (ignored)",
     ]

@@ -84,8 +84,7 @@ def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResul
 def _cut_short(session: Session, flights: list[Flight]) -> None:
     """An interrupt ends the whole batch: every call that has no result yet was cancelled."""
     for flight in flights:
-        if flight.recorded != "finished":
-            cut_short(session, flight)
+        cut_short(session, flight)
     session.journal.deliver()
 
 

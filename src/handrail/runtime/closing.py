@@ -37,8 +37,7 @@ def seal_output(session: Session, flight: Flight) -> None:
     if flight.tool.spec.category != "builtin":
         _prove(result, output)
     if output.changes is not None and not any(kind is Change for kind, _ in flight.drafts):
-        named = {"tool_call_id": result.tool_call_id, "tool_call_name": result.name}
-        flight.drafts.append((Change, {**named, "change": output.changes}))
+        flight.drafts.append((Change, {**named(flight), "change": output.changes}))
     flight.result = result
 
 
@@ -52,7 +51,8 @@ def finish(session: Session, flight: Flight) -> None:
     """Writes the result down and adds it to the audit, in the same order for all calls of this process."""
     result = sealed(flight)
     with session.closing:
-        _write_finished(session, flight, result)
+        kind = ToolCallEnd if result.ok else ToolCallError
+        write_down(session, flight, "finished", (kind, {**named(flight), "result": result}))
         session.owed.append(record_of(session.id, flight, result))
         pay(session)
         session.unnoted += 1
@@ -139,16 +139,21 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
     )
 
 
-def _write_finished(session: Session, flight: Flight, result: ToolResult[Any]) -> None:
-    kind = ToolCallEnd if result.ok else ToolCallError
-    end: Draft = (kind, {"tool_call_id": result.tool_call_id, "tool_call_name": result.name, "result": result})
+def write_down(session: Session, flight: Flight, state: str, last: Draft) -> None:
+    """Takes the call to its next state in the journal, with the events that belong to it; `last` is the state's own."""
+    call_id, drafts = flight.call.tool_call_id, (*flight.drafts, last)
     if flight.recorded is None:
-        drafts = (start_draft(flight), *flight.drafts, end)
-        session.journal.record(result.tool_call_id, flight.decided, "finished", drafts, given=not flight.fresh)
+        drafts = (start_draft(flight), *drafts)
+        session.journal.record(call_id, flight.decided, state, drafts, given=not flight.fresh)
     else:
-        session.journal.move(result.tool_call_id, "finished", (*flight.drafts, end))
+        session.journal.move(call_id, state, drafts)
     flight.drafts.clear()
-    flight.recorded = "finished"
+    flight.recorded = state
+
+
+def named(flight: Flight) -> dict[str, Any]:
+    """How an event says which call it is about."""
+    return {"tool_call_id": flight.call.tool_call_id, "tool_call_name": flight.name}
 
 
 def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:

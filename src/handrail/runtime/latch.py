@@ -11,11 +11,11 @@ from handrail.protocol.event import (
 )
 from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, Basis, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
-from handrail.runtime.closing import start_draft
+from handrail.runtime.closing import named, start_draft
 from handrail.runtime.pipeline import DECIDING, take_steps
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import context_of, named
+from handrail.runtime.steps import context_of
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
 

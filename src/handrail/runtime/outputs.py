@@ -15,7 +15,7 @@ class KeptOutputs:
     def keep(self, call_id: str, text: str) -> str:
         """Stores the text; the reference that `read` takes."""
         blob = self._blobs.put(text.encode("utf-8", "backslashreplace"))
-        self._database.run("INSERT OR REPLACE INTO output VALUES (?, ?, ?)", (call_id, blob, len(text)))
+        self._database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (call_id, blob))
         return f"@output/{call_id}"
 
     def open(self, call_id: str) -> int:

@@ -48,15 +48,10 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
 
 
 def fly(session: Session, flight: Flight) -> None:
-    """Runs a call that is decided, and closes it whatever happens."""
+    """Runs a call that is decided, and closes it. An interrupt is left to the batch: `cut_short`."""
     try:
         take_steps(session, flight, RUNNING)
         close(session, flight)
-    except Exception:
-        raise
-    except BaseException:
-        cut_short(session, flight)
-        raise
     finally:
         _let_go(session, flight)
         session.journal.deliver()

@@ -10,7 +10,7 @@ from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import major
-from handrail.runtime.closing import start_draft
+from handrail.runtime.closing import named, write_down
 from handrail.runtime.session import Flight, Session
 from handrail.tools.contract import Context, Limits
 from handrail.workspace.errors import clipped
@@ -152,14 +152,7 @@ def mark_started(session: Session, flight: Flight) -> None:
     """Writes the call down as started, unless it is, or is over."""
     if flight.recorded in {"started", "finished"}:
         return
-    running = (ToolCallRunning, named(flight))
-    if flight.recorded is None:
-        drafts = (start_draft(flight), *flight.drafts, running)
-        session.journal.record(flight.call.tool_call_id, flight.decided, "started", drafts, given=not flight.fresh)
-    else:
-        session.journal.move(flight.call.tool_call_id, "started", (*flight.drafts, running))
-    flight.drafts.clear()
-    flight.recorded = "started"
+    write_down(session, flight, "started", (ToolCallRunning, named(flight)))
     session.journal.deliver()
 
 
@@ -199,11 +192,6 @@ def _text(value: object) -> str | None:
 
 def _cancelled() -> ToolError:
     return ToolError("CANCELLED", "The session was cancelled. Nothing was run.")
-
-
-def named(flight: Flight) -> dict[str, Any]:
-    """How an event says which call it is about."""
-    return {"tool_call_id": flight.call.tool_call_id, "tool_call_name": flight.name}
 
 
 def warn(flight: Flight, code: str, text: str) -> None:
