@@ -8,7 +8,7 @@ from handrail.cli.output import answer, answer_json, note, table
 from handrail.cli.sessions import session_folder, sessions
 from handrail.protocol.event import Event
 from handrail.protocol.wire import encode
-from handrail.store.archive import last_seq, reading
+from handrail.store.archive import reading
 from handrail.store.journal import Broken, Journal
 
 
@@ -17,7 +17,7 @@ def run(options: Namespace) -> int:
     if options.sessions:
         return _print_sessions(options)
     with reading(session_folder(options, options.session)) as journal:
-        last = last_seq(journal)
+        last = journal.last_seq()
         after = max(0, last - options.limit) if options.after is None else options.after
         found = _some(journal, after, options.limit)
     events = [event for event in found if isinstance(event, Event)]

@@ -102,7 +102,9 @@ def _known(session: Session, flights: list[Flight]) -> dict[str, ToolResult[Any]
     for flight in flights:
         entry = session.journal.entry(flight.call.tool_call_id)
         if entry is not None and entry.state == "parked":
-            return latch.waiting(session, entry.batch_id)
+            parked = latch.waiting(session, entry.batch_id)
+            if parked.requests:
+                return parked  # otherwise somebody answered just now, and runs it
         if entry is not None:
             known[entry.id] = _first_result(session, flight)
     return known

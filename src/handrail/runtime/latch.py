@@ -18,6 +18,7 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
+from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
 """Grants for a session or a workspace, and output only, need more than this latch knows yet."""
@@ -78,11 +79,7 @@ def park(session: Session, flights: list[Flight]) -> Parked:
 
 def waiting(session: Session, batch_id: str | None = None) -> Parked:
     """The questions that are open: of one batch, or of the session."""
-    rows = session.journal.database.rows(
-        "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id", (batch_id,)
-    )
-    requests = tuple(msgspec.json.decode(row[0], type=PermissionRequest) for row in rows)
-    return Parked(batch_id=batch_id or "", requests=requests)
+    return Parked(batch_id=batch_id or "", requests=waiting_requests(session.journal.database, batch_id))
 
 
 def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | Parked | None:
@@ -90,11 +87,9 @@ def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | P
     if given.kind not in POSSIBLE:
         known = f"; {given.kind!r} is not possible for this request" if given.kind in ANSWERS else ""
         raise UsageError(f"a request can be answered with {' or '.join(POSSIBLE)}{known}")
-    database = session.journal.database
-    row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
-    if row is None:
+    request = request_of(session.journal.database, request_id)
+    if request is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
-    request = msgspec.json.decode(row[0], type=PermissionRequest)
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})
@@ -102,7 +97,8 @@ def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | P
     session.journal.deliver()
     if calls is None:
         return None
-    entries = [entry for call_id in calls if (entry := session.journal.entry(call_id))]
+    found = [session.journal.entry(call_id) for call_id in calls]
+    entries = [entry for entry in found if entry is not None and entry.state != "finished"]
     flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
     return flights or waiting(session, request.batch_id)
 
@@ -128,12 +124,11 @@ def stack(done: Flight, later: list[Flight]) -> None:
 
 def _apply_answer(session: Session, flight: Flight) -> None:
     """Holds a call to its answer: a no is its result, whatever has changed since; a yes is for what was asked."""
-    query = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL"
-    row = session.journal.database.row(query, (flight.call.tool_call_id,))
-    if row is None:
+    found = answer_to(session.journal.database, flight.call.tool_call_id)
+    if found is None:
         return
-    flight.based_on = msgspec.json.decode(row[0], type=PermissionRequest).based_on
-    flight.answer = msgspec.json.decode(row[1], type=Answer)
+    request, flight.answer = found
+    flight.based_on = request.based_on
     if flight.answer.kind == "deny":
         said = f': "{flight.answer.reason}"' if flight.answer.reason else ""
         raise ToolError("PERMISSION_DENIED", f"The person refused{said}. Nothing ran. Do not repeat this call.")

@@ -65,8 +65,8 @@ def close(session: Session, flight: Flight) -> None:
 
 def cut_short(session: Session, flight: Flight) -> None:
     """Closes a call that an interrupt came upon, at whatever point: what was done is said, the rest was cancelled."""
-    if flight.fresh:
-        _look_up(session, flight)
+    if _is_parked(session, flight):
+        return  # it waits for its answer
     if flight.recorded == "started":
         remove_temporary(session, flight.call.tool_call_id, flight.facts)
     if flight.result is None and flight.output is not None:
@@ -82,11 +82,13 @@ def cut_short(session: Session, flight: Flight) -> None:
     closing.make_up(session, flight)
 
 
-def _look_up(session: Session, flight: Flight) -> None:
-    """The journal knows how far the call is, though the interrupt may have come before the flight did."""
+def _is_parked(session: Session, flight: Flight) -> bool:
+    """Looks up how far the call is: the interrupt may have come before the flight knew. Under an id that was given to
+    us the journal may have another call, so there only what the flight knows counts."""
     entry = session.journal.entry(flight.call.tool_call_id)
-    if entry is not None:
+    if entry is not None and flight.fresh:
         flight.recorded = entry.state
+    return entry is not None and entry.state == "parked"
 
 
 def _let_go(session: Session, flight: Flight) -> None:

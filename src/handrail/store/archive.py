@@ -34,12 +34,6 @@ def reading(folder: str) -> Generator[Journal]:
         database.close()
 
 
-def last_seq(journal: Journal) -> int:
-    """The number of the last event."""
-    row = journal.database.row("SELECT max(seq) FROM event")
-    return int(row[0] or 0) if row else 0
-
-
 def kept_sessions(state: StateFolder, workspace: str) -> list[Kept]:
     """The sessions of a workspace, the one with the latest event first."""
     found = [_kept(folder) for folder in state.sessions(workspace)]
@@ -61,6 +55,6 @@ def last_records(state: StateFolder, limit: int) -> list[Record | None]:
 
 def _kept(folder: str) -> Kept:
     with reading(folder) as journal:
-        count = last_seq(journal)
+        count = journal.last_seq()
         event = journal.event(count) if count else None
     return Kept(os.path.basename(folder), count, event.time if isinstance(event, Event) else None)

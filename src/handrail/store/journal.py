@@ -5,11 +5,9 @@ effects is written once, when its result is known. What was reported as done is 
 """
 
 import contextlib
-from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from threading import Lock
 from typing import Any
 
 import msgspec
@@ -20,10 +18,10 @@ from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, decode_
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
 from handrail.store.identity import new_call_id, place_of_call
+from handrail.store.listeners import Listener, Listeners
 
 Draft = tuple[type[Event], dict[str, Any]]
 """An event that has no number yet: its kind and its own fields."""
-Listener = Callable[[Event], None]
 
 
 class DuplicateCallError(Exception):
@@ -94,11 +92,8 @@ class Journal:
         self.database = database
         self.session_id = session_id
         self.runner = runner
-        self._seq = self._last_seq()
-        self._listeners: tuple[tuple[Listener, int], ...] = ()
-        """Each with the number after which it listens."""
-        self._outbox: deque[Event] = deque()
-        self._delivering = Lock()
+        self._seq = self.last_seq()
+        self._listeners = Listeners(self._note_failure)
         self._unseen: dict[str, bytes] = {}
         """Marks that go with the next transaction."""
         self._marks: dict[str, bytes] = {}
@@ -224,7 +219,7 @@ class Journal:
             self._marks.update(marks)
             self._unseen.clear()
             if self._listeners:
-                self._outbox.extend(events)
+                self._listeners.put(events)
 
     def _write_together(
         self,
@@ -290,44 +285,26 @@ class Journal:
         """Calls the listener with every event from now on, in order; returns how to stop that."""
         with self.database.lock:
             self._catch_up()
-            self._listeners = (*self._listeners, (listener, self._seq))
-        return lambda: self._unsubscribe(listener)
+            return self._listeners.add(listener, self._seq)
 
     def deliver(self) -> None:
-        """Tells what is safely stored, in order, by whichever thread comes first.
+        """Tells the listeners what is stored.
 
         Whatever writes leaves this to its caller, who may hold locks that a listener would wait for; only `append`
         does it itself.
         """
-        while self._outbox and self._delivering.acquire(blocking=False):
-            try:
-                while self._outbox:
-                    event = self._outbox.popleft()
-                    for listener, joined in self._listeners:
-                        if event.seq > joined:
-                            self._tell(listener, event)
-            finally:
-                self._delivering.release()
+        self._listeners.deliver()
 
-    def _tell(self, listener: Listener, event: Event) -> None:
-        """A listener that fails is not called again: what it watches is done, whether it can follow or not."""
-        try:
-            listener(event)
-        except Exception as error:  # its text may quote the event, so only its kind is told
-            self._unsubscribe(listener)
-            text = f"A listener failed ({type(error).__name__}) and hears no more."
-            with contextlib.suppress(StoreError):
-                self.append((Notice, {"code": "LISTENER_REMOVED", "text": text}))
-
-    def _unsubscribe(self, listener: Listener) -> None:
-        with self.database.lock:
-            self._listeners = tuple(other for other in self._listeners if other[0] is not listener)
+    def _note_failure(self, kind: str) -> None:
+        text = f"A listener failed ({kind}) and hears no more."
+        with contextlib.suppress(StoreError):
+            self.append((Notice, {"code": "LISTENER_REMOVED", "text": text}))
 
     def _catch_up(self) -> None:
         """Goes on to the last number; events of other processes on the way are for the listeners there are."""
         if self._listeners:
-            self._outbox.extend(event for event in self.events(self._seq) if isinstance(event, Event))
-        self._seq = self._last_seq()
+            self._listeners.put(event for event in self.events(self._seq) if isinstance(event, Event))
+        self._seq = self.last_seq()
 
     # Reading
 
@@ -390,7 +367,8 @@ class Journal:
         """The calls that have a result, in the order they got it."""
         return [str(row[0]) for row in self.database.rows(_ENDS)]
 
-    def _last_seq(self) -> int:
+    def last_seq(self) -> int:
+        """The number of the last event."""
         row = self.database.row("SELECT seq FROM event ORDER BY seq DESC LIMIT 1")
         return row[0] if row else 0
 

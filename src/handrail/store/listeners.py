@@ -1,0 +1,57 @@
+"""Who is told of events, in order and only of what is stored."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from threading import Lock
+
+from handrail.protocol.event import Event
+
+Listener = Callable[[Event], None]
+
+
+class Listeners:
+    """Listeners, each with the number after which it listens, and the events that are still to be told."""
+
+    def __init__(self, on_failure: Callable[[str], None]) -> None:
+        self._on_failure = on_failure
+        """Gets the kind of error a listener failed with; its text may quote the event."""
+        self._listeners: tuple[tuple[Listener, int], ...] = ()
+        self._changing = Lock()
+        self._outbox: deque[Event] = deque()
+        self._delivering = Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+    def add(self, listener: Listener, after: int) -> Callable[[], None]:
+        """Tells the listener of every event after a number; returns how to stop that."""
+        with self._changing:
+            self._listeners = (*self._listeners, (listener, after))
+        return lambda: self._remove(listener)
+
+    def put(self, events: Iterable[Event]) -> None:
+        """Events that are stored, to be told when the writer holds nothing any more."""
+        self._outbox.extend(events)
+
+    def deliver(self) -> None:
+        """Tells what is waiting, in order, by whichever thread comes first."""
+        while self._outbox and self._delivering.acquire(blocking=False):
+            try:
+                while self._outbox:
+                    self._tell(self._outbox.popleft())
+            finally:
+                self._delivering.release()
+
+    def _tell(self, event: Event) -> None:
+        """A listener that fails is not called again: what it watches is done, whether it can follow or not."""
+        for listener, after in self._listeners:
+            if event.seq > after:
+                try:
+                    listener(event)
+                except Exception as error:  # whatever a stranger's listener does wrong, the call is done
+                    self._remove(listener)
+                    self._on_failure(type(error).__name__)
+
+    def _remove(self, listener: Listener) -> None:
+        with self._changing:
+            self._listeners = tuple(other for other in self._listeners if other[0] is not listener)

@@ -1,0 +1,30 @@
+"""What was asked of people, and what they said, as it stands in a session's journal."""
+
+import msgspec
+
+from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.store.database import Database
+
+_WAITING = "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id"
+_ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL"
+
+
+def waiting_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
+    """The questions that nobody has answered: of one batch, or of the session."""
+    return tuple(_request(row[0]) for row in database.rows(_WAITING, (batch_id,)))
+
+
+def request_of(database: Database, request_id: str) -> PermissionRequest | None:
+    """One question, answered or not."""
+    row = database.row("SELECT data FROM request WHERE id = ?", (request_id,))
+    return _request(row[0]) if row else None
+
+
+def answer_to(database: Database, call_id: str) -> tuple[PermissionRequest, Answer] | None:
+    """What was asked about a call and what was said; None while nothing was."""
+    row = database.row(_ANSWERED, (call_id,))
+    return (_request(row[0]), msgspec.json.decode(row[1], type=Answer)) if row else None
+
+
+def _request(data: bytes) -> PermissionRequest:
+    return msgspec.json.decode(data, type=PermissionRequest)
