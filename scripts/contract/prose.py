@@ -3,6 +3,9 @@
 START = """\
 What crosses the border between an agent and the runtime: calls and results, questions and answers, events.
 `handrail schema --out DIR` writes the JSON Schema of every type with the samples that are shown here.
+
+Today it is spoken in Python (`Handrail.call`, `batch`, `answer`, `events`) and, one call at a time, by `handrail call
+NAME JSON --json`; other transports carry the same messages.
 """
 
 CALLS = """\
@@ -14,8 +17,9 @@ The calls of one assistant message are a batch. Every call of it is decided befo
 comes back is [done](#done), with the results in the order of the calls, or [parked](#parked): nothing ran,
 and a person has to answer.
 
-A `tool_call_id` is used once. The same id again returns the first result and runs nothing, so a caller that
-lost an answer may simply ask again.
+The runtime makes the `tool_call_id` of a call that comes without one; a caller may give its own. An id is used
+once: the same id again returns the first result and runs nothing, so a caller that lost an answer may simply
+ask again.
 """
 
 NAMES = """\
@@ -35,9 +39,16 @@ Everything that happens in a session is one stream of events in the order of `se
 A reader that was cut off goes on with the events after the last `seq` it has; the same event has the same
 `eventId` for ever. The kind of an event is in `kind`, and its channel follows from it: it is not written down
 in the event.
+
+A call has one `tool_call.start` and one `tool_call.end` or `tool_call.error`. A call of a tool with side effects
+also has `tool_call.running`, stored before the first effect; one without effects is stored when it is over.
 """
 
 PERMISSION = """\
+The mode says what is asked: `plan` changes nothing; `ask` asks before a write; `auto` writes in the workspace
+unasked and asks about what steers tools, hooks or builds; `full` asks nothing. No mode opens a path outside the
+roots (rule `fs.outside`) or a credential (`fs.secret`).
+
 1. Policy decides every call of the batch from [facts](#facts) that are recorded with the
    [decision](#decision). `allow`: it runs. `deny`: its result says which rule forbids it. `confirm`: a person
    is asked.
