@@ -75,6 +75,7 @@ class Handrail:
         self._lock = Lock()
         self._door = Condition(self._lock)
         self._closed = False
+        self._process = os.getpid()
         self._session, self._database, self._runner = open_session(
             workspace=os.fspath(workspace),
             session_id=session or new_id("s"),
@@ -230,6 +231,8 @@ class Handrail:
 
     def close(self) -> None:
         """Waits for calls that are on their way and ends the session's work here. It can be opened again by its id."""
+        if os.getpid() != self._process:
+            return  # a forked child leaves its parent's work alone
         with self._door:
             if get_ident() in self._inside.values():
                 raise UsageError("a Handrail cannot be closed from inside one of its calls")
@@ -259,6 +262,8 @@ class Handrail:
     def _enter(self, work: Callable[[], Returned]) -> Returned:
         """Does something that `close` has to wait for."""
         token, thread = object(), get_ident()
+        if os.getpid() != self._process:
+            raise UsageError("this Handrail belongs to the process that opened it; open one of your own after a fork")
         try:
             with self._lock:
                 if self._closed and thread not in self._inside.values():

@@ -257,3 +257,19 @@ def test_deciding_touches_no_file_no_clock_no_network_and_no_chance() -> None:
         [sys.executable, "-c", PURE], env={"PYTHONPATH": source}, text=True, capture_output=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_a_path_does_not_speak_for_permissions_that_are_not_about_files() -> None:
+    spec = ToolSpec(
+        name="fetch",
+        title="Fetch",
+        description="x",
+        arguments=Arguments,
+        data=Arguments,
+        permissions=("fs.read", "net.connect", "proc.exec"),
+        category="custom",
+        auto_execute=True,
+    )
+    facts = Facts(paths=(PathFact(path="a", access="read", kind="file", real="a"),))
+    assert decide(spec, None, facts, Rules("plan")).decision == "deny"
+    assert decide(spec, None, facts, Rules("ask")).decision == "confirm"

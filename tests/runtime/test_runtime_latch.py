@@ -564,3 +564,22 @@ def test_every_call_of_a_resumed_batch_has_one_start_and_one_end(rail: Make, tmp
     assert [event for event in one.events() if isinstance(event, ToolCallError)]
     assert [event for event in one.events() if isinstance(event, ToolCallStart)]
     assert [event for event in one.events() if isinstance(event, event_kinds.Warning)]
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_yes_is_for_where_the_path_led_when_it_was_asked(rail: Make, workspace: Path, missing: bool) -> None:
+    for name in ("one", "other"):
+        (workspace / name).mkdir()
+        if not missing:
+            (workspace / name / "file.txt").write_text("same\n")
+    (workspace / "link").symlink_to("one")
+    asking = rail(mode="ask")
+    asking.write("link/file.txt", "new\n")
+    (workspace / "link").unlink()
+    (workspace / "link").symlink_to("other")
+    done = asking.answer(asking.waiting()[0].id, "once")
+    assert isinstance(done, Done)
+    assert done.results[0].error.code == "CONFLICT"  # type: ignore[union-attr]
+    for name in ("one", "other"):
+        assert (workspace / name / "file.txt").exists() is not missing
+        assert missing or (workspace / name / "file.txt").read_text() == "same\n"

@@ -169,3 +169,14 @@ def test_the_name_of_an_argument_cannot_carry_a_text_into_the_audit() -> None:
     assert shown["fine_name"] == 3
     assert "secret" not in str(shown)
     assert len(str(shown)) < 200
+
+
+def test_a_state_folder_that_others_could_enter_is_made_private(rail, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir(mode=0o777)
+    state.chmod(0o777)
+    (state / "audit.jsonl").touch()
+    (state / "audit.jsonl").chmod(0o666)
+    rail().ls(".")
+    assert state.stat().st_mode & 0o777 == 0o700
+    assert (state / "audit.jsonl").stat().st_mode & 0o777 == 0o600

@@ -66,3 +66,13 @@ def test_a_large_file_is_checked_soon() -> None:
     start = time.process_time()
     assert parse_problem("a.yaml", text) is None
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [("a.toml", ".".join("a" * 100_000) + " = 1\n"), ("a.yaml", "[" * 200_000), ("a.md", "---\n" + "{" * 200_000)],
+)
+def test_what_a_parser_would_take_minutes_for_is_not_parsed(one: Handrail, path: str, content: str) -> None:
+    result = one.write(path, content)
+    assert result.ok
+    assert result.duration_ms < 5_000

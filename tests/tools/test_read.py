@@ -3,6 +3,7 @@
 import codecs
 import hashlib
 import itertools
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,3 +222,17 @@ def test_read_changes_nothing(one: Handrail, ten: str, workspace: Path) -> None:
         after.st_ino,
     )
     assert list(workspace.iterdir()) == [workspace / ten]
+
+
+def test_a_file_of_nothing_but_newlines_does_not_fill_the_memory(one: Handrail, workspace: Path) -> None:
+    (workspace / "empty-lines.txt").write_bytes(b"\n" * 8_000_000)
+    tracemalloc.start()
+    try:
+        for offset in (1, 2, 4_000_000, 7_999_999, -1, -4_000_000):
+            result = one.read("empty-lines.txt", offset=offset, limit=10)
+            assert result.content == "\n" * min(10, 8_000_000 - offset + 1 if offset > 0 else -offset)
+            assert result.meta.total == 8_000_000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60_000_000

@@ -9,6 +9,8 @@ CONTEXT = 3
 _STEPS = 50_000_000
 """Above this the middle is shown as replaced whole: the matcher would take seconds, in the worst case minutes."""
 _SHOWN = 60_000
+_LINES = 1_000_000
+"""Lines of both texts together that are taken apart; each of them costs memory."""
 
 
 class Diff(msgspec.Struct, frozen=True):
@@ -24,6 +26,9 @@ def unified_diff(before: str, after: str, path: str, *, created: bool = False) -
     """What changes from one text to the other, as `git diff` would show it."""
     if before == after:
         return Diff("", 0, 0)
+    if before.count("\n") + after.count("\n") > _LINES:
+        note = f"(more than {_LINES} lines: no diff)\n"
+        return Diff(note, after.count("\n"), before.count("\n"), truncated=True)
     old, new = _lines(before), _lines(after)
     hunks = list(_hunks(old, new))
     added = sum(line.startswith("+") for line in hunks)

@@ -19,19 +19,21 @@ _TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "di
 
 _PROTECTED_FOLDERS = frozenset(
     {
-        ".github", ".gitlab", ".circleci", ".buildkite", ".husky", ".vscode", ".idea", ".zed", ".cursor",
-        ".claude", ".codex", ".opencode", ".gemini", ".devcontainer", ".handrail",
+        ".github", ".gitlab", ".gitea", ".forgejo", ".circleci", ".buildkite", ".husky", ".lefthook", ".vscode",
+        ".idea", ".zed", ".cursor", ".claude", ".codex", ".opencode", ".gemini", ".devcontainer", ".handrail", ".hg",
+        ".cargo",
     }
 )  # fmt: skip
 _PROTECTED_FILES = frozenset(
     {
         "handrail.toml", ".mcp.json", ".gitmodules", ".gitattributes", ".gitconfig", ".pre-commit-config.yaml",
         ".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "jenkinsfile", "bitbucket-pipelines.yml",
-        ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".ripgreprc", "lefthook.yml",
+        ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+        ".ripgreprc", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml",
     }
 )  # fmt: skip
 _GIT_INTERNALS = frozenset(
-    {"hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info", "objects"}
+    {"hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info", "objects", "rebase-merge"}
 )
 
 
@@ -66,4 +68,4 @@ def _protected(parts: list[str]) -> bool:
         return True
     if parts and parts[-1] == ".git":  # as a file it says where the repository is, with hooks and configuration
         return True
-    return any(part == ".git" and _GIT_INTERNALS & set(parts[n + 1 : n + 2]) for n, part in enumerate(parts))
+    return any(part.endswith(".git") and _GIT_INTERNALS & set(parts[n + 1 : n + 2]) for n, part in enumerate(parts))

@@ -31,8 +31,10 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
     """The strictest verdict over everything the call touches; no part can allow what another refuses."""
     parts = [_narrowed(spec, requested)] if requested is not None else []
     parts += [_judge_path(fact, rules.mode) for fact in facts.paths]
-    if not facts.paths:
-        parts += [_judge_permission(permission, rules.mode) for permission in spec.permissions]
+    # Paths speak for the file permissions only: a tool that reads a file may also reach the network.
+    for permission in spec.permissions:
+        if not facts.paths or not permission.startswith("fs."):
+            parts.append(_judge_permission(permission, rules.mode))
     if spec.category != "builtin":
         parts.append(_judge_foreign(spec, rules.mode))
     if not parts:

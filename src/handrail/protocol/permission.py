@@ -41,6 +41,9 @@ class Basis(Wire, frozen=True, omit_defaults=False):
     """A file as it was when the question was put: a yes counts only while it is still so."""
 
     path: str
+    """As the call names it."""
+    real: str | None
+    """Where it led."""
     hash: str | None
     """Hash of the bytes; null where there was no file."""
 

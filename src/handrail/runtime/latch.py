@@ -36,7 +36,9 @@ def ask(session: Session, flight: Flight) -> None:
     tool, facts = flight.tool, flight.facts.paths
     written = [fact for fact in facts if fact.access != "read"]
     # First what the files are, then what would change: a change in between then makes the answer void.
-    based_on = tuple(Basis(path=fact.path, hash=session.workspace.hash_of(fact.path)) for fact in written)
+    based_on = tuple(
+        Basis(path=fact.path, real=fact.real, hash=session.workspace.hash_of(fact.path)) for fact in written
+    )
     preview = _preview(session, flight)
     request = PermissionRequest(
         id=new_id("ask"),
@@ -116,9 +118,8 @@ def stack(done: Flight, later: list[Flight]) -> None:
         return
     after = {change.path: change.after for change in done.output.changes.changes}
     for flight in later:
-        real = {fact.path: fact.real for fact in flight.facts.paths}
         flight.based_on = tuple(
-            Basis(path=basis.path, hash=after.get(real.get(basis.path) or "", basis.hash)) for basis in flight.based_on
+            msgspec.structs.replace(basis, hash=after.get(basis.real or "", basis.hash)) for basis in flight.based_on
         )
 
 

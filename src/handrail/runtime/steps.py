@@ -135,9 +135,10 @@ def _lock(session: Session, flight: Flight, resource: str, seconds: float, held_
 
 
 def check_basis(session: Session, flight: Flight) -> None:
-    """A yes counts only while the files are what they were when the question was put."""
+    """A yes counts only while the paths lead where they led, and the files are what they were, when it was asked."""
+    leads = {fact.path: fact.real for fact in flight.facts.paths}
     for basis in flight.based_on:
-        if session.workspace.hash_of(basis.path) != basis.hash:
+        if leads.get(basis.path) != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
             message = f"The preview was out of date: {clipped(basis.path)} changed. Nothing was kept. Call again."
             raise ToolError("CONFLICT", message)
 

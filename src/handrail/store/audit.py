@@ -60,6 +60,8 @@ class Chain:
         self._head = START
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            if os.fstat(self._descriptor).st_mode & 0o077:
+                os.fchmod(self._descriptor, 0o600)
         except OSError as error:
             raise StoreError(f"the audit {path} cannot be opened: {error.strerror}") from error
 

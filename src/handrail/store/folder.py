@@ -64,9 +64,11 @@ class StateFolder:
 
 
 def make_private(path: str) -> None:
-    """Makes a folder that only its owner may enter."""
+    """Makes a folder that only its owner may enter, or makes it so."""
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
+        if os.stat(path).st_mode & 0o077:
+            os.chmod(path, 0o700)
     except OSError as error:
         raise StoreError(
             f"the state folder {path} cannot be made: {error.strerror}. Set HANDRAIL_STATE_DIR."

@@ -3,11 +3,22 @@
 import contextlib
 import fcntl
 import os
+from weakref import WeakSet
 
 from handrail.protocol.error import StoreError
 
 _NAME = ".runner"
 _NEW = ".runner-new"
+_open_here: "WeakSet[Runner]" = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """A forked child holds copies of the locks; it lets go of them, or its parent would seem alive after its death."""
+    for runner in list(_open_here):
+        runner.abandon()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class Runner:
@@ -21,6 +32,7 @@ class Runner:
         try:
             self._descriptor = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _open_here.add(self)
             # It gets its name when it is locked: whoever looks before that would take it for dead.
             os.rename(unlocked, self._path)
         except OSError as error:

@@ -2,11 +2,19 @@
 
 from collections.abc import Callable
 
+_BRACKETS = 20_000
+_DOTS = 2_000
+
 
 def parse_problem(path: str, text: str) -> str | None:
     """What is wrong with the text, with the line where the parser knows it; None when it parses or need not."""
     parser = _PARSERS.get(path.rpartition(".")[2].lower()) if "." in path else None
     return parser(text) if parser else None
+
+
+def _takes_long(text: str) -> bool:
+    """Nesting and dotted keys that no person writes, and on which parsers take the square of the time."""
+    return text.count("[") + text.count("{") > _BRACKETS or any(line.count(".") > _DOTS for line in text.split("\n"))
 
 
 def _json(text: str) -> str | None:
@@ -20,6 +28,8 @@ def _json(text: str) -> str | None:
 
 
 def _toml(text: str) -> str | None:
+    if _takes_long(text):
+        return None
     import tomllib  # noqa: PLC0415  only for files of this kind
 
     try:
@@ -30,6 +40,8 @@ def _toml(text: str) -> str | None:
 
 
 def _yaml(text: str) -> str | None:
+    if _takes_long(text):
+        return None
     import yaml  # noqa: PLC0415  only for files of this kind
 
     try:

@@ -17,7 +17,7 @@ from handrail.tools.marks import Part, Whole, encode_mark
 from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.large import hash_of_part, large_page
 from handrail.workspace.line_index import LineIndexes
-from handrail.workspace.page import Page, page_of, split_lines, whole_page
+from handrail.workspace.page import Page, line_count, page_of_text, whole_page
 from handrail.workspace.rows import page_of_rows
 from handrail.workspace.text import SAMPLE, Encoding, decoded, encoding_of_start
 from handrail.workspace.workspace import Opened
@@ -127,8 +127,7 @@ def _read_whole(
         return _from_pdf(opened, data, digest, arguments, budget), Whole(digest)
     page = whole_page(text.text, arguments.limit, budget) if arguments.offset == 1 else None
     if page is None:
-        lines = split_lines(text.text)
-        page = page_of(lines, _in_range(arguments, len(lines)), arguments.limit, budget)
+        page = _page_of(text.text, arguments, budget)
     described = _data(opened, digest, text.encoding, text.line_ending, page.first, len(data))
     return _output(arguments.path, page, described, text.damaged), Whole(digest)
 
@@ -181,6 +180,11 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
         first_line=page.first,
     )
     return _output(arguments.path, page, described, 0)
+
+
+def _page_of(text: str, arguments: ReadArguments, budget: int) -> Page:
+    total = line_count(text)
+    return page_of_text(text, total, _in_range(arguments, total), arguments.limit, budget)
 
 
 def _in_range(arguments: ReadArguments, total: int) -> int:
@@ -265,8 +269,7 @@ def _from_pdf(opened: Opened, data: bytes, digest: str, arguments: ReadArguments
         raise _binary(arguments.path)
     from handrail.tools.pdf import pdf_text  # noqa: PLC0415  an extra, and heavy
 
-    lines = split_lines(pdf_text(data, arguments.path))
-    page = page_of(lines, _in_range(arguments, len(lines)), arguments.limit, budget)
+    page = _page_of(pdf_text(data, arguments.path), arguments, budget)
     return _output(arguments.path, page, _data(opened, digest, None, None, page.first, len(data)), 0)
 
 

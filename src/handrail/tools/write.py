@@ -30,6 +30,8 @@ from handrail.workspace.text import (
 )
 from handrail.workspace.walk import Landing
 
+LONGEST = 32 * 1024 * 1024
+"""Characters that one write may carry: several copies of them are in memory and in the journal."""
 DIFFED = 8 * 1024 * 1024
 """Old contents above this size are replaced without a diff."""
 
@@ -38,7 +40,7 @@ class WriteArguments(Arguments, frozen=True):
     """The arguments of write."""
 
     path: Annotated[str, Meta(description="File to write, relative to the workspace. Parents are created.")]
-    content: Annotated[str, Meta(description="The whole new content.")]
+    content: Annotated[str, Meta(max_length=LONGEST, description="The whole new content.")]
 
 
 class WriteData(Wire, frozen=True, omit_defaults=False):

@@ -4,6 +4,7 @@ import msgspec
 
 LINE_LIMIT = 2_000
 """Characters of a line that are shown."""
+_BLOCK = 4096
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -47,18 +48,41 @@ def whole_page(text: str, limit: int, budget: int) -> Page | None:
     """All of a short text, without taking it apart; None when it may not fit one page."""
     if len(text) > min(budget, LINE_LIMIT):
         return None
-    total = text.count("\n") + (not text.endswith("\n") and text != "")
+    total = line_count(text)
     return Page(text, 1, total, total, None) if total <= limit else None
 
 
-def page_of(lines: list[str], offset: int, limit: int, budget: int) -> Page:
-    """The page that begins at a line of a list; the caller has checked that the offset is in it."""
-    total = len(lines)
+def page_of_text(text: str, total: int, offset: int, limit: int, budget: int) -> Page:
+    """The page that begins at a line of a text; only the lines of the page are taken apart."""
     start = max(0, total + offset) if offset < 0 else offset - 1
-    chosen = lines if start == 0 and total <= limit else lines[start : start + limit]
-    taken, cut = within_budget(chosen, budget)
+    taken, cut = within_budget(_lines_from(text, start, limit), budget)
     end = start + len(taken)
     return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None, cut)
+
+
+def line_count(text: str) -> int:
+    """How many lines a text has."""
+    return text.count("\n") + (not text.endswith("\n") and text != "")
+
+
+def _lines_from(text: str, start: int, count: int) -> list[str]:
+    position = _position(text, start)
+    lines: list[str] = []
+    while len(lines) < count and position < len(text):
+        end = text.find("\n", position) + 1 or len(text)
+        lines.append(text[position:end])
+        position = end
+    return lines
+
+
+def _position(text: str, line: int) -> int:
+    """Where a line (from 0) begins: whole blocks are counted, only the last one is walked through."""
+    position, left = 0, line
+    while left and (found := text.count("\n", position, position + _BLOCK)) < left:
+        position, left = position + _BLOCK, left - found
+    for _ in range(left):
+        position = text.index("\n", position) + 1
+    return position
 
 
 def within_budget(lines: list[str], budget: int) -> tuple[list[str], int]:

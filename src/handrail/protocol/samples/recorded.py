@@ -123,7 +123,11 @@ RECORDED: dict[str, Any] = {
             "text": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
         },
         "basedOn": [
-            {"path": "src/total.py", "hash": "bd406ee8917f09361fdae5e0d32860e1da8e4709d26db1f84f57cba8434e2ec0"},
+            {
+                "path": "src/total.py",
+                "real": "src/total.py",
+                "hash": "bd406ee8917f09361fdae5e0d32860e1da8e4709d26db1f84f57cba8434e2ec0",
+            },
         ],
     },
     "answer": {"kind": "deny", "reason": "keep the title"},
@@ -196,6 +200,7 @@ RECORDED: dict[str, Any] = {
                 "basedOn": [
                     {
                         "path": "src/total.py",
+                        "real": "src/total.py",
                         "hash": "bd406ee8917f09361fdae5e0d32860e1da8e4709d26db1f84f57cba8434e2ec0",
                     },
                 ],
@@ -328,7 +333,11 @@ RECORDED: dict[str, Any] = {
                 "text": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
             },
             "basedOn": [
-                {"path": "src/total.py", "hash": "bd406ee8917f09361fdae5e0d32860e1da8e4709d26db1f84f57cba8434e2ec0"},
+                {
+                    "path": "src/total.py",
+                    "real": "src/total.py",
+                    "hash": "bd406ee8917f09361fdae5e0d32860e1da8e4709d26db1f84f57cba8434e2ec0",
+                },
             ],
         },
     },
@@ -359,7 +368,11 @@ RECORDED: dict[str, Any] = {
                 "text": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
             },
             "basedOn": [
-                {"path": "src/total.py", "hash": "bd406ee8917f09361fdae5e0d32860e1da8e4709d26db1f84f57cba8434e2ec0"},
+                {
+                    "path": "src/total.py",
+                    "real": "src/total.py",
+                    "hash": "bd406ee8917f09361fdae5e0d32860e1da8e4709d26db1f84f57cba8434e2ec0",
+                },
             ],
         },
         "answer": {"kind": "once"},
@@ -388,7 +401,11 @@ RECORDED: dict[str, Any] = {
             "paths": ["README.md"],
             "preview": {"kind": "diff", "text": "--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-# Shop\n+# SHOP!\n"},
             "basedOn": [
-                {"path": "README.md", "hash": "ae930d477cc586a9cb4f4d18f163d8ec439ed6d30b6f3b4b6d35a54b89eccf7e"},
+                {
+                    "path": "README.md",
+                    "real": "README.md",
+                    "hash": "ae930d477cc586a9cb4f4d18f163d8ec439ed6d30b6f3b4b6d35a54b89eccf7e",
+                },
             ],
         },
         "answer": {"kind": "deny", "reason": "keep the title"},
