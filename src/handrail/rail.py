@@ -170,7 +170,7 @@ class Handrail:
     def answer(self, request_id: str, answer: Answer | AnswerKind, *, reason: str | None = None) -> Done | Parked:
         """Answers a permission request; with the last answer of its batch, the batch runs."""
         given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
-        outcome = self._enter(lambda: answer_request(self._session, request_id, given))
+        outcome = self._enter(answer_request, self._session, request_id, given)
         if outcome is None:
             raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
         return outcome
@@ -246,7 +246,7 @@ class Handrail:
         self._session.workspace.close()
 
     def _run(self, calls: tuple[ToolCall, ...], *, fresh: bool) -> Done | Parked:
-        return self._enter(lambda: self._run_inside(calls, fresh))
+        return self._enter(self._run_inside, calls, fresh)
 
     def _run_inside(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         outcome = run_batch(self._session, calls, fresh)
@@ -259,7 +259,9 @@ class Handrail:
             outcome = answered if isinstance(answered, Parked) else run_batch(self._session, calls, fresh=False)
         return outcome
 
-    def _enter(self, work: Callable[[], Returned]) -> Returned:
+    def _enter(
+        self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Returned:
         """Does something that `close` has to wait for."""
         token, thread = object(), get_ident()
         if os.getpid() != self._process:
@@ -269,7 +271,7 @@ class Handrail:
                 if self._closed and thread not in self._inside.values():
                     raise UsageError("this Handrail is closed")
                 self._inside[token] = thread
-            return work()
+            return work(*args, **kwargs)
         finally:
             with self._lock:
                 self._inside.pop(token, None)

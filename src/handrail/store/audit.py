@@ -78,7 +78,11 @@ class Chain:
             try:
                 try:
                     fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-                    self._append(record)
+                    if os.fstat(self._descriptor).st_size != self._end:
+                        self._find_end()
+                    line, digest = sealed(record, self._seq + 1, self._head)
+                    self._write(line)
+                    self._seq, self._head, self._end = self._seq + 1, digest, self._end + len(line)
                 finally:
                     fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             except OSError as error:
@@ -105,19 +109,9 @@ class Chain:
             if descriptor >= 0:
                 os.close(descriptor)
 
-    def _append(self, record: Record) -> None:
-        self._find_end()
-        line, digest = sealed(record, self._seq + 1, self._head)
-        self._write(line)
-        self._seq += 1
-        self._head = digest
-        self._end += len(line)
-
     def _find_end(self) -> None:
-        """Nothing to do while nobody else wrote; otherwise reads the last whole line and drops a torn one."""
+        """Somebody else wrote: reads the last whole line and drops a torn one."""
         size = os.fstat(self._descriptor).st_size
-        if size == self._end:
-            return
         if size == 0:
             self._end, self._seq, self._head = 0, 0, START
             return

@@ -61,7 +61,8 @@ class Database:
         """One statement, which is a transaction of its own."""
         try:
             with self.lock:
-                self.drop_unfinished()
+                if self._connection.in_transaction:
+                    self.drop_unfinished()
                 self.execute(statement, values)
         except sqlite3.Error as error:
             raise self.unusable(error) from error

@@ -218,7 +218,7 @@ class Journal:
             self._seq += len(events)
             self._marks.update(marks)
             self._unseen.clear()
-            if self._listeners:
+            if self._listeners.everyone:
                 self._listeners.put(events)
 
     def _write_together(
@@ -302,7 +302,7 @@ class Journal:
 
     def _catch_up(self) -> None:
         """Goes on to the last number; events of other processes on the way are for the listeners there are."""
-        if self._listeners:
+        if self._listeners.everyone:
             self._listeners.put(event for event in self.events(self._seq) if isinstance(event, Event))
         self._seq = self.last_seq()
 

@@ -15,18 +15,15 @@ class Listeners:
     def __init__(self, on_failure: Callable[[str], None]) -> None:
         self._on_failure = on_failure
         """Gets the kind of error a listener failed with; its text may quote the event."""
-        self._listeners: tuple[tuple[Listener, int], ...] = ()
+        self.everyone: tuple[tuple[Listener, int], ...] = ()
         self._changing = Lock()
         self._outbox: deque[Event] = deque()
         self._delivering = Lock()
 
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
-
     def add(self, listener: Listener, after: int) -> Callable[[], None]:
         """Tells the listener of every event after a number; returns how to stop that."""
         with self._changing:
-            self._listeners = (*self._listeners, (listener, after))
+            self.everyone = (*self.everyone, (listener, after))
         return lambda: self._remove(listener)
 
     def put(self, events: Iterable[Event]) -> None:
@@ -44,7 +41,7 @@ class Listeners:
 
     def _tell(self, event: Event) -> None:
         """A listener that fails is not called again: what it watches is done, whether it can follow or not."""
-        for listener, after in self._listeners:
+        for listener, after in self.everyone:
             if event.seq > after:
                 try:
                     listener(event)
@@ -54,4 +51,4 @@ class Listeners:
 
     def _remove(self, listener: Listener) -> None:
         with self._changing:
-            self._listeners = tuple(other for other in self._listeners if other[0] is not listener)
+            self.everyone = tuple(other for other in self.everyone if other[0] is not listener)

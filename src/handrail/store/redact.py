@@ -14,19 +14,17 @@ def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
     if not isinstance(arguments, dict):
         return _hidden(arguments)
     items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
-    return {_name(name): value if _harmless(name, value, plain) else _hidden(value) for name, value in items.items()}
+    return dict(_kept(name, value, plain) for name, value in items.items())
 
 
-def _name(name: object) -> str:
-    """A name that a tool could have given; anything else may be a text in the place of one."""
+def _kept(name: object, value: Json, plain: tuple[str, ...]) -> tuple[str, Json]:
+    """A name that no tool could have given may be a text in the place of one."""
     text = str(name)
-    return text if text.isidentifier() and len(text) <= _NAME_LENGTH else _hidden(text)
-
-
-def _harmless(name: str, value: Json, plain: tuple[str, ...]) -> bool:
+    shown = text if text.isidentifier() and len(text) <= _NAME_LENGTH else _hidden(text)
     if value is None or isinstance(value, _NUMBERS):
-        return True
-    return name in plain and isinstance(value, str) and len(value) <= _PLAIN_LENGTH
+        return shown, value
+    harmless = name in plain and isinstance(value, str) and len(value) <= _PLAIN_LENGTH
+    return shown, value if harmless else _hidden(value)
 
 
 def _hidden(value: Json) -> str:
