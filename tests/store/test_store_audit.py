@@ -9,12 +9,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, StoreError, ToolCall
-from handrail.store.audit import START, Chain, Record, decode_record
+from handrail.store.audit import START, Chain, Record, decode_record, sealed
 from handrail.store.folder import StateFolder
 from handrail.store.verify import Verification, verify
 
@@ -338,3 +339,46 @@ def test_random_cuts_of_the_file_never_pass(tmp_path: Path, rail: Make) -> None:
         assert not verified(tmp_path / "state").intact
     os.truncate(audit, 0)
     assert not verified(tmp_path / "state").intact
+
+
+def resealed(lines: list[bytes]) -> bytes:
+    """The lines sealed anew, as somebody would who can write the audit and not the journals."""
+    head, out = "0" * 64, b""
+    for number, line in enumerate(lines, start=1):
+        fields = msgspec.json.decode(line)
+        for name in ("seq", "prev", "hash"):
+            fields.pop(name, None)
+        text, head = sealed(msgspec.convert(fields, Record), number, head)
+        out += text
+    return out
+
+
+def swap(old: bytes, new: bytes) -> Callable[[list[bytes]], list[bytes]]:
+    return lambda lines: [line.replace(old, new) for line in lines]
+
+
+FORGERIES = {
+    "a file left out": swap(b'["b.txt"]', b"[]"),
+    "another tool": swap(b'"name":"ls"', b'"name":"read"'),
+    "a refusal hidden": swap(b'"error_code":"NOT_FOUND"', b'"error_code":null'),
+    "a call that never was": lambda lines: [*lines, *swap(b'_id":"call-', b'_id":"call-9')(lines[:1])],
+    "a call twice": lambda lines: [*lines, lines[0]],
+    "a call removed": lambda lines: lines[1:],
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
+def test_a_chain_that_was_sealed_anew_is_found_by_the_journals(
+    rail: Make, tmp_path: Path, forge: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    one = rail()
+    one.ls(".")
+    one.write("b.txt", "x")
+    one.read("missing.txt")
+    one.close()
+    audit = tmp_path / "state" / "audit.jsonl"
+    lines = audit.read_bytes().splitlines(keepends=True)
+    audit.write_bytes(resealed(lines))
+    assert verify(StateFolder(str(tmp_path / "state"))).intact  # sealing alone changes nothing
+    audit.write_bytes(resealed(forge(lines)))
+    assert not verify(StateFolder(str(tmp_path / "state"))).intact

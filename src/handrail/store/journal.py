@@ -14,7 +14,8 @@ import msgspec
 
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, decode_event
+from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, ToolCallEnd, ToolCallError, decode_event
+from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
 from handrail.store.identity import new_call_id, place_of_call
@@ -82,7 +83,10 @@ _START_BEHIND = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 
 _END_OF_CALL = """
 SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
 """
-_ENDS = "SELECT call_id FROM event WHERE kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq"
+_ENDS = """
+SELECT seq, call_id, kind, data FROM event
+WHERE seq > ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq LIMIT 100
+"""
 
 
 class Journal:
@@ -363,9 +367,14 @@ class Journal:
             call_id, state, decided.batch_id, decided.facts, decided.decision, start_seq, end[0] if end else None
         )
 
-    def finished(self) -> list[str]:
-        """The calls that have a result, in the order they got it."""
-        return [str(row[0]) for row in self.database.rows(_ENDS)]
+    def finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
+        """The calls that have a result, in the order they got it; None for a result that cannot be read."""
+        after = 0
+        while rows := self.database.rows(_ENDS, (after,)):
+            for seq, call_id, kind, data in rows:
+                event = _read_event(seq, kind, data)
+                yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
+            after = rows[-1][0]
 
     def last_seq(self) -> int:
         """The number of the last event."""

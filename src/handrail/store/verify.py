@@ -1,12 +1,13 @@
 """Checks the audit chain line by line, and against the journals."""
 
 import os
-from collections import Counter
 from contextlib import closing
+from typing import Any
 
 import msgspec
 
 from handrail.protocol.error import StoreError
+from handrail.protocol.result import ToolResult
 from handrail.store.audit import START, decode_record
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder
@@ -30,28 +31,49 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def verify(state: StateFolder) -> Verification:
-    """Reads the whole chain; every call that a journal has a result of must be in it."""
-    wanted, unread = finished_calls(state)
+    """Reads the whole chain. Every call that a journal has a result of must be in it, and say what the journal says:
+    a hash shows that a line was changed, but whoever can write the file can also seal it anew."""
+    results, unread = finished_calls(state)
+    sessions = {session for session, _ in results}
     head, count, problems = START, 0, list[str]()
     if os.path.exists(state.audit):
         with open(state.audit, "rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.endswith(b"\n"):
                     break  # a crash tore it; the journal knows the call, and it is written anew
-                found = decode_record(line)
-                if found is None:
-                    problems.append(f"Record {number} was changed or removed; {count} before it are sound.")
-                    break
-                record, digest = found
-                if record.prev != head or record.seq != number:
-                    what = "changed or removed" if record.seq > number else "inserted or changed"
-                    problems.append(f"Record {number} was {what}; {count} before it are sound.")
+                problem, digest = _judge(line, number, head, results, sessions)
+                if problem:
+                    problems.append(f"Record {number} {problem}; {count} before it are sound.")
                     break
                 head, count = digest, number
-                wanted[record.session_id, record.tool_call_id] -= 1
     if not problems:
-        problems += _missing([key for key, left in wanted.items() if left > 0])
+        problems += _missing([key for key, left in results.items() if left])
     return Verification(count, head, (*problems, *unread))
+
+
+Outcome = tuple[object, ...] | None
+"""What journal and audit both say about a result; None where the journal cannot be read."""
+Results = dict[tuple[str, str], list[Outcome]]
+"""By session and call; sessions of several workspaces may share a name, so there may be several."""
+
+
+def _judge(line: bytes, number: int, head: str, results: Results, sessions: set[str]) -> tuple[str | None, str]:
+    """What is wrong with a line, if anything, and its hash. The result it stands for is crossed out."""
+    found = decode_record(line)
+    if found is None:
+        return "was changed or removed", ""
+    record, digest = found
+    if record.prev != head or record.seq != number:
+        return "was changed or removed" if record.seq > number else "was inserted or changed", ""
+    known = results.get((record.session_id, record.tool_call_id))
+    if not known:  # a session that was removed has no journal to ask
+        return ("is of a call that its journal does not know" if record.session_id in sessions else None), digest
+    said = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
+    for outcome in known:
+        if outcome is None or outcome == said:
+            known.remove(outcome)
+            return None, digest
+    return "says something else than the journal", digest
 
 
 def _missing(calls: list[tuple[str, str]]) -> list[str]:
@@ -59,16 +81,24 @@ def _missing(calls: list[tuple[str, str]]) -> list[str]:
     return [*told, f"{len(calls) - _MOST} more calls have no record."] if len(calls) > _MOST else told
 
 
-def finished_calls(state: StateFolder) -> tuple[Counter[tuple[str, str]], list[str]]:
-    """How many results the journals have of each call (sessions of several workspaces may share a name); and which
-    journals cannot be read."""
-    found: Counter[tuple[str, str]] = Counter()
+def finished_calls(state: StateFolder) -> tuple[Results, list[str]]:
+    """What the journals have come to; and which of them cannot be read."""
+    found: Results = {}
     unread: list[str] = []
     for folder in state.sessions():
         session = os.path.basename(folder)
         try:
             with closing(Database(os.path.join(folder, "journal.db"), "crash")) as database:
-                found.update((session, call) for call in Journal(database, session, "").finished())
+                for call, result in Journal(database, session, "").finished():
+                    found.setdefault((session, call), []).append(_outcome(result))
         except StoreError as error:
             unread.append(f"The calls of session {session} could not be looked up: {error}.")
     return found, unread
+
+
+def _outcome(result: ToolResult[Any] | None) -> Outcome:
+    if result is None:
+        return None
+    code = result.error.code if result.error else None
+    artifacts = result.artifacts
+    return result.name, result.ok, code, result.duration_ms, artifacts.files_changed, artifacts.commands_run
