@@ -1,6 +1,7 @@
 """replace: nobody's bytes are lost, whoever changes the file between the look and the rename."""
 
 import contextlib
+import hashlib
 import os
 import resource
 import subprocess
@@ -17,7 +18,7 @@ from handrail import Handrail
 from handrail.kernel import rename
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
-from handrail.workspace.replace import Current, NewFolders, _taken_back, current, replace
+from handrail.workspace.replace import Current, NewFolders, _taken_back, current, remove_unfinished, replace
 
 KEEP = 1 << 20
 
@@ -283,3 +284,19 @@ def test_new_folders_never_follow_a_link(workspace: Path, folder: int, tmp_path:
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
         NewFolders(folder, ("a", "b"))
     assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_what_a_cut_off_write_left_is_removed_only_if_it_is_known(tmp_path: Path) -> None:
+    """Killed between the swap and the look at what it took out: what is there may be somebody's only copy."""
+    folder = os.open(tmp_path, os.O_RDONLY)
+    new, old = hashlib.sha256(b"new").hexdigest()[:16], hashlib.sha256(b"old").hexdigest()[:16]
+    left = {".handrail-x": b"ne", f".handrail-x-{new}-{old}": b"somebody else's", f".handrail-xy-{new}-{old}": b"new"}
+    for name, data in left.items():
+        (tmp_path / name).write_bytes(data)
+    remove_unfinished(folder, ".handrail-x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(left)[1:]
+    for known in (b"new", b"old"):
+        (tmp_path / f".handrail-x-{new}-{old}").write_bytes(known)
+        remove_unfinished(folder, ".handrail-x")
+        assert [path.name for path in tmp_path.iterdir()] == [f".handrail-xy-{new}-{old}"]
+    os.close(folder)

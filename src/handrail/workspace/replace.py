@@ -13,6 +13,8 @@ from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
 from handrail.workspace.text import SAMPLE
 
+_DIGITS = 16
+"""Of a hash, in a name."""
 _CHUNK = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWAPS = 100
@@ -74,12 +76,49 @@ def replace(folder: int, name: str, data: bytes, before: Current | None, *, temp
             own = Current(os.fstat(descriptor), hashlib.sha256(data).hexdigest(), None)
         finally:
             os.close(descriptor)
+        if before is not None:
+            temporary = _made_ready(folder, temporary, own, before)
         _put(folder, temporary, name, before, own, path)
     except BaseException:
         _discard(folder, temporary, created)
         raise
     _sync_folder(folder)
     return Written(own.hash, len(data), stat.S_IMODE(own.status.st_mode))
+
+
+def _made_ready(folder: int, temporary: str, own: Current, before: Current) -> str:
+    """Gives the file the name under which it is swapped: it says what may be found there if we die in the middle."""
+    ready = f"{temporary}-{own.hash[:_DIGITS]}-{before.hash[:_DIGITS]}"
+    os.rename(temporary, ready, src_dir_fd=folder, dst_dir_fd=folder)
+    return ready
+
+
+def remove_unfinished(folder: int, temporary: str) -> None:
+    """Removes what a write that was cut off left: its own file, or the one it took the place of and had seen.
+
+    Anything else was put there by another program just before the swap. It is the only copy, so it stays.
+    """
+    for found in _names(folder):
+        known = found.removeprefix(f"{temporary}-").split("-")
+        if found == temporary or (found.startswith(f"{temporary}-") and _starts(folder, found, known)):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(found, dir_fd=folder)
+
+
+def _names(folder: int) -> list[str]:
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return os.listdir(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _starts(folder: int, name: str, known: list[str]) -> bool:
+    try:
+        now = current(folder, name, 0)
+    except OSError:
+        return False
+    return now is not None and now.hash[:_DIGITS] in known
 
 
 class NewFolders:
