@@ -243,7 +243,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "a plain definition with a handler registers too",
             "runtime/test_custom_tools.py::test_a_definition_with_a_handler_is_a_tool",
         ),
-        clause("the project's own tool folder, once the project is trusted", *planned),
+        clause(
+            "the project's own tool folder, for a host that trusts the project",
+            "runtime/test_custom_tools.py::test_a_file_dropped_in_the_projects_tool_folder_is_a_tool_once_the_project_is_trusted",
+        ),
+        clause("the same from the command line, by handrail trust", *planned),
     ),
     "D-4": (
         clause(

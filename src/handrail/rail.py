@@ -24,7 +24,7 @@ from handrail.runtime.batch import answer as answer_request
 from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
-from handrail.runtime.opening import Resolver, open_session
+from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover
 from handrail.settings import Settings, load, state_folder
 from handrail.store.folder import StateFolder
@@ -44,7 +44,11 @@ Returned = TypeVar("Returned")
 
 
 class Handrail:
-    """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement."""
+    """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement.
+
+    `project_tools=True` also loads the workspace's own tools, `.handrail/tools/*.py`. That runs them in this process:
+    say it only of a workspace you trust.
+    """
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Handrail:
         repair: Literal["case"] | None = None,
         settings: Settings | None = None,
         resolver: Resolver | None = None,
+        project_tools: bool = False,
     ) -> None:
         if mode is not None:
             _refuse_unknown("mode", mode, MODES)
@@ -82,7 +87,7 @@ class Handrail:
             state=state,
             settings=chosen,
             rules=Rules(mode or chosen.mode, unattended),
-            custom=tuple(tools),
+            custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
             deny=(*chosen.tools.deny, *deny),
             repair=repair,
             resolver=resolver,

@@ -202,6 +202,18 @@ def test_nothing_is_loaded_from_the_workspace_itself(rail: Open, workspace: Path
     assert rail().call("greet", {"name": "Ada"}).error.code == "UNKNOWN_TOOL"  # type: ignore[union-attr]
 
 
+def test_a_file_dropped_in_the_projects_tool_folder_is_a_tool_once_the_project_is_trusted(
+    rail: Open, workspace: Path
+) -> None:
+    assert len(rail(project_tools=True).specs()) == 3  # a workspace without any is fine
+    folder = workspace / ".handrail" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "greeting.py").write_text(TOOL_FILE)
+    assert rail(project_tools=True).call("greet", {"name": "Ada"}).content == "hello Ada"
+    # An agent that could put a file there would run in this process the next time.
+    assert rail(project_tools=True).write(".handrail/tools/more.py", "x").error.code == "PERMISSION_REQUIRED"  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("target", ["package_with_tools", "package_with_tools:greet"])
 def test_an_installed_package_announces_tools_by_entry_point(
     rail: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str

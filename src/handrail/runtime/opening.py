@@ -107,6 +107,16 @@ def _base_tools(seen: Seen, outputs: Outputs, settings: Settings) -> tuple[Tool,
     )
 
 
+def tools_of_project(workspace: str) -> list[Tool]:
+    """The tools that a workspace brings, for who trusts it."""
+    folder = os.path.join(workspace, ".handrail", "tools")
+    if not os.path.isdir(folder):
+        return []
+    from handrail.runtime.discovery import tools_in_folder  # noqa: PLC0415  few have any
+
+    return tools_in_folder(folder)
+
+
 def _tools_of(settings: Settings) -> list[Tool]:
     """Custom tools that the user's own settings ask for; a workspace brings none."""
     if not settings.tools.folders and not settings.tools.installed:
