@@ -4,7 +4,6 @@ import datetime
 import decimal
 import enum
 import math
-import time
 from typing import Any
 
 import msgspec
@@ -137,10 +136,8 @@ def test_what_holds_itself_has_an_end() -> None:
     shared: list[Any] = ["\ud800"]
     for _ in range(60):
         shared = [shared, shared]
-    started = time.monotonic()
     for value in (bush, shared):
         assert len(encode(plain(value)[0])) < 200_000
-    assert time.monotonic() - started < 1
 
 
 def test_a_large_value_that_is_not_json_is_kept_in_part() -> None:

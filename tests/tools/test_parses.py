@@ -70,9 +70,9 @@ def test_a_large_file_is_checked_soon() -> None:
 
 @pytest.mark.parametrize(
     ("path", "content"),
-    [("a.toml", ".".join("a" * 100_000) + " = 1\n"), ("a.yaml", "[" * 200_000), ("a.md", "---\n" + "{" * 200_000)],
+    [("a.toml", ".".join("a" * 100_000) + " =\n"), ("a.yaml", "[" * 200_000), ("a.md", f"---\n{'{' * 200_000}\n---\n")],
 )
 def test_what_a_parser_would_take_minutes_for_is_not_parsed(one: Handrail, path: str, content: str) -> None:
+    """None of it is valid: a parser that had looked would have said so."""
     result = one.write(path, content)
-    assert result.ok
-    assert result.duration_ms < 5_000
+    assert (result.ok, result.warnings) == (True, ())
