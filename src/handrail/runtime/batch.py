@@ -33,10 +33,9 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
         return Done(results=_run_all(session, flights, known))
     except DuplicateCallError:
         return run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
-    except Exception:
-        raise
-    except BaseException:
-        _cut_short(session, todo)
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            _cut_short(session, todo)
         raise
 
 
@@ -48,10 +47,9 @@ def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | 
     try:
         latch.decide_again(session, flights)
         return Done(results=_run_all(session, flights, {}))
-    except Exception:
-        raise
-    except BaseException:
-        _cut_short(session, flights)
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            _cut_short(session, flights)
         raise
 
 
