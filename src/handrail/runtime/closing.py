@@ -209,11 +209,13 @@ def _prove(result: ToolResult[Any], output: Output) -> None:
 
 def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict[str, Any]]:
     """Content over the budget is kept whole and shown in part, where `read` can fetch the rest."""
-    text = output.content
-    if len(text) <= flight.budget or flight.name == "read" or session.offer.get("read") is None:
+    text, whole = output.content, output.content if output.whole is None else output.whole
+    fits = len(text) <= flight.budget
+    if (fits and output.whole is None) or flight.name == "read" or session.offer.get("read") is None:
         return text, {}
-    reference = session.outputs.keep(flight.call.tool_call_id, text)
-    return preview_of(text, flight.budget, reference), {"output": reference, "characters": len(text)}
+    reference = session.outputs.keep(flight.call.tool_call_id, whole)
+    shown = text if fits else preview_of(text, flight.budget, reference)
+    return shown, {"output": reference, "characters": len(whole)}
 
 
 def _title(flight: Flight) -> str:

@@ -5,7 +5,7 @@ import contextlib
 from handrail.protocol.decision import Facts
 from handrail.protocol.error import ToolError
 from handrail.runtime.session import Session
-from handrail.tools.write import temporary_name
+from handrail.tools.saving import temporary_name
 from handrail.workspace.replace import remove_unfinished
 
 

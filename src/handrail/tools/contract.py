@@ -53,6 +53,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     content: str
     data: Any
+    whole: str | None = None
+    """The whole text, where `content` is only a part of it by design: kept for `read` to page."""
     title: str | None = None
     truncated: bool = False
     meta: dict[str, Any] = {}

@@ -1,6 +1,5 @@
 """write: a whole file, new or in the place of the old one."""
 
-import hashlib
 from typing import Annotated
 
 import msgspec
@@ -16,9 +15,9 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
 from handrail.tools.marks import Whole, encode_mark, part_of, staleness
 from handrail.tools.parses import parse_problem
+from handrail.tools.saving import save
 from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.ignore import TEMPORARY
-from handrail.workspace.replace import Current, NewFolders, Written, current, replace
+from handrail.workspace.replace import Current, Written, current
 from handrail.workspace.text import (
     Encoding,
     LineEnding,
@@ -95,7 +94,7 @@ def write_tool(seen: Seen) -> Tool:
         with landing:
             try:
                 plan = _plan(landing, real, arguments, seen)
-                written = _carry_out(plan, landing, arguments, context)
+                written = save(context, landing, plan.before, plan.data, arguments.path)
             except OSError as error:
                 raise tool_error(error, arguments.path) from None
         seen.mark_seen(real, encode_mark(Whole(written.hash)))
@@ -112,14 +111,6 @@ def write_tool(seen: Seen) -> Tool:
         return Preview(kind="diff", text=diff.text or "(no change)\n", truncated=diff.truncated)
 
     return Tool(WRITE, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
-
-
-def temporary_name(session_id: str, call_id: str) -> str:
-    """The name a call's unfinished file goes by: known, so that a crash leaves nothing that cannot be found.
-
-    A hash, since an id is any text: it may hold a slash, be too long, or be another session's too.
-    """
-    return f"{TEMPORARY}{hashlib.sha256(f'{session_id} {call_id}'.encode()).hexdigest()[:32]}"
 
 
 def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
@@ -163,22 +154,6 @@ def _bytes(
     except UnicodeEncodeError as error:
         warning = f"{path} was {encoding}, which has no {content[error.start]!r}; it is UTF-8 now."
         return encoded(content, "utf-8", ending), "utf-8", becomes, (warning,)
-
-
-def _carry_out(plan: _Plan, landing: Landing, arguments: WriteArguments, context: Context) -> Written:
-    if plan.before is not None and plan.before.data == plan.data:
-        return Written(plan.before.hash, len(plan.data), plan.before.status.st_mode & 0o7777)
-    context.check_cancelled()
-    folders = NewFolders(landing.folder, landing.missing)
-    try:
-        temporary = temporary_name(context.session_id, context.tool_call_id)
-        written = replace(
-            folders.innermost, landing.name, plan.data, plan.before, temporary=temporary, path=arguments.path
-        )
-        folders.keep()
-    finally:
-        folders.close()
-    return written
 
 
 def _diff(plan: _Plan, content: str, real: str) -> Diff:
