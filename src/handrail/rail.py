@@ -8,6 +8,7 @@ from threading import Condition, Lock, get_ident
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
+from handrail.changes import choosing
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
@@ -25,14 +26,17 @@ from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
+from handrail.runtime.person import Choose, Resolve, diff_of, last_changes, preview, undo
 from handrail.runtime.recovery import end_work, recover
 from handrail.settings import Settings, load, state_folder
+from handrail.store.change_log import Entry as ChangeSetEntry
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
 from handrail.tools.contract import Tool
 from handrail.tools.ls import LsData
 from handrail.tools.read import ReadData
+from handrail.tools.undo import UndoData
 from handrail.tools.write import WriteData
 
 _NOTHING_GIVEN = (None,) * 5
@@ -122,6 +126,47 @@ class Handrail:
     def ls(self, path: str = ".", *, depth: int = 1) -> ToolResult[LsData]:
         """What is in a folder."""
         return self.call("ls", {"path": path, "depth": depth})
+
+    # What a person can see and take back
+
+    def changes(self, limit: int = 20) -> list[ChangeSetEntry]:
+        """The last change sets of this workspace, whatever the session, the latest first."""
+        return self._enter(last_changes, self._session, limit)
+
+    def diff(self, number: int | None = None) -> str:
+        """The differences that a change set made; without a number, the last one in effect."""
+        return self._enter(diff_of, self._session, number)
+
+    def undo(
+        self,
+        number: int | None = None,
+        *,
+        turn: bool = False,
+        session: str | None = None,
+        resolve: Resolve | None = None,
+    ) -> ToolResult[UndoData]:
+        """Takes a change set of this workspace back: the last one, one by its number, all of the last turn or all of a
+        session.
+
+        A file that was changed since is never overwritten: CONFLICT says by what. `resolve="later"` takes the later
+        changes back too; `resolve="lines"` takes back only what is as it was left.
+        """
+        return self._enter(undo, self._session, _choice(number, turn, session), resolve)
+
+    def preview_undo(
+        self,
+        number: int | None = None,
+        *,
+        turn: bool = False,
+        session: str | None = None,
+        resolve: Resolve | None = None,
+    ) -> str:
+        """The differences that an undo would make; ToolError when it would be refused."""
+        return self._enter(preview, self._session, _choice(number, turn, session), resolve)
+
+    def redo(self, *, resolve: Resolve | None = None) -> ToolResult[UndoData]:
+        """Takes the last undo back."""
+        return self._enter(undo, self._session, choosing.last_undo, resolve)
 
     # The wire
 
@@ -246,6 +291,7 @@ class Handrail:
             self._closed = True
             self._door.wait_for(lambda: not self._inside)
         end_work(self._session, self._runner)
+        self._session.recorder.history.close()
         self._session.chain.close()
         self._database.close()
         self._session.workspace.close()
@@ -358,6 +404,11 @@ class AsyncHandrail:
     read = _hopped(Handrail.read)
     write = _hopped(Handrail.write)
     ls = _hopped(Handrail.ls)
+    changes = _hopped(Handrail.changes)
+    diff = _hopped(Handrail.diff)
+    undo = _hopped(Handrail.undo)
+    preview_undo = _hopped(Handrail.preview_undo)
+    redo = _hopped(Handrail.redo)
     call = _hopped(Handrail.call)
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)
@@ -369,6 +420,17 @@ class AsyncHandrail:
     events = _passed_on(Handrail.events)
     subscribe = _passed_on(Handrail.subscribe)
     cancel = _passed_on(Handrail.cancel)
+
+
+def _choice(number: int | None, turn: bool, session: str | None) -> Choose:
+    """Which change sets an undo is about."""
+    if (number is not None) + turn + (session is not None) > 1:
+        raise UsageError("undo takes a number, turn=True or a session: one of them")
+    if number is not None:
+        return lambda log: choosing.one_change(log, number)
+    if session is not None:
+        return lambda log: choosing.of_session(log, session)
+    return choosing.last_turn if turn else choosing.last_change
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:

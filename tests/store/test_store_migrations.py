@@ -13,7 +13,7 @@ from handrail import Done, Handrail, StoreError
 from handrail.protocol.event import Event
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder
-from handrail.store.migrations import STEPS
+from handrail.store.migrations import JOURNAL
 
 Make = Callable[..., Handrail]
 FIRST = Path(__file__).with_name("journal_v1.sql")
@@ -52,8 +52,8 @@ def test_a_journal_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "journal.db")
     Database(path, "crash").close()
     with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone()[0] == len(STEPS)
-        database.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+        assert database.execute("PRAGMA user_version").fetchone()[0] == len(JOURNAL)
+        database.execute(f"PRAGMA user_version = {len(JOURNAL) + 1}")
     with pytest.raises(StoreError, match="newer handrail"):
         Database(path, "crash")
 

@@ -12,7 +12,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.protocol.event import Change
-from handrail.tools.saving import temporary_name
+from handrail.workspace.temporary import temporary_name
 
 Rail = Callable[..., Handrail]
 Ordinary = Callable[..., list[tuple[bool, str | None, str]]]

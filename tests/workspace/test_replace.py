@@ -18,7 +18,15 @@ from handrail import Handrail
 from handrail.kernel import rename
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
-from handrail.workspace.replace import Current, NewFolders, _taken_back, current, remove_unfinished, replace
+from handrail.workspace.replace import (
+    Current,
+    NewFolders,
+    _taken_back,
+    content_of,
+    current,
+    remove_unfinished,
+    replace,
+)
 
 KEEP = 1 << 20
 
@@ -31,7 +39,7 @@ def folder(workspace: Path) -> Iterator[int]:
 
 
 def put(folder: int, before: Current | None, data: bytes = b"mine") -> None:
-    replace(folder, "a.txt", data, before, temporary=".handrail-test", path="a.txt")
+    replace(folder, "a.txt", content_of(data), before, temporary=".handrail-test", path="a.txt")
 
 
 def refused(folder: int, before: Current | None) -> str:
@@ -203,7 +211,7 @@ def test_no_save_of_another_program_is_lost_to_a_write_that_did_not_see_it(
             assert before.data is not None
             with contextlib.suppress(ToolError):
                 mine = f"mine {turns}".encode()
-                replace(folder, "a.txt", mine, before, temporary=f".handrail-{turns}", path="a.txt")
+                replace(folder, "a.txt", content_of(mine), before, temporary=f".handrail-{turns}", path="a.txt")
                 took[f"mine {turns}"] = before.data.decode()
         seen = other.communicate(timeout=30)[0].splitlines()
     note(f"{turns} writes, {turns - len(took)} refused, {len(seen)} saves of another program")

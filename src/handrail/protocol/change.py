@@ -1,10 +1,22 @@
-"""A change set: what a call did to files, as data."""
+"""A change set: what a call did to files, as data. File tools, commands, patches, previews and undo all speak of it."""
 
 from typing import Literal
 
 from handrail.protocol.wire import Wire
 
 Action = Literal["created", "modified", "deleted", "renamed", "mode", "link"]
+Kind = Literal["file", "link", "folder"]
+
+
+class State(Wire, frozen=True):
+    """What a path is or was, as far as undo can tell and bring back."""
+
+    kind: Kind
+    hash: str = ""
+    """Of a file's bytes or a link's target; a folder has none."""
+    size: int = 0
+    mode: int | None = None
+    """Permission bits; a link has none."""
 
 
 class Change(Wire, frozen=True):
@@ -13,6 +25,8 @@ class Change(Wire, frozen=True):
     path: str
     """Relative in the workspace, absolute in an extra root."""
     action: Action
+    kind: Kind = "file"
+    """What it is; of what was deleted, what it was."""
     before: str | None = None
     """Hash of the bytes before; None where there was no file."""
     after: str | None = None
@@ -39,3 +53,16 @@ class ChangeSet(Wire, frozen=True):
     number: int | None = None
     undoable: bool = False
     """Whether undo can take it back."""
+    undoes: tuple[int, ...] = ()
+    """The change sets that it takes back."""
+
+
+def action_of(before: State | None, after: State | None) -> Action:
+    """What happened to a path, in a word."""
+    if before is None:
+        return "created"
+    if after is None:
+        return "deleted"
+    if "link" in {before.kind, after.kind}:
+        return "link"
+    return "mode" if (before.kind, before.hash) == (after.kind, after.hash) else "modified"

@@ -47,6 +47,8 @@ class Meta(Wire, frozen=True):
     """Written over without having been read in this session."""
     in_place: bool = False
     """Written through its hard links instead of being replaced."""
+    undo: int | None = None
+    """The number under which undo takes the change back."""
     limits: tuple[str, ...] = ()
     """The limits that fired."""
 

@@ -45,6 +45,8 @@ def seal_error(_: Session, flight: Flight) -> None:
     """Makes the one result of a call that failed or was refused."""
     if flight.error is not None and flight.result is None:
         flight.result = _failure(flight, flight.error)
+        if flight.made is not None:
+            flight.drafts.append((Change, {**named(flight), "change": flight.made}))
 
 
 def finish(session: Session, flight: Flight) -> None:
@@ -168,11 +170,20 @@ def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:
         data=None,
         error=error,
         meta=_NOTHING,
-        artifacts=_NO_ARTIFACTS,
+        artifacts=_NO_ARTIFACTS if flight.made is None else Artifacts(files_changed=files_of(flight.made)),
         attachments=(),
         warnings=(),
         duration_ms=_elapsed(flight),
     )
+
+
+def _undo(output: Output) -> int | None:
+    return output.changes.number if output.changes is not None else None
+
+
+def files_of(changes: ChangeSet) -> tuple[str, ...]:
+    """The files of a change set, without the folders on their way."""
+    return tuple(change.path for change in changes.changes if change.kind != "folder")
 
 
 def _success(session: Session, flight: Flight, output: Output) -> ToolResult[Any]:
@@ -187,7 +198,7 @@ def _success(session: Session, flight: Flight, output: Output) -> ToolResult[Any
         content=content,
         data=output.data,
         error=None,
-        meta=Meta(truncated=output.truncated or bool(kept), **output.meta, **kept),
+        meta=Meta(truncated=output.truncated or bool(kept), undo=_undo(output), **output.meta, **kept),
         artifacts=Artifacts(files_changed=output.files_changed, commands_run=output.commands_run)
         if output.files_changed or output.commands_run
         else _NO_ARTIFACTS,

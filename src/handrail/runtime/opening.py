@@ -1,9 +1,12 @@
 """Opens a session: puts the rooms together, and takes them apart again when something cannot be opened."""
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Literal
 
+from handrail.changes.history import History
+from handrail.changes.recorder import Planned, Recorded, Recorder
 from handrail.policy.verdict import Rules
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.permission import Permission
@@ -14,6 +17,7 @@ from handrail.runtime.session import Session
 from handrail.settings import Settings
 from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
+from handrail.store.change_log import Step
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder, make_private
 from handrail.store.journal import Journal
@@ -21,8 +25,11 @@ from handrail.store.runner import Runner
 from handrail.tools.contract import Outputs, Seen, Tool
 from handrail.tools.ls import ls_tool
 from handrail.tools.read import read_tool
+from handrail.tools.saving import Records
 from handrail.tools.write import write_tool
+from handrail.workspace.replace import Current
 from handrail.workspace.root import Root
+from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 
 Resolver = Literal["kernel", "walk"]
@@ -53,7 +60,9 @@ def open_session(
         runner = opened.enter_context(closing(Runner(folder)))
         journal = Journal(database, session_id, runner.id)
         outputs = KeptOutputs(Blobs(state.blobs()), database)
-        registry = Registry(_base_tools(journal, outputs, settings), (*custom, *found))
+        history = History(state.changes(root), settings.journal.durability, days=settings.undo.days)
+        recorder = Recorder(house, history, session_id, runner.id)
+        registry = Registry(_base_tools(journal, outputs, recorder, settings), (*custom, *found))
         session = Session(
             id=session_id,
             folder=folder,
@@ -64,6 +73,7 @@ def open_session(
             chain=Chain(state.audit),
             locks=Locks(state.locks()),
             outputs=outputs,
+            recorder=recorder,
             crashes=state.crashes,
             characters=settings.results.characters,
             batch_characters=settings.results.batch_characters,
@@ -80,7 +90,7 @@ def _journal(folder: str) -> str:
 def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing = _NoSession()
-    registry = Registry(_base_tools(nothing, nothing, settings), _tools_of(settings))
+    registry = Registry(_base_tools(nothing, nothing, nothing, settings), _tools_of(settings))
     tools = settings.tools
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
@@ -97,12 +107,21 @@ class _NoSession:
     def open(self, call_id: str) -> int:
         raise ToolError("NOT_FOUND", f"There is no kept output {call_id[:80]!r}.")
 
+    def keep(self, before: Current, landing: Landing) -> None:
+        pass
 
-def _base_tools(seen: Seen, outputs: Outputs, settings: Settings) -> tuple[Tool, ...]:
+    def keep_bytes(self, digest: str, data: bytes) -> None:
+        pass
+
+    def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:  # noqa: ARG002
+        raise ToolError("UNAVAILABLE", "Without a session nothing is changed.")
+
+
+def _base_tools(seen: Seen, outputs: Outputs, recorder: Records, settings: Settings) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
     return (
         read_tool(seen, outputs, images=settings.read.images),
-        write_tool(seen),
+        write_tool(seen, recorder),
         ls_tool(settings.search.ignore),
     )
 

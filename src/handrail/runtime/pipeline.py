@@ -5,7 +5,7 @@ from collections.abc import Callable
 from handrail.protocol.error import StoreError, ToolError
 from handrail.runtime import closing, steps
 from handrail.runtime.crash import internal_error
-from handrail.runtime.leftovers import remove_temporary
+from handrail.runtime.cut_off import what_became
 from handrail.runtime.session import Flight, Session
 from handrail.store.journal import DuplicateCallError
 
@@ -28,7 +28,6 @@ RUNNING: tuple[Step, ...] = (
 )
 CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish)
 
-_STARTED = "The call was interrupted. What it did is not known; look before you repeat it."
 _NOT_STARTED = "The call was interrupted before it ran. Nothing was done."
 
 
@@ -67,12 +66,11 @@ def cut_short(session: Session, flight: Flight) -> None:
     """Closes a call that an interrupt came upon, at whatever point: what was done is said, the rest was cancelled."""
     if _is_parked(session, flight):
         return  # it waits for its answer
-    if flight.recorded == "started":
-        remove_temporary(session, flight.call.tool_call_id, flight.facts)
+    became = what_became(session, flight) if flight.recorded == "started" and flight.output is None else ""
     if flight.result is None and flight.output is not None:
         take_steps(session, flight, (closing.seal_output,))
     if flight.result is None:
-        flight.fail(ToolError("CANCELLED", _STARTED if flight.recorded == "started" else _NOT_STARTED))
+        flight.fail(ToolError("CANCELLED", f"The call was interrupted. {became}" if became else _NOT_STARTED))
     if flight.recorded != "finished":
         try:
             close(session, flight)

@@ -8,7 +8,7 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.event import Notice, ToolCallEnd, ToolCallError
 from handrail.protocol.result import ToolResult
 from handrail.runtime.closing import pay, record_of
-from handrail.runtime.leftovers import remove_temporary
+from handrail.runtime.cut_off import what_became
 from handrail.runtime.pipeline import close
 from handrail.runtime.registry import Offer
 from handrail.runtime.reloading import reloaded
@@ -18,7 +18,6 @@ from handrail.store.journal import Entry, Journal
 from handrail.store.runner import Runner, bury, dead_runners
 
 RECOVERY_SECONDS = 10.0
-_INTERRUPTED = "The runtime ended while this call ran. What it did is not known; look before you repeat it."
 _NOT_BEGUN = "The runtime ended before this call ran. Nothing was done."
 
 
@@ -68,8 +67,7 @@ class Remains(msgspec.Struct, frozen=True):
 def _settle(session: Session, runner: str) -> None:
     restore_lines(session, runner)
     for entry in session.journal.unfinished(runner, "started"):
-        remove_temporary(session, entry.id, entry.facts)
-        _seal_interrupted(session, entry, _INTERRUPTED)
+        _seal_interrupted(session, entry)
     for entry in session.journal.unfinished(runner, "claimed"):
         _seal_interrupted(session, entry, _NOT_BEGUN)
 
@@ -90,9 +88,10 @@ def restore_lines(session: Session | Remains, runner: str) -> int:
     return restored
 
 
-def _seal_interrupted(session: Session, entry: Entry, message: str) -> None:
+def _seal_interrupted(session: Session, entry: Entry, message: str | None = None) -> None:
     flight = reloaded(session.journal, session.offer, entry, session.characters)
     flight.error = None
+    message = message or f"The runtime ended while this call ran. {what_became(session, flight)}"
     flight.fail(ToolError("INTERRUPTED", message))
     flight.drafts.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
     close(session, flight)

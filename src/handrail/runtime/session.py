@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
+from handrail.changes.recorder import Recorder
 from handrail.policy.verdict import Rules
 from handrail.protocol.call import ToolCall
+from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import CODES, RETRYABLE, ErrorInfo, ToolError
 from handrail.protocol.permission import Answer, Basis
@@ -37,6 +39,7 @@ class Session(msgspec.Struct, kw_only=True):
     chain: Chain
     locks: Locks
     outputs: KeptOutputs
+    recorder: Recorder
     crashes: Callable[[], str]
     characters: int = 30_000
     batch_characters: int = 100_000
@@ -59,7 +62,7 @@ class Flight:
 
     __slots__ = (
         "answer", "args", "args_are_json", "arguments", "based_on", "batch_id", "budget", "call", "clock", "decision",
-        "drafts", "error", "facts", "fresh", "held", "output", "recorded", "result", "tool",
+        "drafts", "error", "facts", "fresh", "held", "made", "output", "recorded", "result", "tool",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
@@ -80,6 +83,8 @@ class Flight:
         self.based_on: tuple[Basis, ...] = ()
         """The files that the answer was given for."""
         self.output: Output | None = None
+        self.made: ChangeSet | None = None
+        """What a call that was cut off had changed."""
         self.error: ErrorInfo | None = None
         self.result: ToolResult[Any] | None = None
         self.recorded: str | None = None

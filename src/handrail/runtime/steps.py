@@ -162,6 +162,8 @@ def run_tool(session: Session, flight: Flight) -> None:
     tool = flight.tool
     if session.cancelled.is_set():
         raise _cancelled()
+    if tool.spec.side_effects:
+        session.recorder.turn = flight.batch_id
     flight.output = tool.run(context_of(session, flight), flight.arguments)
 
 

@@ -67,6 +67,12 @@ class Search(Section, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
 
 
+class Undo(Section, frozen=True, kw_only=True):
+    """How long changes can be taken back."""
+
+    days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 30
+
+
 class Settings(Section, frozen=True, kw_only=True):
     """All settings of one session, merged."""
 
@@ -78,6 +84,7 @@ class Settings(Section, frozen=True, kw_only=True):
     events: Events = Events()
     paths: Paths = Paths()
     search: Search = Search()
+    undo: Undo = Undo()
 
 
 def flat(settings: Settings) -> dict[str, object]:

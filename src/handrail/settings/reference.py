@@ -37,5 +37,6 @@ REFERENCE: dict[str, Entry] = {
     "paths.read_only": Entry("Folders outside the workspace that may be read.", _FOLDERS),
     "paths.writable": Entry("Folders outside the workspace that may be read and written.", _FOLDERS),
     "search.ignore": Entry("Patterns skipped besides the built-in ignore list.", "a list of patterns"),
+    "undo.days": Entry("Days for which a change can be taken back.", "a whole number from 1 to 3650"),
 }
 """Every dotted key, in the order of the model."""

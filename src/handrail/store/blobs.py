@@ -1,48 +1,181 @@
-"""Large texts, stored once under the hash of their bytes."""
+"""Large texts and earlier contents of files, stored once under the hash of their bytes."""
 
 import contextlib
 import hashlib
 import os
+import zlib
+from collections.abc import Iterator
 
 from handrail.protocol.error import StoreError
 
+_CHUNK = 1 << 20
+_PACKED = ".z"
+_PACKED_AT_ONCE = 1 << 16
+"""Up to this size packing costs less than a millisecond; what is larger is packed when there is time."""
+_LEVEL = 1
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
 
 class Blobs:
-    """A folder of files that never change."""
+    """A folder of files whose contents never change. Some are packed, which nobody sees who reads them."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, durable: bool = True) -> None:
         self._folder = folder
+        self._durable = durable
+        self._unpacked: list[str] = []
 
-    def put(self, data: bytes) -> str:
+    def put(self, data: bytes, *, pack: bool = False) -> str:
         """Stores the bytes; the hash to find them by."""
         digest = hashlib.sha256(data).hexdigest()
-        path = self._path(digest)
-        if os.path.exists(path):
-            return digest
-        temporary = f"{path}.{os.urandom(6).hex()}"
-        try:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            self._write(temporary, data)
-            os.replace(temporary, path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise StoreError(f"a blob cannot be stored in {self._folder}: {error.strerror}") from error
+        self.keep(digest, data, pack=pack)
         return digest
+
+    def keep(self, digest: str, data: bytes, *, pack: bool = False) -> None:
+        """Stores bytes whose hash is known."""
+        if self._is_there(digest):
+            return
+        if pack and len(data) <= _PACKED_AT_ONCE:
+            self._store(self._path(digest) + _PACKED, [zlib.compress(data, _LEVEL)])
+            return
+        self._store(self._path(digest), [data])
+        if pack:
+            self._unpacked.append(digest)
+
+    def keep_file(self, digest: str, descriptor: int) -> None:
+        """Stores what a descriptor reads; StoreError when it is not what its hash says."""
+        if self._is_there(digest):
+            return
+        self._store(self._path(digest), _checked(_chunks_of(descriptor), digest))
+        self._unpacked.append(digest)
 
     def open(self, digest: str) -> int:
         """A descriptor for reading a blob; FileNotFoundError when it is gone."""
-        return os.open(self._path(digest), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.open(self._path(digest), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return self._unpacked_copy(digest)
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """The bytes of a blob, piece by piece; StoreError at the end when they are not what was stored."""
+        return _checked(self._pieces(digest), digest)
+
+    def has(self, digest: str) -> bool:
+        """Whether a blob is there."""
+        return any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED))
+
+    def pack(self) -> None:
+        """Packs what was stored unpacked because there was no time."""
+        while self._unpacked:
+            digest = self._unpacked.pop()
+            with contextlib.suppress(OSError, StoreError):
+                self._store(self._path(digest) + _PACKED, _squeezed(self._pieces(digest)))
+                os.unlink(self._path(digest))
+
+    def every(self) -> Iterator[tuple[str, str, os.stat_result]]:
+        """All blobs: hash, path and status."""
+        for shelf in _names(self._folder):
+            for name in _names(os.path.join(self._folder, shelf)):
+                path = os.path.join(self._folder, shelf, name)
+                with contextlib.suppress(FileNotFoundError):
+                    yield name.partition(".")[0], path, os.stat(path)
+
+    def _is_there(self, digest: str) -> bool:
+        """Whether the blob is stored; if so it is made young, so that nobody removes it as unused before it is used."""
+        for path in (self._path(digest), self._path(digest) + _PACKED):
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(path)
+                return True
+        return False
+
+    def _pieces(self, digest: str) -> Iterator[bytes]:
+        try:
+            descriptor = os.open(self._path(digest), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            descriptor = os.open(self._path(digest) + _PACKED, os.O_RDONLY | os.O_CLOEXEC)
+            packed = True
+        else:
+            packed = False
+        try:
+            yield from _spread(_chunks_of(descriptor)) if packed else _chunks_of(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _unpacked_copy(self, digest: str) -> int:
+        import tempfile  # noqa: PLC0415  few need it
+
+        with tempfile.TemporaryFile() as copy:
+            for piece in self._pieces(digest):
+                copy.write(piece)
+            copy.flush()
+            copy.seek(0)
+            return os.dup(copy.fileno())
 
     def _path(self, digest: str) -> str:
         return os.path.join(self._folder, digest[:2], digest)
 
-    def _write(self, path: str, data: bytes) -> None:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    def _store(self, path: str, pieces: "Iterator[bytes] | list[bytes]") -> None:
+        temporary = f"{path}.{os.urandom(6).hex()}"
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            self._write(temporary, pieces)
+            os.replace(temporary, path)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            if isinstance(error, OSError):
+                raise StoreError(f"a blob cannot be stored in {self._folder}: {error.strerror}") from error
+            raise
+
+    def _write(self, path: str, pieces: "Iterator[bytes] | list[bytes]") -> None:
+        descriptor = os.open(path, _NEW, 0o600)
+        try:
+            for piece in pieces:
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+            if self._durable:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _chunks_of(descriptor: int) -> Iterator[bytes]:
+    while chunk := os.read(descriptor, _CHUNK):
+        yield chunk
+
+
+def _checked(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
+    found = hashlib.sha256()
+    for piece in pieces:
+        found.update(piece)
+        yield piece
+    if found.hexdigest() != digest:
+        raise StoreError(f"the kept content {digest[:12]} is not what was stored")
+
+
+def _squeezed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(_LEVEL)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+def _spread(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Unpacks, never more than a piece at a time whatever the packed bytes claim."""
+    unpacker = zlib.decompressobj()
+    try:
+        for packed in pieces:
+            piece = unpacker.decompress(packed, _CHUNK)
+            while piece:
+                yield piece
+                piece = unpacker.decompress(unpacker.unconsumed_tail, _CHUNK)
+        yield unpacker.flush()
+    except zlib.error as error:
+        raise StoreError(f"a kept content cannot be unpacked: {error}") from error
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from handrail.protocol.error import StoreError
-from handrail.store.migrations import migrate
+from handrail.store.migrations import JOURNAL, migrate
 
 Durability = Literal["crash", "power"]
 Row = tuple[Any, ...]
@@ -20,9 +20,12 @@ _CHECKPOINT_PAGES = 1000
 
 
 class Database:
-    """A journal file. WAL with NORMAL survives kill -9; FULL (durability "power") survives power loss too."""
+    """A file of tables: a journal or a change log.
 
-    def __init__(self, path: str, durability: Durability) -> None:
+    WAL with NORMAL survives kill -9; FULL (durability "power") survives power loss too.
+    """
+
+    def __init__(self, path: str, durability: Durability, steps: tuple[str, ...] = JOURNAL) -> None:
         self.lock = threading.RLock()
         self.path = path
         try:
@@ -31,7 +34,7 @@ class Database:
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"the journal {path} cannot be opened: {error}") from error
         try:
-            self._prepare("FULL" if durability == "power" else "NORMAL")
+            self._prepare("FULL" if durability == "power" else "NORMAL", steps)
         except sqlite3.Error as error:
             self._connection.close()
             raise StoreError(f"the journal {path} cannot be opened: {error}") from error
@@ -39,12 +42,12 @@ class Database:
         self.transaction = Transaction(self)
         """All or nothing, and alone: from the first statement on no other writer is in the file."""
 
-    def _prepare(self, synchronous: str) -> None:
+    def _prepare(self, synchronous: str, steps: tuple[str, ...]) -> None:
         execute = self._connection.execute
         self._use_wal(time.monotonic() + _BUSY_SECONDS)
         execute(f"PRAGMA synchronous = {synchronous}")
         execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        migrate(self._connection)
+        migrate(self._connection, steps)
 
     def _use_wal(self, until: float) -> None:
         """For this change SQLite does not wait while others open the same new file, so we do."""

@@ -41,6 +41,10 @@ class StateFolder:
             raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
         return self._made(os.path.join(self._workspace(workspace), session_id))
 
+    def changes(self, workspace: str) -> str:
+        """The folder of a workspace's change log; no session can have its name."""
+        return self._made(os.path.join(self._workspace(workspace), ".changes"))
+
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""
         every = os.path.join(self.path, "workspaces")

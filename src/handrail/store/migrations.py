@@ -1,8 +1,8 @@
-"""The journal's tables, as numbered steps: a journal of any age is brought up to date when it is opened."""
+"""Tables, as numbered steps: a file of any age is brought up to date when it is opened."""
 
 import sqlite3
 
-STEPS = (
+JOURNAL = (
     """
     CREATE TABLE event (
         seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, call_id TEXT, runner TEXT NOT NULL, data BLOB NOT NULL,
@@ -23,16 +23,27 @@ STEPS = (
     """,
 )
 
+CHANGES = (
+    """
+    CREATE TABLE change_set (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, call_id TEXT NOT NULL, turn TEXT NOT NULL,
+        runner TEXT NOT NULL, state TEXT NOT NULL, time TEXT NOT NULL, undone_by INTEGER, data BLOB NOT NULL, diff BLOB
+    );
+    CREATE INDEX change_set_state ON change_set (state);
+    CREATE TABLE touched (path BLOB NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (path, number)) WITHOUT ROWID;
+    """,
+)
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Applies the steps the journal does not have yet, each in its own transaction."""
+
+def migrate(connection: sqlite3.Connection, steps: tuple[str, ...]) -> None:
+    """Applies the steps the file does not have yet, each in its own transaction."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(STEPS):
-        raise sqlite3.DatabaseError(f"the journal was written by a newer handrail (step {version})")
-    for number in range(version, len(STEPS)):
+    if version > len(steps):
+        raise sqlite3.DatabaseError(f"it was written by a newer handrail (step {version})")
+    for number in range(version, len(steps)):
         connection.execute("BEGIN IMMEDIATE")
         if connection.execute("PRAGMA user_version").fetchone()[0] == number:
-            for statement in STEPS[number].split(";"):
+            for statement in steps[number].split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number + 1}")
         connection.execute("COMMIT")

@@ -61,6 +61,12 @@ def dead_runners(folder: str) -> list[str]:
     return sorted(found)
 
 
+def is_dead(folder: str, runner: str) -> bool:
+    """Whether a runner that left something undone is gone: one that ended in an orderly way leaves nothing."""
+    path = os.path.join(folder, runner + _NAME)
+    return not os.path.exists(path) or not _alive(path)
+
+
 def bury(folder: str, runner: str) -> None:
     """Removes what is left of a dead runner, once everything it left undone is settled."""
     with contextlib.suppress(FileNotFoundError):

@@ -1,31 +1,131 @@
-"""The last step of every tool that changes a file: new bytes take the place of the old ones."""
+"""The last step of every tool that changes a file: new bytes take the place of the old ones, and can be taken back."""
 
-import hashlib
+from collections.abc import Callable
+from typing import Protocol
 
+import msgspec
+
+from handrail.changes.recorder import Planned, Recorded
+from handrail.edit.diff import Diff
+from handrail.protocol.change import Change, ChangeSet, State, action_of
+from handrail.store.change_log import Step
 from handrail.tools.contract import Context
-from handrail.workspace.ignore import TEMPORARY
-from handrail.workspace.replace import Current, NewFolders, Written, replace
+from handrail.workspace.exact import exact_path, state_of
+from handrail.workspace.replace import Content, Current, NewFolders, Written, content_of, replace
+from handrail.workspace.temporary import temporary_name
 from handrail.workspace.walk import Landing
 
 
-def save(context: Context, landing: Landing, before: Current | None, data: bytes, path: str) -> Written:
-    """Puts `data` in the place of `before`, or creates the file with its parents; CONFLICT when it is not `before`."""
-    if before is not None and before.data == data:
-        return Written(before.hash, len(data), before.status.st_mode & 0o7777)
+class Records(Protocol):
+    """Where a change is written down, before and after it is made."""
+
+    def keep(self, before: Current, landing: Landing) -> None:
+        """Keeps what a file holds before it is changed."""
+        ...
+
+    def keep_bytes(self, digest: str, data: bytes) -> None:
+        """Keeps bytes that settling a crash may need."""
+        ...
+
+    def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:
+        """Does the work between the two records of it."""
+        ...
+
+
+class Saving(msgspec.Struct, frozen=True):
+    """New bytes for a file, and how to speak of them."""
+
+    tool: str
+    path: str
+    """As the call named it."""
+    real: str
+    before: Current | None
+    data: bytes
+    diff: Diff
+    binary: bool = False
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """How it came out."""
+
+    written: Written
+    changes: ChangeSet | None
+    """None when the file had these bytes already."""
+    warnings: tuple[str, ...] = ()
+
+
+def save(records: Records, context: Context, landing: Landing, saving: Saving) -> Saved:
+    """Puts the bytes in the place of `before`, or creates the file with its parents; CONFLICT when it is another."""
+    before, new = saving.before, content_of(saving.data)
+    if before is not None and before.hash == new.hash:
+        return Saved(Written(new.hash, new.size, before.status.st_mode & 0o7777), None)
     context.check_cancelled()
+    _keep(records, landing, saving, new)
+    steps = _steps(context, landing, before, new)
+    changes = tuple(_change(step, shown, saving) for step, shown in zip(steps, _shown(landing, saving), strict=True))
+    diffs = (*[""] * (len(steps) - 1), saving.diff.text)
+    summary = f"{saving.tool} {saving.real}"
+    written: list[Written] = []
+
+    def work() -> tuple[Step, ...]:
+        written.append(_write(context, landing, saving, new))
+        state = State(kind="file", hash=new.hash, size=new.size, mode=written[0].mode)
+        return (*steps[:-1], msgspec.structs.replace(steps[-1], after=state))
+
+    planned = Planned(saving.tool, summary, steps, changes, diffs)
+    made = records.record(context.tool_call_id, planned, work)
+    warnings = (f"It was written, but: {made.problem}",) if made.problem else ()
+    return Saved(written[0] if written else Written(new.hash, new.size, 0), made.changes, warnings)
+
+
+def _keep(records: Records, landing: Landing, saving: Saving, new: Content) -> None:
+    if saving.before is None:
+        return
+    records.keep(saving.before, landing)
+    if (
+        saving.before.status.st_nlink > 1
+    ):  # written in place: to find out what a kill left, the new bytes are needed too
+        records.keep_bytes(new.hash, saving.data)
+
+
+def _steps(context: Context, landing: Landing, before: Current | None, new: Content) -> tuple[Step, ...]:
+    """The folders that are made on the way, and the file."""
+    path = exact_path(context.workspace, landing)
+    levels = len(landing.missing)
+    folders = [Step(path.rsplit(b"/", levels - n)[0], None, State(kind="folder")) for n in range(levels)]
+    old = state_of(before) if before is not None else None
+    after = State(kind="file", hash=new.hash, size=new.size, mode=old.mode if old else None)
+    return (*folders, Step(path, old, after))
+
+
+def _shown(landing: Landing, saving: Saving) -> tuple[str, ...]:
+    levels = len(landing.missing)
+    return (*(saving.real.rsplit("/", levels - n)[0] for n in range(levels)), saving.real)
+
+
+def _change(step: Step, shown: str, saving: Saving) -> Change:
+    before, after = step.before, step.after
+    if after is None or after.kind == "folder":
+        return Change(path=shown, action="created", kind="folder")
+    return Change(
+        path=shown,
+        action=action_of(before, after),
+        before=before.hash if before else None,
+        after=after.hash,
+        size=after.size,
+        mode=after.mode,
+        added=saving.diff.added,
+        removed=saving.diff.removed,
+        binary=saving.binary,
+    )
+
+
+def _write(context: Context, landing: Landing, saving: Saving, new: Content) -> Written:
     folders = NewFolders(landing.folder, landing.missing)
     try:
         temporary = temporary_name(context.session_id, context.tool_call_id)
-        written = replace(folders.innermost, landing.name, data, before, temporary=temporary, path=path)
+        written = replace(folders.innermost, landing.name, new, saving.before, temporary=temporary, path=saving.path)
         folders.keep()
     finally:
         folders.close()
     return written
-
-
-def temporary_name(session_id: str, call_id: str) -> str:
-    """The name a call's unfinished file goes by: known, so that a crash leaves nothing that cannot be found.
-
-    A hash, since an id is any text: it may hold a slash, be too long, or be another session's too.
-    """
-    return f"{TEMPORARY}{hashlib.sha256(f'{session_id} {call_id}'.encode()).hexdigest()[:32]}"

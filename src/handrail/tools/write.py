@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from handrail.edit.diff import Diff, unified_diff
 from handrail.policy.names import protection
-from handrail.protocol.change import Change, ChangeSet
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
@@ -15,9 +14,9 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
 from handrail.tools.marks import Whole, encode_mark, part_of, staleness
 from handrail.tools.parses import parse_problem
-from handrail.tools.saving import save
+from handrail.tools.saving import Records, Saved, Saving, save
 from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.replace import Current, Written, current
+from handrail.workspace.replace import Current, current
 from handrail.workspace.text import (
     Encoding,
     LineEnding,
@@ -86,7 +85,7 @@ class _Plan(msgspec.Struct, frozen=True):
         return self.text_before.text if self.text_before else ""
 
 
-def write_tool(seen: Seen) -> Tool:
+def write_tool(seen: Seen, records: Records) -> Tool:
     """The tool write for one session."""
 
     def run(context: Context, arguments: WriteArguments) -> Output:
@@ -94,11 +93,13 @@ def write_tool(seen: Seen) -> Tool:
         with landing:
             try:
                 plan = _plan(landing, real, arguments, seen)
-                written = save(context, landing, plan.before, plan.data, arguments.path)
+                diff = _diff(plan, arguments.content, real)
+                saving = Saving("write", arguments.path, real, plan.before, plan.data, diff, _is_binary(plan))
+                saved = save(records, context, landing, saving)
             except OSError as error:
                 raise tool_error(error, arguments.path) from None
-        seen.mark_seen(real, encode_mark(Whole(written.hash)))
-        return _output(arguments, real, plan, written)
+        seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
+        return _output(arguments, real, plan, saved, diff)
 
     def preview(context: Context, arguments: WriteArguments) -> Preview:
         landing, real = context.workspace.land(arguments.path)
@@ -168,20 +169,13 @@ def _diff(plan: _Plan, content: str, real: str) -> Diff:
     return Diff("(only bytes that are no text change)\n", 0, 0)
 
 
-def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written) -> Output:
-    before = plan.before
-    unchanged = before is not None and before.hash == written.hash
-    diff = _diff(plan, arguments.content, real)
-    change = Change(
-        path=real,
-        action="created" if before is None else "modified",
-        before=before.hash if before else None,
-        after=written.hash,
-        size=written.size,
-        mode=written.mode,
-        added=diff.added,
-        removed=diff.removed,
-    )
+def _is_binary(plan: _Plan) -> bool:
+    return plan.before is not None and plan.before.data is not None and plan.text_before is None
+
+
+def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Output:
+    before, written = plan.before, saved.written
+    unchanged = saved.changes is None
     summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=unchanged)
     return Output(
         summary=summary,
@@ -198,8 +192,8 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written)
         ),
         meta={"unread": plan.unread, "in_place": written.in_place},
         files_changed=() if unchanged else (real,),
-        warnings=plan.warnings,
-        changes=None if unchanged else ChangeSet(changes=(change,)),
+        warnings=(*plan.warnings, *saved.warnings),
+        changes=saved.changes,
     )
 
 

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -41,6 +42,19 @@ class Written(msgspec.Struct, frozen=True):
     in_place: bool = False
 
 
+class Content(msgspec.Struct, frozen=True):
+    """Bytes that are to be written, at hand or read piece by piece."""
+
+    hash: str
+    size: int
+    pieces: Callable[[], Iterable[bytes]]
+
+
+def content_of(data: bytes) -> Content:
+    """Bytes that are at hand."""
+    return Content(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
+
+
 def current(folder: int, name: str, keep: int) -> Current | None:
     """The file as it is now, its bytes kept up to a size; None when there is none."""
     try:
@@ -58,22 +72,26 @@ def current(folder: int, name: str, keep: int) -> Current | None:
         os.close(descriptor)
 
 
-def replace(folder: int, name: str, data: bytes, before: Current | None, *, temporary: str, path: str) -> Written:
-    """Puts `data` in the place of `before`, or creates the file; CONFLICT when something else is there by now.
+def replace(
+    folder: int, name: str, new: Content, before: Current | None, *, temporary: str, path: str, mode: int | None = None
+) -> Written:
+    """Puts new bytes in the place of `before`, or creates the file; CONFLICT when something else is there by now.
 
     The caller holds the file's lock: this guards against programs that know of none, not against itself.
     """
     if before is not None and before.status.st_nlink > 1:
-        return _write_through(folder, name, data, before, path)
+        return _write_through(folder, name, new, before, path)
     descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
     created = os.fstat(descriptor)
     try:
         try:
-            _fill(descriptor, data)
+            _fill(descriptor, new.pieces())
             if before is not None:
                 _take_over(descriptor, folder, name, before.status)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             os.fsync(descriptor)
-            own = Current(os.fstat(descriptor), hashlib.sha256(data).hexdigest(), None)
+            own = Current(os.fstat(descriptor), new.hash, None)
         finally:
             os.close(descriptor)
         if before is not None:
@@ -83,7 +101,7 @@ def replace(folder: int, name: str, data: bytes, before: Current | None, *, temp
         _discard(folder, temporary, created)
         raise
     _sync_folder(folder)
-    return Written(own.hash, len(data), stat.S_IMODE(own.status.st_mode))
+    return Written(new.hash, new.size, stat.S_IMODE(own.status.st_mode))
 
 
 def _made_ready(folder: int, temporary: str, own: Current, before: Current) -> str:
@@ -116,9 +134,17 @@ def _names(folder: int) -> list[str]:
 def _starts(folder: int, name: str, known: list[str]) -> bool:
     try:
         now = current(folder, name, 0)
+        return now is not None and now.hash[:_DIGITS] in known
     except OSError:
-        return False
-    return now is not None and now.hash[:_DIGITS] in known
+        return (link_hash(folder, name) or "")[:_DIGITS] in known
+
+
+def link_hash(folder: int, name: str) -> str | None:
+    """The hash of a link's target; None when it is no link."""
+    try:
+        return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
+    except OSError:
+        return None
 
 
 class NewFolders:
@@ -178,10 +204,11 @@ def _contents(descriptor: int, status: os.stat_result, keep: int) -> Current:
     return Current(status, digest.hexdigest(), bytes(kept) if size <= keep else None, start)
 
 
-def _fill(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _fill(descriptor: int, pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(descriptor, view) :]
 
 
 def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> None:
@@ -231,7 +258,7 @@ def _put(folder: int, temporary: str, name: str, before: Current | None, own: Cu
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         return
     # What the swap took out is what was really there: only now is it certain that nothing unseen is lost.
-    if not _is(folder, temporary, before):
+    if not is_still(folder, temporary, before):
         raise _taken_back(folder, temporary, name, own, path)
     os.unlink(temporary, dir_fd=folder)
 
@@ -245,10 +272,10 @@ def _taken_back(folder: int, temporary: str, name: str, own: Current, path: str)
             held = _status(folder, temporary)
             exchange(folder, temporary, name)
             untouched = os.path.samestat(_status(folder, temporary), placed)
-            if untouched and (placed is not own.status or _is(folder, temporary, own)):
+            if untouched and (placed is not own.status or is_still(folder, temporary, own)):
                 break
             placed = held
-    if _is(folder, temporary, own):
+    if is_still(folder, temporary, own):
         return changed(path)
     # Not ours to delete: who replaced it may have seen our file there instead.
     return ToolError("CONFLICT", f"{changed(path).message} What was there in between is kept as {temporary}.")
@@ -281,11 +308,11 @@ def _link_new(folder: int, temporary: str, name: str, path: str) -> None:
 
 
 def _verify(folder: int, name: str, before: Current, path: str) -> None:
-    if not _is(folder, name, before):
+    if not is_still(folder, name, before):
         raise changed(path)
 
 
-def _is(folder: int, name: str, known: Current) -> bool:
+def is_still(folder: int, name: str, known: Current) -> bool:
     """Whether a name has exactly the file and the bytes that we know."""
     try:
         now = current(folder, name, 0)
@@ -315,7 +342,7 @@ def changed(path: str) -> ToolError:
     )
 
 
-def _write_through(folder: int, name: str, data: bytes, before: Current, path: str) -> Written:
+def _write_through(folder: int, name: str, new: Content, before: Current, path: str) -> Written:
     """A file with several names is written in place, so that all of them see it; restored if that fails."""
     if before.data is None:
         raise ToolError(
@@ -329,14 +356,23 @@ def _write_through(folder: int, name: str, data: bytes, before: Current, path: s
         if not same:
             raise changed(path)
         try:
-            _reserve(descriptor, len(data), len(before.data))
-            _overwrite(descriptor, data)
+            _reserve(descriptor, new.size, len(before.data))
+            _overwrite(descriptor, new.pieces(), new.size)
         except OSError:
-            _overwrite(descriptor, before.data)
+            _overwrite(descriptor, (before.data,), len(before.data))
             raise
     finally:
         os.close(descriptor)
-    return Written(hashlib.sha256(data).hexdigest(), len(data), stat.S_IMODE(before.status.st_mode), in_place=True)
+    return Written(new.hash, new.size, stat.S_IMODE(before.status.st_mode), in_place=True)
+
+
+def write_in_place(folder: int, name: str, data: bytes) -> None:
+    """Writes through all names of a file; for who knows that what is there is to go."""
+    descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        _overwrite(descriptor, (data,), len(data))
+    finally:
+        os.close(descriptor)
 
 
 def _reserve(descriptor: int, size: int, before: int) -> None:
@@ -349,10 +385,10 @@ def _reserve(descriptor: int, size: int, before: int) -> None:
                 raise
 
 
-def _overwrite(descriptor: int, data: bytes) -> None:
+def _overwrite(descriptor: int, pieces: Iterable[bytes], size: int) -> None:
     os.lseek(descriptor, 0, os.SEEK_SET)
-    _fill(descriptor, data)
-    os.ftruncate(descriptor, len(data))
+    _fill(descriptor, pieces)
+    os.ftruncate(descriptor, size)
     os.fsync(descriptor)
 
 

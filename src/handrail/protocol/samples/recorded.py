@@ -144,6 +144,8 @@ RECORDED: dict[str, Any] = {
                 "removed": 1,
             },
         ],
+        "number": 1,
+        "undoable": True,
     },
     "done": {
         "state": "done",
@@ -167,7 +169,7 @@ RECORDED: dict[str, Any] = {
                     "diff": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
                 },
                 "error": None,
-                "meta": {"truncated": False},
+                "meta": {"truncated": False, "undo": 1},
                 "artifacts": {"files_changed": ["src/total.py"], "commands_run": []},
                 "attachments": [],
                 "warnings": [],
@@ -441,6 +443,8 @@ RECORDED: dict[str, Any] = {
                     "removed": 1,
                 },
             ],
+            "number": 1,
+            "undoable": True,
         },
     },
     "event.mode": {

@@ -1,0 +1,79 @@
+"""Which change sets an undo or a redo is about."""
+
+from handrail.protocol.error import ToolError
+from handrail.store.change_log import ChangeLog, Entry
+
+
+def last_change(log: ChangeLog) -> tuple[int, ...]:
+    """The last change of the workspace that is in effect, whoever made it."""
+    for entry in log.latest():
+        if entry.in_effect and not entry.body.undoes:
+            return (entry.number,)
+    raise _nothing("undo")
+
+
+def one_change(log: ChangeLog, number: int) -> tuple[int, ...]:
+    """The change set of a number."""
+    entry = log.entry(number)
+    if entry is None or entry.state != "done":
+        raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
+    if entry.undone_by is not None:
+        raise ToolError("NO_CHANGE", f"Change {number} is undone already, by {entry.undone_by}.")
+    return (number,)
+
+
+def last_turn(log: ChangeLog) -> tuple[int, ...]:
+    """Every change of the turn that the last change belongs to, the latest first."""
+    last = log.entry(last_change(log)[0])
+    of_turn = [
+        entry.number
+        for entry in log.latest()
+        if last is not None and (entry.session, entry.turn) == (last.session, last.turn) and _counts(entry)
+    ]
+    return tuple(of_turn)
+
+
+def of_session(log: ChangeLog, session: str) -> tuple[int, ...]:
+    """Every change of a session that is in effect, the latest first."""
+    found = tuple(entry.number for entry in log.latest() if entry.session == session and _counts(entry))
+    if not found:
+        raise ToolError("NO_CHANGE", f"Session {session} has changed nothing that is in effect.")
+    return found
+
+
+def last_undo(log: ChangeLog) -> tuple[int, ...]:
+    """The last undo that is in effect: taking it back is a redo."""
+    for entry in log.latest():
+        if entry.in_effect and entry.body.undoes and all(_is_plain(log, number) for number in entry.body.undoes):
+            return (entry.number,)
+    raise _nothing("redo")
+
+
+def with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """The same sets and every later one that touched a file of theirs, and so on; the latest first."""
+    chosen: dict[int, None] = {}
+    waiting = list(numbers)
+    while waiting:
+        number = waiting.pop()
+        entry = log.entry(number)
+        if entry is None or number in chosen:
+            continue
+        chosen[number] = None
+        for step in entry.body.steps:
+            if step.after is not None and step.after.kind == "folder":
+                continue  # what was put into a folder later is no change of the folder
+            waiting += [later.number for later in log.touching(step.path, number) if _counts(later)]
+    return tuple(sorted(chosen, reverse=True))
+
+
+def _counts(entry: Entry) -> bool:
+    return entry.in_effect and not entry.body.undoes
+
+
+def _is_plain(log: ChangeLog, number: int) -> bool:
+    entry = log.entry(number)
+    return entry is not None and not entry.body.undoes
+
+
+def _nothing(doing: str) -> ToolError:
+    return ToolError("NO_CHANGE", f"There is nothing to {doing} in this workspace.")

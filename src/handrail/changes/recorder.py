@@ -1,0 +1,113 @@
+"""Writes down what the calls of one session change: before the first file, and after the last."""
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from handrail.changes.history import History
+from handrail.changes.settling import settle, settle_cut_off
+from handrail.protocol.change import Change, ChangeSet
+from handrail.protocol.error import StoreError, ToolError
+from handrail.store.change_log import Body, Entry, Step
+from handrail.workspace.errors import tool_error
+from handrail.workspace.replace import Current
+from handrail.workspace.walk import Landing
+from handrail.workspace.workspace import Workspace
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """A change set that is about to be made."""
+
+    tool: str
+    summary: str
+    steps: tuple[Step, ...]
+    changes: tuple[Change, ...]
+    diffs: tuple[str, ...]
+    """One a step."""
+    undoes: tuple[int, ...] = ()
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A change set that was made."""
+
+    changes: ChangeSet
+    problem: str | None = None
+    """What went wrong although it was made."""
+
+
+class Recorder:
+    """The change sets of one session."""
+
+    def __init__(self, workspace: Workspace, history: History, session_id: str, runner: str) -> None:
+        self.history = history
+        self.turn = ""
+        """What the next change belongs to, for who takes a whole turn back."""
+        self._workspace = workspace
+        self._session = session_id
+        self._runner = runner
+
+    def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:
+        """Does the work between the two records of it. `work` returns the steps as they were really taken."""
+        log = self.history.log
+        body = Body(planned.tool, planned.summary, planned.steps, planned.changes, planned.undoes)
+        turn = self.turn or call_id
+        number = log.begin(
+            session=self._session, call_id=call_id, turn=turn, runner=self._runner, body=body, diffs=planned.diffs
+        )
+        try:
+            steps = work()
+        except (ToolError, StoreError, OSError) as error:
+            # It may have failed after the last change: the files say.
+            if self._is_made(number):
+                return Recorded(_set(number, planned), error.message if isinstance(error, ToolError) else str(error))
+            raise
+        log.finish(number, msgspec.structs.replace(body, steps=steps))
+        return Recorded(_set(number, planned))
+
+    def keep(self, before: Current, landing: Landing) -> None:
+        """Keeps what a file holds before it is changed; ToolError when there is no room for it."""
+        try:
+            if before.data is not None:
+                self.history.blobs.keep(before.hash, before.data, pack=True)
+                return
+            descriptor = os.open(landing.name, _READ, dir_fd=landing.folder)
+            try:
+                self.history.blobs.keep_file(before.hash, descriptor)
+            finally:
+                os.close(descriptor)
+        except StoreError as error:
+            cause = error.__cause__
+            if isinstance(cause, OSError):
+                raise tool_error(cause, landing.name) from None
+            raise ToolError(
+                "CONFLICT", "The file changed while it was being kept for undo. Nothing was done."
+            ) from None
+
+    def keep_bytes(self, digest: str, data: bytes) -> None:
+        """Keeps bytes that settling a crash may need."""
+        self.history.blobs.keep(digest, data, pack=True)
+
+    def keep_link(self, landing: Landing) -> None:
+        """Keeps where a link leads."""
+        self.history.blobs.put(os.fsencode(os.readlink(landing.name, dir_fd=landing.folder)), pack=True)
+
+    def settle(self, call_id: str) -> None:
+        """Settles what a call of this session left when it was cut off."""
+        entry = self.made_by(call_id)
+        if entry is not None and entry.state == "begun":
+            settle_cut_off(self._workspace, self.history, entry)
+
+    def made_by(self, call_id: str) -> Entry | None:
+        """The change set of a call of this session."""
+        return None if self.history.is_empty else self.history.log.of_call(self._session, call_id)
+
+    def _is_made(self, number: int) -> bool:
+        entry = self.history.log.entry(number)
+        return entry is not None and settle(self._workspace, self.history, entry) == "done"
+
+
+def _set(number: int, planned: Planned) -> ChangeSet:
+    return ChangeSet(changes=planned.changes, number=number, undoable=True, undoes=planned.undoes)

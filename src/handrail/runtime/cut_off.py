@@ -1,0 +1,39 @@
+"""What became of a call that was cut off: its change was made, or nothing was changed, or nobody can know."""
+
+from handrail.protocol.change import ChangeSet
+from handrail.protocol.error import StoreError, ToolError
+from handrail.runtime.closing import files_of
+from handrail.runtime.session import Flight, Session
+from handrail.workspace.errors import clipped
+
+BY_PERSON = "person.asked"
+"""The rule of what a person did: no tool that a model or a third party brings can have it."""
+_UNKNOWN = "What it did is not known; look before you repeat it."
+
+
+def what_became(session: Session, flight: Flight) -> str:
+    """Settles what the call left half done; the sentence that says what it did."""
+    if not _changes_only_files(flight):
+        return _UNKNOWN
+    call_id = flight.call.tool_call_id
+    try:
+        session.recorder.settle(call_id)
+        entry = session.recorder.made_by(call_id)
+    except (StoreError, ToolError):
+        return _UNKNOWN
+    if entry is None:
+        return "Nothing was changed."
+    if entry.state != "done":
+        return _UNKNOWN
+    body = entry.body
+    flight.made = ChangeSet(changes=body.changes, number=entry.number, undoable=body.undoable, undoes=body.undoes)
+    files = files_of(flight.made)
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    return f"Its change was made: {', '.join(map(clipped, files[:3]))}{more} (undo {entry.number})."
+
+
+def _changes_only_files(flight: Flight) -> bool:
+    """Whether all that the call could have done is in the change log."""
+    spec = flight.tool.spec
+    by_tool = bool(spec.name) and spec.category == "builtin" and spec.side_effects == ("files",)
+    return by_tool or flight.decision.rule == BY_PERSON

@@ -1,0 +1,114 @@
+"""What a person does to the workspace: undo and redo. On the record like every call, but no model can call it."""
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Literal
+
+import msgspec
+
+from handrail.changes import choosing
+from handrail.changes.settling import is_within, settle_cut_off
+from handrail.protocol.call import ToolCall
+from handrail.protocol.decision import Decision
+from handrail.protocol.error import ToolError
+from handrail.protocol.result import ToolResult
+from handrail.runtime import steps
+from handrail.runtime.closing import sealed
+from handrail.runtime.cut_off import BY_PERSON
+from handrail.runtime.pipeline import cut_short, fly, take_steps
+from handrail.runtime.session import Flight, Session
+from handrail.store.change_log import ChangeLog, Entry
+from handrail.store.runner import is_dead
+from handrail.tools.undo import UndoArguments, UndoData, preview_undo, undo_tool
+
+Resolve = Literal["later", "lines"]
+"""What to do where a file was changed since: take the later changes back too, or only what is as it was left."""
+Choose = Callable[[ChangeLog], tuple[int, ...]]
+_SETTLE_SECONDS = 10.0
+_ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="a person asked for it")
+
+
+def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResult[UndoData]:
+    """Takes change sets back."""
+    call_id = session.journal.new_call_id()
+    args = {"numbers": (), "lines": resolve == "lines"}
+    call = ToolCall(tool_call_id=call_id, name="undo", args=args, trace_id=call_id, timestamp=datetime.now(UTC))
+    flight = Flight(call, time.perf_counter(), session.characters)
+    flight.fresh, flight.tool = True, undo_tool(session.workspace, session.recorder)
+
+    def choose_sets(session: Session, flight: Flight) -> None:
+        numbers = _chosen(session, choose, resolve)
+        flight.call = msgspec.structs.replace(call, args={**args, "numbers": numbers})
+        flight.args = {**args, "numbers": list(numbers)}
+
+    try:
+        take_steps(session, flight, (_allow, choose_sets, steps.check_arguments, steps.gather_facts))
+        fly(session, flight)
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            cut_short(session, flight)
+        raise
+    return sealed(flight)
+
+
+def preview(session: Session, choose: Choose, resolve: Resolve | None) -> str:
+    """The differences that an undo would make; ToolError when it would be refused."""
+    arguments = UndoArguments(numbers=_chosen(session, choose, resolve), lines=resolve == "lines")
+    return preview_undo(session.workspace, session.recorder, arguments)
+
+
+def last_changes(session: Session, limit: int) -> list[Entry]:
+    """The last change sets of the workspace, the latest first."""
+    settle_killed(session)
+    history = session.recorder.history
+    if history.is_empty:
+        return []
+    return list(islice((entry for entry in history.log.latest() if entry.state == "done"), limit))
+
+
+def diff_of(session: Session, number: int | None) -> str:
+    """The differences that a change set made; of the last one in effect where no number is given."""
+    settle_killed(session)
+    log = session.recorder.history.log
+    if number is None:
+        number = choosing.last_change(log)[0]
+    if log.entry(number) is None:
+        raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
+    diffs = log.diffs(number)
+    if diffs is None:
+        raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for.")
+    return "".join(diffs)
+
+
+def settle_killed(session: Session) -> None:
+    """Settles what killed processes left begun in this workspace, whatever their session."""
+    history = session.recorder.history
+    if history.is_empty or not any(_is_left(session, entry) for entry in history.log.begun()):
+        return
+    lock = session.locks.of(f"changes:{os.path.dirname(session.folder)}")
+    try:
+        if lock.take(_SETTLE_SECONDS):
+            for entry in history.log.begun():
+                if _is_left(session, entry):
+                    settle_cut_off(session.workspace, history, entry)
+    finally:
+        lock.release()
+
+
+def _is_left(session: Session, entry: Entry) -> bool:
+    home = os.path.join(os.path.dirname(session.folder), entry.session)
+    return is_dead(home, entry.runner) and is_within(session.workspace, entry)
+
+
+def _chosen(session: Session, choose: Choose, resolve: Resolve | None) -> tuple[int, ...]:
+    settle_killed(session)
+    log = session.recorder.history.log
+    numbers = choose(log)
+    return choosing.with_later(log, numbers) if resolve == "later" else numbers
+
+
+def _allow(_: Session, flight: Flight) -> None:
+    flight.decision = _ALLOWED

@@ -1,0 +1,190 @@
+"""The change log of a workspace: every change set of every session, numbered, with what it takes to go back.
+
+A set is written down as begun before the first file changes, and as done after the last. What a killed process left
+begun is settled by looking at the files.
+"""
+
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from handrail.protocol.change import Change, State
+from handrail.protocol.error import StoreError
+from handrail.store.database import Database, Row
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The way of one path from one state to another."""
+
+    path: bytes
+    """As the system spells it: relative in the workspace, absolute in an extra root."""
+    before: State | None
+    after: State | None
+
+
+class Body(msgspec.Struct, frozen=True):
+    """What a change set is, besides its columns."""
+
+    tool: str
+    summary: str
+    steps: tuple[Step, ...]
+    changes: tuple[Change, ...]
+    """The steps as people and models see them."""
+    undoes: tuple[int, ...] = ()
+    undoable: bool = True
+    """Whether everything is kept that it takes to go back."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A change set in the log."""
+
+    number: int
+    session: str
+    call_id: str
+    turn: str
+    runner: str
+    state: str
+    """begun or done."""
+    time: datetime
+    undone_by: int | None
+    body: Body
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether what it did has not been taken back."""
+        return self.state == "done" and self.undone_by is None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Body).decode
+_unpack = msgspec.msgpack.Decoder(tuple[str, ...]).decode
+_COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
+_SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
+
+
+class ChangeLog:
+    """Appends to a workspace's change log and reads it back."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # Writing
+
+    def begin(self, *, session: str, call_id: str, turn: str, runner: str, body: Body, diffs: tuple[str, ...]) -> int:
+        """Writes down what is about to be changed, with a diff for each step; its number."""
+        execute = self._database.execute
+        now = datetime.now(UTC).isoformat()
+        with self._database.lock, self._database.transaction:
+            insert = "INSERT INTO change_set VALUES (NULL, ?, ?, ?, ?, 'begun', ?, NULL, ?, ?)"
+            number = (
+                execute(insert, (session, call_id, turn, runner, now, _encode(body), _packed(diffs))).lastrowid or 0
+            )
+            for path in {step.path for step in body.steps}:
+                execute("INSERT INTO touched VALUES (?, ?)", (path, number))
+        return number
+
+    def finish(self, number: int, body: Body) -> None:
+        """Writes down that it is done. What it takes back is no longer in effect from the same moment on."""
+        execute = self._database.execute
+        with self._database.lock, self._database.transaction:
+            update = "UPDATE change_set SET state = 'done', data = ? WHERE number = ? AND state = 'begun'"
+            if execute(update, (_encode(body), number)).rowcount != 1:
+                raise StoreError(f"change {number} is not begun")
+            for taken_back in body.undoes:
+                self._take_back(taken_back, number)
+
+    def drop(self, number: int) -> None:
+        """Forgets a set that was begun and of which nothing was done."""
+        with self._database.lock, self._database.transaction:
+            self._database.execute("DELETE FROM change_set WHERE number = ? AND state = 'begun'", (number,))
+            self._database.execute("DELETE FROM touched WHERE number = ?", (number,))
+
+    def forget_before(self, time: datetime) -> None:
+        """Marks the sets of before a time as no longer undoable: what was kept for them may go."""
+        query = f"{_SELECT} WHERE state = 'done' AND time < ?"
+        with self._database.lock, self._database.transaction:
+            for row in self._database.execute(query, (time.isoformat(),)).fetchall():
+                entry = _entry(row)
+                if entry.body.undoable:
+                    body = msgspec.structs.replace(entry.body, undoable=False)
+                    update = "UPDATE change_set SET data = ?, diff = NULL WHERE number = ?"
+                    self._database.execute(update, (_encode(body), entry.number))
+
+    def _take_back(self, number: int, by: int) -> None:
+        self._database.execute("UPDATE change_set SET undone_by = ? WHERE number = ?", (by, number))
+        for other in self._undone_by(number):
+            self._bring_back(other)
+
+    def _bring_back(self, number: int) -> None:
+        """What took it back was taken back: it is in effect again, and so is what it takes back itself not."""
+        self._database.execute("UPDATE change_set SET undone_by = NULL WHERE number = ?", (number,))
+        for other in self._undone_by(number):
+            self._take_back(other, number)
+
+    def _undone_by(self, number: int) -> tuple[int, ...]:
+        row = self._database.execute("SELECT data FROM change_set WHERE number = ?", (number,)).fetchone()
+        return _decode(row[0]).undoes if row else ()
+
+    # Reading
+
+    def entry(self, number: int) -> Entry | None:
+        """One change set."""
+        row = self._database.row(f"{_SELECT} WHERE number = ?", (number,))
+        return _entry(row) if row else None
+
+    def of_call(self, session: str, call_id: str) -> Entry | None:
+        """The change set of a call."""
+        row = self._database.row(f"{_SELECT} WHERE session = ? AND call_id = ?", (session, call_id))
+        return _entry(row) if row else None
+
+    def latest(self, before: int | None = None) -> Iterator[Entry]:
+        """The change sets, the latest first."""
+        while True:
+            limit = "" if before is None else f" WHERE number < {before:d}"
+            rows = self._database.rows(f"{_SELECT}{limit} ORDER BY number DESC LIMIT 100")
+            yield from map(_entry, rows)
+            if len(rows) < 100:
+                return
+            before = rows[-1][0]
+
+    def begun(self) -> list[Entry]:
+        """The sets that are on their way, or were when their process was killed."""
+        return [_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
+
+    def touching(self, path: bytes, after: int) -> list[Entry]:
+        """Later sets that touched a path, oldest first."""
+        where = "WHERE number IN (SELECT number FROM touched WHERE path = ? AND number > ?) ORDER BY number"
+        return [_entry(row) for row in self._database.rows(f"{_SELECT} {where}", (path, after))]
+
+    def diffs(self, number: int) -> tuple[str, ...] | None:
+        """The differences that a set made, one text a step; None when they are no longer kept."""
+        row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (number,))
+        try:
+            return _unpack(zlib.decompress(row[0])) if row and row[0] is not None else None
+        except (zlib.error, msgspec.DecodeError):
+            return None
+
+    def contents(self) -> set[str]:
+        """The hashes of all contents that undo may need."""
+        entries = (entry for entry in self.latest() if entry.body.undoable)
+        states = (state for entry in entries for step in entry.body.steps for state in (step.before, step.after))
+        return {state.hash for state in states if state is not None}
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._database.close()
+
+
+def _packed(diffs: tuple[str, ...]) -> bytes:
+    return zlib.compress(_encode(diffs), 1)
+
+
+def _entry(row: Row) -> Entry:
+    number, session, call_id, turn, runner, state, time, undone_by, data = row
+    try:
+        body = _decode(data)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"change {number} of the change log cannot be read: {error}") from error
+    return Entry(number, session, call_id, turn, runner, state, datetime.fromisoformat(time), undone_by, body)

@@ -1,0 +1,191 @@
+"""undo: takes change sets back. For people only: no session offers it to a model."""
+
+import os
+
+from handrail.changes.carrying import Carrier
+from handrail.changes.recorder import Planned, Recorded, Recorder
+from handrail.changes.undoing import Conflict, Plan, Way, plan_undo
+from handrail.edit.diff import Diff, unified_diff
+from handrail.protocol.change import Change, State, action_of
+from handrail.protocol.error import ToolError
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.store.change_log import Step
+from handrail.tools.contract import Context, Output, Tool, Touched
+from handrail.workspace.errors import clipped
+from handrail.workspace.exact import reach, shown_path
+from handrail.workspace.temporary import temporary_name
+from handrail.workspace.text import decoded
+from handrail.workspace.workspace import Workspace
+
+_NO_DIFF = Diff("", 0, 0)
+_NOTHING = State(kind="file")
+
+
+class UndoArguments(Arguments, frozen=True):
+    """The arguments of undo."""
+
+    numbers: tuple[int, ...]
+    """The change sets to take back, all of them or none."""
+    lines: bool = False
+    """Where a file was changed since, take back only the lines that are as they were left."""
+
+
+class UndoData(Wire, frozen=True, omit_defaults=False):
+    """What was taken back."""
+
+    number: int | None
+    """The change set that the undo is itself; None when nothing had to change."""
+    undone: tuple[int, ...]
+    paths: tuple[str, ...]
+    diff: str
+
+
+UNDO = ToolSpec(
+    name="undo",
+    title="Undo",
+    description="Take back what earlier calls changed.",
+    arguments=UndoArguments,
+    data=UndoData,
+    permissions=("fs.write", "fs.delete"),
+    side_effects=("files",),
+    plain_arguments=("numbers", "lines"),
+)
+
+
+def undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
+    """The tool undo for one session."""
+
+    def run(context: Context, arguments: UndoArguments) -> Output:
+        plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
+        if plan.conflicts:
+            raise _refusal(plan)
+        _keep(workspace, recorder, plan)
+        planned = _planned(workspace, recorder, plan)
+        carrier = Carrier(workspace, recorder.history.blobs, temporary_name(context.session_id, context.tool_call_id))
+
+        def work() -> tuple[Step, ...]:
+            taken = {step.path for step in carrier.carry_out(planned.steps)}
+            return tuple(step if step.path in taken else _stayed(step) for step in planned.steps)
+
+        return _output(plan, planned, recorder.record(context.tool_call_id, planned, work))
+
+    def touches(arguments: UndoArguments) -> Touched:
+        entries = [recorder.history.log.entry(number) for number in arguments.numbers]
+        paths = {step.path for entry in entries if entry is not None for step in entry.body.steps}
+        return Touched(writes=tuple(shown_path(workspace, path) for path in sorted(paths)))
+
+    return Tool(UNDO, run, touches)
+
+
+def preview_undo(workspace: Workspace, recorder: Recorder, arguments: UndoArguments) -> str:
+    """The differences that an undo would make."""
+    plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
+    if plan.conflicts:
+        raise _refusal(plan)
+    return "".join(_planned(workspace, recorder, plan).diffs)
+
+
+def _refusal(plan: Plan) -> ToolError:
+    what = f"Undo {_listed(plan.numbers)}"
+    told = " ".join(_told(conflict) for conflict in plan.conflicts[:5])
+    more = f" {len(plan.conflicts) - 5} more files likewise." if len(plan.conflicts) > 5 else ""
+    later = all(conflict.changed_by for conflict in plan.conflicts)
+    choices = ("later", "lines") if later else ("lines",)
+    ways = "undo the later changes too (--with-later), or only" if later else "undo only"
+    message = f"{what}: {told}{more} Nothing was undone. You can {ways} the lines that are as they were left (--lines)."
+    conflicts = [{"path": one.shown, "changedBy": list(one.changed_by)} for one in plan.conflicts]
+    return ToolError("CONFLICT", message, details={"conflicts": conflicts, "choices": list(choices)})
+
+
+def _told(conflict: Conflict) -> str:
+    path = clipped(conflict.shown)
+    if conflict.changed_by:
+        return f"{path} was changed again by {_listed(conflict.changed_by)}."
+    return f"{path} was changed since, not by handrail."
+
+
+def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
+    """Keeps what the undo takes away, so that it can be undone itself; and sees that all it brings back is there."""
+    for way in plan.ways:
+        after = way.step.after
+        if after is not None and after.kind != "folder" and not recorder.history.blobs.has(after.hash):
+            path = clipped(os.fsdecode(way.step.path))
+            raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
+        if way.found.current is not None:
+            with reach(workspace, way.step.path) as landing:
+                recorder.keep(way.found.current, landing)
+        elif way.found.state is not None and way.found.state.kind == "link":
+            with reach(workspace, way.step.path) as landing:
+                recorder.keep_link(landing)
+
+
+def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:
+    shown = [shown_path(workspace, way.step.path) for way in plan.ways]
+    diffs = [_diff(recorder, way, path) for way, path in zip(plan.ways, shown, strict=True)]
+    changes = tuple(map(_change, plan.ways, shown, diffs))
+    steps = tuple(way.step for way in plan.ways)
+    return Planned("undo", _summary(plan), steps, changes, tuple(diff.text for diff in diffs), plan.numbers)
+
+
+def _diff(recorder: Recorder, way: Way, path: str) -> Diff:
+    after, now = way.step.after, way.found.current
+    old = decoded(now.data) if now is not None and now.data is not None else None
+    if (now is not None and old is None) or (after is not None and after.kind != "file"):
+        return _NO_DIFF
+    new = decoded(_content(recorder, after.hash)) if after is not None else None
+    if after is not None and new is None:
+        return _NO_DIFF
+    before, text = old.text if old else "", new.text if new else ""
+    return unified_diff(before, text, path, created=now is None)
+
+
+def _content(recorder: Recorder, digest: str) -> bytes:
+    return b"".join(recorder.history.blobs.chunks(digest))
+
+
+def _change(way: Way, shown: str, diff: Diff) -> Change:
+    before, after = way.step.before, way.step.after
+    return Change(
+        path=shown,
+        action=action_of(before, after),
+        kind=(after or before or _NOTHING).kind,
+        before=before.hash or None if before else None,
+        after=after.hash or None if after else None,
+        size=after.size if after else None,
+        mode=after.mode if after else None,
+        added=diff.added,
+        removed=diff.removed,
+        binary=diff is _NO_DIFF and way.found.current is not None,
+    )
+
+
+def _stayed(step: Step) -> Step:
+    """A folder that was not empty, or was there already."""
+    return Step(step.path, step.before, step.before)
+
+
+def _output(plan: Plan, planned: Planned, made: Recorded) -> Output:
+    summary = _summary(plan)
+    diff = "".join(planned.diffs)
+    paths = tuple(change.path for change in planned.changes)
+    left = f"{plan.left} places are no longer as they were left, and stay." if plan.left else None
+    return Output(
+        summary=summary,
+        content=f"{summary}.\n{diff}",
+        data=UndoData(number=made.changes.number, undone=plan.numbers, paths=paths, diff=diff),
+        files_changed=tuple(change.path for change in planned.changes if change.kind != "folder"),
+        warnings=tuple(filter(None, (left, made.problem))),
+        changes=made.changes,
+    )
+
+
+def _summary(plan: Plan) -> str:
+    files = sum((way.step.after or way.step.before or _NOTHING).kind != "folder" for way in plan.ways)
+    again = tuple(number for entry in plan.entries for number in entry.body.undoes)
+    did = f"Brought back {_listed(again)}" if again else f"Took back {_listed(plan.numbers)}"
+    return f"{did}: {files} file{'' if files == 1 else 's'}"
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return " and ".join(filter(None, (", ".join(map(str, numbers[:-1])), str(numbers[-1]))))
