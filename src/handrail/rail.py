@@ -12,6 +12,7 @@ from handrail.changes import choosing
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
+from handrail.protocol.change import ChangeRecord
 from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event
@@ -29,7 +30,6 @@ from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.person import Choose, Resolve, diff_of, last_changes, preview, undo
 from handrail.runtime.recovery import end_work, recover
 from handrail.settings import Settings, load, state_folder
-from handrail.store.change_log import Entry as ChangeSetEntry
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
@@ -129,7 +129,7 @@ class Handrail:
 
     # What a person can see and take back
 
-    def changes(self, limit: int = 20) -> list[ChangeSetEntry]:
+    def changes(self, limit: int = 20) -> list[ChangeRecord]:
         """The last change sets of this workspace, whatever the session, the latest first."""
         return self._enter(last_changes, self._session, limit)
 

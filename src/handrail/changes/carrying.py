@@ -35,7 +35,7 @@ class Carrier:
             for move in moves(steps):
                 if self._take(move):
                     taken.append(move)
-        except (ToolError, StoreError) as error:
+        except ToolError as error:
             self._go_back(taken, error)
             raise
         return taken
@@ -108,15 +108,17 @@ class Carrier:
                 return work(landing)
         except OSError as error:
             raise tool_error(error, os.fsdecode(path)) from None
+        except StoreError as error:
+            raise ToolError("IO_ERROR", f"{clipped(os.fsdecode(path))} cannot be brought back: {error}.") from None
 
-    def _go_back(self, taken: list[Step], error: ToolError | StoreError) -> None:
+    def _go_back(self, taken: list[Step], error: ToolError) -> None:
         stuck: list[str] = []
         for move in reversed(taken):
             try:
                 self._take(back(move))
-            except (ToolError, StoreError):
+            except ToolError:
                 stuck.append(clipped(os.fsdecode(move.path)))
-        if stuck and isinstance(error, ToolError):
+        if stuck:
             message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
             raise ToolError(error.code, message, details=error.details) from error
 

@@ -59,7 +59,7 @@ COMMANDS: dict[str, Command] = {
         "log",
         "Show what happened in a session, the last events last.",
         options.for_log,
-        ("handrail log --limit 20", "handrail log --sessions"),
+        ("handrail log --limit 20", "handrail log --changes"),
         _EXITS | {FAILED: "there is no such session"},
     ),
     "log export": Command(
@@ -68,6 +68,27 @@ COMMANDS: dict[str, Command] = {
         options.for_log_export,
         ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
         _EXITS | {FAILED: "there is no such session"},
+    ),
+    "diff": Command(
+        "diff",
+        "Show what a change did to files.",
+        options.for_diff,
+        ("handrail diff", "handrail diff 14 > change.patch"),
+        _EXITS | {FAILED: "there is no such change"},
+    ),
+    "undo": Command(
+        "undo",
+        "Take back the last change in this workspace, or another one; files changed since are never overwritten.",
+        options.for_undo,
+        ("handrail undo", "handrail undo 14 --with-later"),
+        _EXITS | {FAILED: "refused; nothing was changed"},
+    ),
+    "redo": Command(
+        "redo",
+        "Take back the last undo.",
+        options.for_redo,
+        ("handrail redo", "handrail redo --json"),
+        _EXITS | {FAILED: "refused; nothing was changed"},
     ),
     "audit": Command(
         "audit",

@@ -36,6 +36,7 @@ def _about_call(event: ToolEvent) -> str:
             request = event.permission_request
             return f": {request.description} ({request.rule}, {request.id})"
         case Change():
-            return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}"
+            number = f" (undo {event.change.number})" if event.change.number is not None else ""
+            return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}{number}"
         case _:
             return ""

@@ -16,6 +16,10 @@ def run(options: Namespace) -> int:
     """Shows events, or the sessions there are."""
     if options.sessions:
         return _print_sessions(options)
+    if options.changes:
+        from handrail.cli.changes import print_changes  # noqa: PLC0415  it opens a session, reading events does not
+
+        return print_changes(options)
     with reading(session_folder(options, options.session)) as journal:
         last = journal.last_seq()
         after = max(0, last - options.limit) if options.after is None else options.after

@@ -33,7 +33,9 @@ def for_log(parser: ArgumentParser) -> None:
     in_session(parser)
     parser.add_argument("--after", metavar="SEQ", type=whole_number, help="what came after this number, oldest first")
     parser.add_argument("--limit", metavar="N", type=counting_number, default=100, help="at most so many events (100)")
-    parser.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
+    other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
     as_json(parser)
 
 
@@ -41,6 +43,32 @@ def for_log_export(parser: ArgumentParser) -> None:
     """log export"""
     parser.add_argument("task", metavar="TASK", help="the id of the session")
     parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_diff(parser: ArgumentParser) -> None:
+    """diff"""
+    parser.add_argument("number", metavar="N", nargs="?", type=counting_number, help="the change (the last in effect)")
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_undo(parser: ArgumentParser) -> None:
+    """undo"""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("number", metavar="N", nargs="?", type=counting_number, help="the change (the last in effect)")
+    which.add_argument("--turn", action="store_true", help="everything of the last turn")
+    which.add_argument("--session", metavar="ID", nargs="?", const="cli", help="everything of a session (cli)")
+    for_redo(parser)
+    parser.add_argument("--preview", action="store_true", help="only show what it would change")
+
+
+def for_redo(parser: ArgumentParser) -> None:
+    """redo"""
+    resolve = parser.add_mutually_exclusive_group()
+    resolve.add_argument("--with-later", action="store_true", help="take later changes of the same files back too")
+    resolve.add_argument("--lines", action="store_true", help="where a file was changed since, only what is as it was")
     in_workspace(parser)
     as_json(parser)
 

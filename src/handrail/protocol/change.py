@@ -1,5 +1,6 @@
 """A change set: what a call did to files, as data. File tools, commands, patches, previews and undo all speak of it."""
 
+from datetime import datetime
 from typing import Literal
 
 from handrail.protocol.wire import Wire
@@ -55,6 +56,23 @@ class ChangeSet(Wire, frozen=True):
     """Whether undo can take it back."""
     undoes: tuple[int, ...] = ()
     """The change sets that it takes back."""
+
+
+class ChangeRecord(Wire, frozen=True, omit_defaults=False):
+    """A change set as the workspace's change log lists it."""
+
+    number: int
+    session_id: str
+    tool_call_id: str
+    tool: str
+    summary: str
+    time: datetime
+    in_effect: bool
+    """Whether it has not been taken back."""
+    undone_by: int | None
+    undoes: tuple[int, ...]
+    undoable: bool
+    changes: tuple[Change, ...]
 
 
 def action_of(before: State | None, after: State | None) -> Action:

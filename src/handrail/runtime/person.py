@@ -12,7 +12,8 @@ import msgspec
 from handrail.changes import choosing
 from handrail.changes.settling import is_within, settle_cut_off
 from handrail.protocol.call import ToolCall
-from handrail.protocol.decision import Decision
+from handrail.protocol.change import ChangeRecord
+from handrail.protocol.decision import Decision, Facts, PathFact
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
 from handrail.runtime import steps
@@ -45,7 +46,7 @@ def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResul
         flight.args = {**args, "numbers": list(numbers)}
 
     try:
-        take_steps(session, flight, (_allow, choose_sets, steps.check_arguments, steps.gather_facts))
+        take_steps(session, flight, (_allow, choose_sets, steps.check_arguments, _gather_facts))
         fly(session, flight)
     except BaseException as error:
         if not isinstance(error, Exception):
@@ -60,13 +61,30 @@ def preview(session: Session, choose: Choose, resolve: Resolve | None) -> str:
     return preview_undo(session.workspace, session.recorder, arguments)
 
 
-def last_changes(session: Session, limit: int) -> list[Entry]:
+def last_changes(session: Session, limit: int) -> list[ChangeRecord]:
     """The last change sets of the workspace, the latest first."""
     settle_killed(session)
     history = session.recorder.history
     if history.is_empty:
         return []
-    return list(islice((entry for entry in history.log.latest() if entry.state == "done"), limit))
+    return [_record(entry) for entry in islice((one for one in history.log.latest() if one.state == "done"), limit)]
+
+
+def _record(entry: Entry) -> ChangeRecord:
+    body = entry.body
+    return ChangeRecord(
+        number=entry.number,
+        session_id=entry.session,
+        tool_call_id=entry.call_id,
+        tool=body.tool,
+        summary=body.summary,
+        time=entry.time,
+        in_effect=entry.in_effect,
+        undone_by=entry.undone_by,
+        undoes=body.undoes,
+        undoable=body.undoable,
+        changes=body.changes,
+    )
 
 
 def diff_of(session: Session, number: int | None) -> str:
@@ -108,6 +126,12 @@ def _chosen(session: Session, choose: Choose, resolve: Resolve | None) -> tuple[
     log = session.recorder.history.log
     numbers = choose(log)
     return choosing.with_later(log, numbers) if resolve == "later" else numbers
+
+
+def _gather_facts(_: Session, flight: Flight) -> None:
+    """The files as they are spelled, which undo changes under no other name; what they became is its own to judge."""
+    paths = flight.tool.touches(flight.arguments).writes
+    flight.facts = Facts(paths=tuple(PathFact(path=path, access="write", kind="file", real=path) for path in paths))
 
 
 def _allow(_: Session, flight: Flight) -> None:

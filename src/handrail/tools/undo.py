@@ -2,12 +2,12 @@
 
 import os
 
-from handrail.changes.carrying import Carrier
+from handrail.changes.carrying import KEPT_WHOLE, Carrier
 from handrail.changes.recorder import Planned, Recorded, Recorder
 from handrail.changes.undoing import Conflict, Plan, Way, plan_undo
 from handrail.edit.diff import Diff, unified_diff
 from handrail.protocol.change import Change, State, action_of
-from handrail.protocol.error import ToolError
+from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.change_log import Step
@@ -129,19 +129,25 @@ def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:
 
 
 def _diff(recorder: Recorder, way: Way, path: str) -> Diff:
+    """What the way back changes, where both sides are text of a size that can be compared."""
     after, now = way.step.after, way.found.current
+    if max(way.step.before.size if way.step.before else 0, after.size if after else 0) > KEPT_WHOLE:
+        return _NO_DIFF
     old = decoded(now.data) if now is not None and now.data is not None else None
     if (now is not None and old is None) or (after is not None and after.kind != "file"):
         return _NO_DIFF
-    new = decoded(_content(recorder, after.hash)) if after is not None else None
+    new = decoded(_content(recorder, after.hash, path)) if after is not None else None
     if after is not None and new is None:
         return _NO_DIFF
     before, text = old.text if old else "", new.text if new else ""
     return unified_diff(before, text, path, created=now is None)
 
 
-def _content(recorder: Recorder, digest: str) -> bytes:
-    return b"".join(recorder.history.blobs.chunks(digest))
+def _content(recorder: Recorder, digest: str, path: str) -> bytes:
+    try:
+        return b"".join(recorder.history.blobs.chunks(digest))
+    except StoreError as error:
+        raise ToolError("IO_ERROR", f"{clipped(path)} cannot be brought back: {error}. Nothing was undone.") from None
 
 
 def _change(way: Way, shown: str, diff: Diff) -> Change:

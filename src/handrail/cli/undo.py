@@ -1,0 +1,48 @@
+"""undo: takes changes back."""
+
+from argparse import Namespace
+from typing import Any
+
+from handrail.cli.changes import opened
+from handrail.cli.exits import FAILED, OK
+from handrail.cli.output import answer, answer_json, note
+from handrail.protocol.result import ToolResult
+from handrail.protocol.wire import encode
+from handrail.runtime.person import Resolve
+
+
+def run(options: Namespace) -> int:
+    """Takes back what was asked for, and shows what that changed."""
+    number, turn, session, chosen = options.number, options.turn, options.session, resolve(options)
+    with opened(options) as rail:
+        if options.preview:
+            return _print_preview(options, rail.preview_undo(number, turn=turn, session=session, resolve=chosen))
+        result = rail.undo(number, turn=turn, session=session, resolve=chosen)
+    return show(options, "undo", result)
+
+
+def resolve(options: Namespace) -> Resolve | None:
+    """What to do where a file was changed since."""
+    return "later" if options.with_later else "lines" if options.lines else None
+
+
+def show(options: Namespace, command: str, result: ToolResult[Any]) -> int:
+    """Prints the result of an undo or a redo."""
+    if options.json:
+        answer_json(encode({"schema": f"handrail.{command}/1", "result": result}))
+    elif result.error is None:
+        answer(result.content)
+        for text in result.warnings:
+            note(f"warning: {text}")
+    else:
+        note(f"{result.error.code}: {result.error.message}")
+    return OK if result.error is None else FAILED
+
+
+def _print_preview(options: Namespace, text: str) -> int:
+    if options.json:
+        answer_json(encode({"schema": "handrail.undo/1", "preview": text}))
+    else:
+        answer(text)
+        note("nothing was changed")
+    return OK
