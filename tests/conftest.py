@@ -52,3 +52,9 @@ def rail(tmp_path: Path, workspace: Path) -> Iterator[Callable[..., Handrail]]:
     yield make
     for one in opened:
         one.close()
+
+
+@pytest.fixture
+def note(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Adds a line to what the test's report says, such as how often something happened."""
+    return lambda text: request.node.user_properties.append(("note", text))

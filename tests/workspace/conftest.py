@@ -20,12 +20,6 @@ def resolver(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def note(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Adds a line to what the test's report says, such as how often something happened."""
-    return lambda text: request.node.user_properties.append(("note", text))
-
-
-@pytest.fixture
 def house(workspace: Path, resolver: str) -> Iterator[Callable[..., Workspace]]:
     """Opens workspaces over the folder `workspace` with more roots; closes them at the end."""
     opened: list[Workspace] = []

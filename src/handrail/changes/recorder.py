@@ -1,5 +1,6 @@
 """Writes down what the calls of one session change: before the first file, and after the last."""
 
+import errno
 import os
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ from handrail.changes.settling import settle, settle_cut_off
 from handrail.protocol.change import Change, ChangeSet
 from handrail.protocol.error import StoreError, ToolError
 from handrail.store.change_log import Body, Entry, Step
-from handrail.workspace.errors import tool_error
+from handrail.workspace.errors import clipped
 from handrail.workspace.replace import Current
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
@@ -68,7 +69,7 @@ class Recorder:
         return Recorded(_set(number, planned))
 
     def keep(self, before: Current, landing: Landing) -> None:
-        """Keeps what a file holds before it is changed; ToolError when there is no room for it."""
+        """Keeps what a file holds before it is changed; ToolError when that cannot be."""
         try:
             if before.data is not None:
                 self.history.blobs.keep(before.hash, before.data, pack=True)
@@ -79,12 +80,7 @@ class Recorder:
             finally:
                 os.close(descriptor)
         except StoreError as error:
-            cause = error.__cause__
-            if isinstance(cause, OSError):
-                raise tool_error(cause, landing.name) from None
-            raise ToolError(
-                "CONFLICT", "The file changed while it was being kept for undo. Nothing was done."
-            ) from None
+            raise _not_kept(landing.name, error) from None
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
         """Keeps bytes that settling a crash may need."""
@@ -107,6 +103,15 @@ class Recorder:
     def _is_made(self, number: int) -> bool:
         entry = self.history.log.entry(number)
         return entry is not None and settle(self._workspace, self.history, entry) == "done"
+
+
+def _not_kept(name: str, error: StoreError) -> ToolError:
+    cause = error.__cause__
+    if not isinstance(cause, OSError):
+        return ToolError("CONFLICT", f"{clipped(name)} changed while it was being kept for undo. Nothing was changed.")
+    full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
+    message = f"{clipped(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
+    return ToolError("NO_SPACE" if full else "IO_ERROR", message)
 
 
 def _set(number: int, planned: Planned) -> ChangeSet:

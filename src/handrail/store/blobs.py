@@ -82,7 +82,7 @@ class Blobs:
     def _is_there(self, digest: str) -> bool:
         """Whether the blob is stored; if so it is made young, so that nobody removes it as unused before it is used."""
         for path in (self._path(digest), self._path(digest) + _PACKED):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.utime(path)
                 return True
         return False

@@ -1,0 +1,106 @@
+"""undo, redo, diff and log --changes: what people type to see and take back what was changed."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def played(here, workspace: Path) -> None:
+    """Two changes of one file and one of another."""
+    (workspace / "a.txt").write_text("one\n")
+    for path, content in (("a.txt", "two\\n"), ("deep/b.txt", "b\\n"), ("a.txt", "three\\n")):
+        assert here("call", "write", f'{{"path": "{path}", "content": "{content}"}}', "--mode", "auto").code == 0
+
+
+pytestmark = pytest.mark.usefixtures("played")
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()[1:]]
+
+
+def test_the_changes_are_listed_the_latest_first(here) -> None:
+    done = here("log", "--changes")
+    assert [(row[0], row[1], " ".join(row[5:])) for row in rows(done.out)] == [
+        ("●", "3", "write a.txt +1 -1"),
+        ("●", "2", "write deep/b.txt +1 -0"),
+        ("●", "1", "write a.txt +1 -1"),
+    ]
+    assert [row[1] for row in rows(here("log", "--changes", "--limit", "1").out)] == ["3"]
+
+
+def test_what_was_undone_is_marked_and_the_undo_is_listed(here) -> None:
+    here("undo")
+    listed = rows(here("log", "--changes").out)
+    assert [(row[0], row[1]) for row in listed] == [("●", "4"), ("○", "3"), ("●", "2"), ("●", "1")]
+    assert " ".join(listed[0][5:]) == "Took back 3: 1 file +1 -1"
+    assert " ".join(listed[1][-3:]) == "(undone by 4)"
+    assert "undo: modified a.txt (undo 4)" in here("log").out
+
+
+def test_undo_shows_what_it_changed(here, workspace: Path) -> None:
+    done = here("undo", "-q")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "Took back 3: 1 file.\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+two\n"
+    assert (workspace / "a.txt").read_text() == "two\n"
+    assert here("redo", "-q").out.startswith("Brought back 3: 1 file.\n")
+    assert (workspace / "a.txt").read_text() == "three\n"
+
+
+def test_a_preview_changes_nothing(here, workspace: Path) -> None:
+    done = here("undo", "--preview", "-q")
+    assert (done.code, done.err) == (0, "nothing was changed\n")
+    assert done.out.endswith("-three\n+two\n")
+    assert (workspace / "a.txt").read_text() == "three\n"
+
+
+def test_a_conflict_names_the_choices_and_each_of_them_works(here, workspace: Path) -> None:
+    refused = here("undo", "1", "-q")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("CONFLICT: Undo 1: a.txt was changed again by 3. Nothing was undone.")
+    assert "--with-later" in refused.err
+    assert "--lines" in refused.err
+    assert here("undo", "1", "--with-later", "-q").out.startswith("Took back 3 and 1: 1 file.\n")
+    assert (workspace / "a.txt").read_text() == "one\n"
+
+
+def test_a_session_is_taken_back(here, workspace: Path) -> None:
+    assert here("undo", "--session").code == 0
+    assert [path.name for path in workspace.iterdir()] == ["a.txt"]
+    assert (workspace / "a.txt").read_text() == "one\n"
+    other = here("undo", "--session", "other")
+    assert (other.code, "Session other has changed nothing" in other.err) == (1, True)
+
+
+def test_a_turn_is_taken_back(here, workspace: Path) -> None:
+    assert here("undo", "--turn", "-q").out.startswith("Took back 3: 1 file.\n")
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
+def test_diff_shows_a_change(here) -> None:
+    assert here("diff", "2").out == "--- /dev/null\n+++ b/deep/b.txt\n@@ -0,0 +1 @@\n+b\n"
+    assert here("diff").out.endswith("-two\n+three\n")
+    missing = here("diff", "99", "-q")
+    assert (missing.code, missing.out) == (1, "")
+    assert "There is no change 99" in missing.err
+
+
+def test_json_has_everything(here) -> None:
+    listed = here("log", "--changes", "--json").json
+    assert listed["schema"] == "handrail.log/1"
+    assert [change["number"] for change in listed["changes"]] == [3, 2, 1]
+    assert listed["changes"][1]["changes"][1]["path"] == "deep/b.txt"
+    assert here("diff", "2", "--json").json["diff"].endswith("+b\n")
+    undone = here("undo", "--json").json
+    assert undone["schema"] == "handrail.undo/1"
+    assert (undone["result"]["ok"], undone["result"]["data"]["undone"]) == (True, [3])
+    refused = here("undo", "3", "--json")
+    assert (refused.code, refused.json["result"]["error"]["code"]) == (1, "NO_CHANGE")
+    assert here("redo", "--json").json["schema"] == "handrail.redo/1"
+
+
+@pytest.mark.parametrize("words", [("undo", "1", "--turn"), ("undo", "0"), ("undo", "x"), ("diff", "-1")])
+def test_wrong_usage_changes_nothing(here, workspace: Path, words: tuple[str, ...]) -> None:
+    assert here(*words).code == 2
+    assert (workspace / "a.txt").read_text() == "three\n"
