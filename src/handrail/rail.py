@@ -6,13 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
 from types import TracebackType
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
-from handrail.changes import choosing
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
-from handrail.protocol.change import ChangeRecord
 from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event
@@ -27,7 +25,6 @@ from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
-from handrail.runtime.person import Choose, Resolve, diff_of, last_changes, preview, undo
 from handrail.runtime.recovery import end_work, recover
 from handrail.settings import Settings, load, state_folder
 from handrail.store.folder import StateFolder
@@ -36,8 +33,12 @@ from handrail.store.journal import Broken
 from handrail.tools.contract import Tool
 from handrail.tools.ls import LsData
 from handrail.tools.read import ReadData
-from handrail.tools.undo import UndoData
 from handrail.tools.write import WriteData
+
+if TYPE_CHECKING:
+    from handrail.protocol.change import ChangeRecord
+    from handrail.runtime.person import Resolve
+    from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
@@ -129,13 +130,17 @@ class Handrail:
 
     # What a person can see and take back
 
-    def changes(self, limit: int = 20) -> list[ChangeRecord]:
+    def changes(self, limit: int = 20) -> "list[ChangeRecord]":
         """The last change sets of this workspace, whatever the session, the latest first."""
-        return self._enter(last_changes, self._session, limit)
+        from handrail.runtime import person  # noqa: PLC0415  few take anything back
+
+        return self._enter(person.last_changes, self._session, limit)
 
     def diff(self, number: int | None = None) -> str:
         """The differences that a change set made; without a number, the last one in effect."""
-        return self._enter(diff_of, self._session, number)
+        from handrail.runtime import person  # noqa: PLC0415  few take anything back
+
+        return self._enter(person.diff_of, self._session, number)
 
     def undo(
         self,
@@ -143,15 +148,17 @@ class Handrail:
         *,
         turn: bool = False,
         session: str | None = None,
-        resolve: Resolve | None = None,
-    ) -> ToolResult[UndoData]:
+        resolve: "Resolve | None" = None,
+    ) -> "ToolResult[UndoData]":
         """Takes a change set of this workspace back: the last one, one by its number, all of the last turn or all of a
         session.
 
         A file that was changed since is never overwritten: CONFLICT says by what. `resolve="later"` takes the later
         changes back too; `resolve="lines"` takes back only what is as it was left.
         """
-        return self._enter(undo, self._session, _choice(number, turn, session), resolve)
+        from handrail.runtime import person  # noqa: PLC0415  few take anything back
+
+        return self._enter(person.undo, self._session, person.choice(number, turn, session), resolve)
 
     def preview_undo(
         self,
@@ -159,14 +166,18 @@ class Handrail:
         *,
         turn: bool = False,
         session: str | None = None,
-        resolve: Resolve | None = None,
+        resolve: "Resolve | None" = None,
     ) -> str:
         """The differences that an undo would make; ToolError when it would be refused."""
-        return self._enter(preview, self._session, _choice(number, turn, session), resolve)
+        from handrail.runtime import person  # noqa: PLC0415  few take anything back
 
-    def redo(self, *, resolve: Resolve | None = None) -> ToolResult[UndoData]:
+        return self._enter(person.preview, self._session, person.choice(number, turn, session), resolve)
+
+    def redo(self, *, resolve: "Resolve | None" = None) -> "ToolResult[UndoData]":
         """Takes the last undo back."""
-        return self._enter(undo, self._session, choosing.last_undo, resolve)
+        from handrail.runtime import person  # noqa: PLC0415  few take anything back
+
+        return self._enter(person.undo, self._session, person.last_undo, resolve)
 
     # The wire
 
@@ -420,17 +431,6 @@ class AsyncHandrail:
     events = _passed_on(Handrail.events)
     subscribe = _passed_on(Handrail.subscribe)
     cancel = _passed_on(Handrail.cancel)
-
-
-def _choice(number: int | None, turn: bool, session: str | None) -> Choose:
-    """Which change sets an undo is about."""
-    if (number is not None) + turn + (session is not None) > 1:
-        raise UsageError("undo takes a number, turn=True or a session: one of them")
-    if number is not None:
-        return lambda log: choosing.one_change(log, number)
-    if session is not None:
-        return lambda log: choosing.of_session(log, session)
-    return choosing.last_turn if turn else choosing.last_change
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:

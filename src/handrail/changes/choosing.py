@@ -1,13 +1,18 @@
 """Which change sets an undo or a redo is about."""
 
+from collections.abc import Callable
+
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import ChangeLog, Entry
 
+Within = Callable[[Entry], bool]
+"""Whether the files of a change set are in reach: those in another session's own folder are not."""
 
-def last_change(log: ChangeLog) -> tuple[int, ...]:
+
+def last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last change of the workspace that is in effect, whoever made it."""
     for entry in log.latest():
-        if entry.in_effect and not entry.body.undoes:
+        if _counts(entry) and within(entry):
             return (entry.number,)
     raise _nothing("undo")
 
@@ -22,9 +27,9 @@ def one_change(log: ChangeLog, number: int) -> tuple[int, ...]:
     return (number,)
 
 
-def last_turn(log: ChangeLog) -> tuple[int, ...]:
+def last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """Every change of the turn that the last change belongs to, the latest first."""
-    last = log.entry(last_change(log)[0])
+    last = log.entry(last_change(log, within)[0])
     of_turn = [
         entry.number
         for entry in log.latest()
@@ -41,10 +46,11 @@ def of_session(log: ChangeLog, session: str) -> tuple[int, ...]:
     return found
 
 
-def last_undo(log: ChangeLog) -> tuple[int, ...]:
+def last_undo(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last undo that is in effect: taking it back is a redo."""
     for entry in log.latest():
-        if entry.in_effect and entry.body.undoes and all(_is_plain(log, number) for number in entry.body.undoes):
+        is_undo = entry.in_effect and entry.body.undoes and all(_is_plain(log, one) for one in entry.body.undoes)
+        if is_undo and within(entry):
             return (entry.number,)
     raise _nothing("redo")
 

@@ -1,13 +1,18 @@
 """The history of a workspace: its change log and the contents that were kept to go back, opened when first needed."""
 
+import contextlib
 import os
 import threading
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
+from handrail.protocol.error import StoreError
 from handrail.store.blobs import Blobs
-from handrail.store.change_log import ChangeLog
 from handrail.store.database import Database, Durability
 from handrail.store.migrations import CHANGES
+
+if TYPE_CHECKING:
+    from handrail.store.change_log import ChangeLog
 
 _SWEPT = "swept"
 _DAY = 86_400
@@ -27,10 +32,12 @@ class History:
         self.blobs = Blobs(os.path.join(folder, "blobs"), durable=durability == "power")
 
     @property
-    def log(self) -> ChangeLog:
+    def log(self) -> "ChangeLog":
         """The change log."""
         with self._lock:
             if self._log is None:
+                from handrail.store.change_log import ChangeLog  # noqa: PLC0415  who only reads does not pay for it
+
                 self._log = ChangeLog(Database(os.path.join(self._folder, "changes.db"), self._durability, CHANGES))
             return self._log
 
@@ -46,8 +53,9 @@ class History:
         if log is None:
             return
         self.blobs.pack()
-        if self._is_due():
-            self._sweep(log)
+        with contextlib.suppress(OSError, StoreError):  # the next one will
+            if self._is_due():
+                self._sweep(log)
         log.close()
 
     def _is_due(self) -> bool:
@@ -57,7 +65,7 @@ class History:
             swept = 0.0
         return datetime.now(UTC).timestamp() - swept > _DAY
 
-    def _sweep(self, log: ChangeLog) -> None:
+    def _sweep(self, log: "ChangeLog") -> None:
         """Lets go of what was kept for longer than it has to be."""
         now = datetime.now(UTC)
         log.forget_before(now - timedelta(days=self._days))

@@ -3,32 +3,23 @@
 import errno
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail.changes.history import History
-from handrail.changes.settling import settle, settle_cut_off
-from handrail.protocol.change import Change, ChangeSet
+from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError
-from handrail.store.change_log import Body, Entry, Step
 from handrail.workspace.errors import clipped
 from handrail.workspace.replace import Current
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 
+if TYPE_CHECKING:  # every session has a recorder, and few change anything: what it needs then is imported then
+    from handrail.changes.planned import Planned
+    from handrail.store.change_log import Entry, Step
+
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Planned(msgspec.Struct, frozen=True):
-    """A change set that is about to be made."""
-
-    tool: str
-    summary: str
-    steps: tuple[Step, ...]
-    changes: tuple[Change, ...]
-    diffs: tuple[str, ...]
-    """One a step."""
-    undoes: tuple[int, ...] = ()
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -50,8 +41,10 @@ class Recorder:
         self._session = session_id
         self._runner = runner
 
-    def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:
+    def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:
         """Does the work between the two records of it. `work` returns the steps as they were really taken."""
+        from handrail.store.change_log import Body  # noqa: PLC0415  as above
+
         log = self.history.log
         body = Body(planned.tool, planned.summary, planned.steps, planned.changes, planned.undoes)
         turn = self.turn or call_id
@@ -92,15 +85,19 @@ class Recorder:
 
     def settle(self, call_id: str) -> None:
         """Settles what a call of this session left when it was cut off."""
+        from handrail.changes.settling import settle_cut_off  # noqa: PLC0415  as above
+
         entry = self.made_by(call_id)
         if entry is not None and entry.state == "begun":
             settle_cut_off(self._workspace, self.history, entry)
 
-    def made_by(self, call_id: str) -> Entry | None:
+    def made_by(self, call_id: str) -> "Entry | None":
         """The change set of a call of this session."""
         return None if self.history.is_empty else self.history.log.of_call(self._session, call_id)
 
     def _is_made(self, number: int) -> bool:
+        from handrail.changes.settling import settle  # noqa: PLC0415  as above
+
         entry = self.history.log.entry(number)
         return entry is not None and settle(self._workspace, self.history, entry) == "done"
 
@@ -114,5 +111,5 @@ def _not_kept(name: str, error: StoreError) -> ToolError:
     return ToolError("NO_SPACE" if full else "IO_ERROR", message)
 
 
-def _set(number: int, planned: Planned) -> ChangeSet:
+def _set(number: int, planned: "Planned") -> ChangeSet:
     return ChangeSet(changes=planned.changes, number=number, undoable=True, undoes=planned.undoes)

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from handrail.changes.history import History
-from handrail.changes.recorder import Planned, Recorded, Recorder
+from handrail.changes.recorder import Recorded, Recorder
 from handrail.policy.verdict import Rules
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.permission import Permission
@@ -17,7 +17,6 @@ from handrail.runtime.session import Session
 from handrail.settings import Settings
 from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
-from handrail.store.change_log import Step
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder, make_private
 from handrail.store.journal import Journal
@@ -25,12 +24,16 @@ from handrail.store.runner import Runner
 from handrail.tools.contract import Outputs, Seen, Tool
 from handrail.tools.ls import ls_tool
 from handrail.tools.read import read_tool
-from handrail.tools.saving import Records
 from handrail.tools.write import write_tool
 from handrail.workspace.replace import Current
 from handrail.workspace.root import Root
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from handrail.changes.planned import Planned
+    from handrail.store.change_log import Step
+    from handrail.tools.saving import Records
 
 Resolver = Literal["kernel", "walk"]
 """Who resolves paths: openat2 or our own walk. By default what this machine can do."""
@@ -113,11 +116,11 @@ class _NoSession:
     def keep_bytes(self, digest: str, data: bytes) -> None:
         pass
 
-    def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:  # noqa: ARG002
+    def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:  # noqa: ARG002
         raise ToolError("UNAVAILABLE", "Without a session nothing is changed.")
 
 
-def _base_tools(seen: Seen, outputs: Outputs, recorder: Records, settings: Settings) -> tuple[Tool, ...]:
+def _base_tools(seen: Seen, outputs: Outputs, recorder: "Records", settings: Settings) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
     return (
         read_tool(seen, outputs, images=settings.read.images),

@@ -10,11 +10,12 @@ from typing import Literal
 import msgspec
 
 from handrail.changes import choosing
+from handrail.changes.choosing import Within, last_undo
 from handrail.changes.settling import is_within, settle_cut_off
 from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeRecord
 from handrail.protocol.decision import Decision, Facts, PathFact
-from handrail.protocol.error import ToolError
+from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.result import ToolResult
 from handrail.runtime import steps
 from handrail.runtime.closing import sealed
@@ -25,11 +26,23 @@ from handrail.store.change_log import ChangeLog, Entry
 from handrail.store.runner import is_dead
 from handrail.tools.undo import UndoArguments, UndoData, preview_undo, undo_tool
 
+__all__ = ["choice", "diff_of", "last_changes", "last_undo", "preview", "undo"]
 Resolve = Literal["later", "lines"]
 """What to do where a file was changed since: take the later changes back too, or only what is as it was left."""
-Choose = Callable[[ChangeLog], tuple[int, ...]]
+Choose = Callable[[ChangeLog, Within], tuple[int, ...]]
 _SETTLE_SECONDS = 10.0
 _ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="a person asked for it")
+
+
+def choice(number: int | None, turn: bool, session: str | None) -> Choose:
+    """Which change sets an undo is about."""
+    if (number is not None) + turn + (session is not None) > 1:
+        raise UsageError("undo takes a number, turn=True or a session: one of them")
+    if number is not None:
+        return lambda log, _: choosing.one_change(log, number)
+    if session is not None:
+        return lambda log, _: choosing.of_session(log, session)
+    return choosing.last_turn if turn else choosing.last_change
 
 
 def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResult[UndoData]:
@@ -92,7 +105,7 @@ def diff_of(session: Session, number: int | None) -> str:
     settle_killed(session)
     log = session.recorder.history.log
     if number is None:
-        number = choosing.last_change(log)[0]
+        number = choosing.last_change(log, lambda _: True)[0]
     if log.entry(number) is None:
         raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
     diffs = log.diffs(number)
@@ -124,7 +137,7 @@ def _is_left(session: Session, entry: Entry) -> bool:
 def _chosen(session: Session, choose: Choose, resolve: Resolve | None) -> tuple[int, ...]:
     settle_killed(session)
     log = session.recorder.history.log
-    numbers = choose(log)
+    numbers = choose(log, lambda entry: is_within(session.workspace, entry))
     return choosing.with_later(log, numbers) if resolve == "later" else numbers
 
 

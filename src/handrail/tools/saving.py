@@ -5,7 +5,8 @@ from typing import Protocol
 
 import msgspec
 
-from handrail.changes.recorder import Planned, Recorded
+from handrail.changes.planned import Planned
+from handrail.changes.recorder import Recorded
 from handrail.edit.diff import Diff
 from handrail.protocol.change import Change, ChangeSet, State, action_of
 from handrail.store.change_log import Step

@@ -3,7 +3,8 @@
 import os
 
 from handrail.changes.carrying import KEPT_WHOLE, Carrier
-from handrail.changes.recorder import Planned, Recorded, Recorder
+from handrail.changes.planned import Planned
+from handrail.changes.recorder import Recorded, Recorder
 from handrail.changes.undoing import Conflict, Plan, Way, plan_undo
 from handrail.edit.diff import Diff, unified_diff
 from handrail.protocol.change import Change, State, action_of

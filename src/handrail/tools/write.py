@@ -1,6 +1,6 @@
 """write: a whole file, new or in the place of the old one."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -14,7 +14,6 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
 from handrail.tools.marks import Whole, encode_mark, part_of, staleness
 from handrail.tools.parses import parse_problem
-from handrail.tools.saving import Records, Saved, Saving, save
 from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.replace import Current, current
 from handrail.workspace.text import (
@@ -27,6 +26,9 @@ from handrail.workspace.text import (
     whole_characters,
 )
 from handrail.workspace.walk import Landing
+
+if TYPE_CHECKING:
+    from handrail.tools.saving import Records, Saved
 
 LONGEST = 32 * 1024 * 1024
 """Characters that one write may carry: several copies of them are in memory and in the journal."""
@@ -85,10 +87,12 @@ class _Plan(msgspec.Struct, frozen=True):
         return self.text_before.text if self.text_before else ""
 
 
-def write_tool(seen: Seen, records: Records) -> Tool:
+def write_tool(seen: Seen, records: "Records") -> Tool:
     """The tool write for one session."""
 
     def run(context: Context, arguments: WriteArguments) -> Output:
+        from handrail.tools.saving import Saving, save  # noqa: PLC0415  who only reads does not pay for it
+
         landing, real = context.workspace.land(arguments.path)
         with landing:
             try:
@@ -173,7 +177,7 @@ def _is_binary(plan: _Plan) -> bool:
     return plan.before is not None and plan.before.data is not None and plan.text_before is None
 
 
-def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Output:
+def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: "Saved", diff: Diff) -> Output:
     before, written = plan.before, saved.written
     unchanged = saved.changes is None
     summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=unchanged)
