@@ -58,6 +58,10 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path) -> None:
     (workspace / "a.txt").write_text("hello\n")
     first = run("call", "read", '{"path": "a.txt"}', "-q")
+    if name in {"diff", "undo", "redo"}:
+        run("call", "write", '{"path": "b.txt", "content": "hello\\n"}', "--mode", "auto")
+    if name == "redo":
+        run("undo")
     done = run(*name.split(), *(["cli"] if name == "log export" else []), "-q") if name != "call" else first
     assert (done.code, done.err) == (0, "")
     assert done.out

@@ -78,7 +78,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "undo": Command(
         "undo",
-        "Take back the last change in this workspace, or another one; files changed since are never overwritten.",
+        "Take back the last change in this workspace, or another; what changed since stays.",
         options.for_undo,
         ("handrail undo", "handrail undo 14 --with-later"),
         _EXITS | {FAILED: "refused; nothing was changed"},
