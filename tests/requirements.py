@@ -448,7 +448,42 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "B-3": (clause("environment by allow-list", *planned),),
     "B-4": (clause("limits, reported when they fire", *planned),),
     "B-5": (clause("preview before permission", *planned),),
-    "B-6": (clause("undo of every change", *planned),),
+    "B-6": (
+        clause(
+            "every change made by a file tool can be listed, diffed and undone, without git",
+            "changes/test_undo.py::test_any_writes_taken_back_give_the_tree_of_before",
+            "changes/test_undo.py::test_whatever_a_file_held_comes_back_byte_for_byte",
+            "changes/test_undo.py::test_diff_shows_what_a_change_did",
+            "cli/test_cli_undo.py::test_the_changes_are_listed_the_latest_first",
+            "cli/test_cli_undo.py::test_undo_shows_what_it_changed",
+        ),
+        clause(
+            "undo of undo; of a turn, of a session",
+            "changes/test_undo.py::test_undo_walks_back_and_redo_walks_forward",
+            "changes/test_undo.py::test_an_undo_is_listed_and_can_be_undone_by_its_number",
+            "changes/test_undo.py::test_a_whole_turn_is_taken_back_at_once",
+            "changes/test_undo.py::test_a_whole_session_is_taken_back_at_once",
+        ),
+        clause(
+            "undo never overwrites what others changed since, and names the choices",
+            "changes/test_undo_conflicts.py::test_what_others_did_to_a_file_stays",
+            "changes/test_undo_conflicts.py::test_a_later_change_is_named_and_can_be_taken_back_too",
+            "changes/test_undo_conflicts.py::test_only_the_lines_that_are_as_they_were_left_are_taken_back",
+            "changes/test_undo_conflicts.py::test_a_file_that_became_a_folder_is_not_touched_even_by_lines",
+        ),
+        clause(
+            "kill -9 during commit or undo: before or after, never between, and reported so",
+            "must_hold/test_hold_undo_kill.py::test_a_kill_leaves_every_change_made_or_not_made_and_says_which",
+            "changes/test_history.py::test_another_session_settles_what_was_cut_off_between_two_files",
+            "changes/test_history.py::test_a_file_that_was_half_written_in_place_is_mended",
+        ),
+        clause(
+            "contents are kept packed, once, and for as long as the setting says",
+            "changes/test_history.py::test_equal_contents_are_kept_once_and_packed",
+            "changes/test_history.py::test_changes_are_kept_for_a_time_and_listed_for_ever",
+        ),
+        clause("every change made by a command", *planned),
+    ),
     "B-7": (clause("restricted profile", *planned),),
     # Events, audit, memory
     "E-1": (

@@ -90,6 +90,15 @@ def seconds(deep: bool) -> float:
     return 5.0 if deep else 0.5
 
 
+def take_back(rail: Handrail, turn: int) -> ToolResult:
+    """Writes, and takes that back, and brings it back."""
+    path = ("folder/file.txt", "folder/deep/new.txt", "folder/made/file.txt")[turn % 3]
+    written = rail.write(path, f"inside {turn}")
+    if not written.ok:
+        return written
+    return rail.undo() if turn % 2 else rail.undo() and rail.redo()
+
+
 Call = Callable[[Handrail, int], ToolResult]
 CALLS: dict[str, Call] = {
     "read a file": lambda rail, _: rail.read("file.txt"),
@@ -98,13 +107,21 @@ CALLS: dict[str, Call] = {
     "write in a folder": lambda rail, turn: rail.write(
         ("folder/file.txt", "folder/deep/new.txt", "folder/made/file.txt")[turn % 3], f"inside {turn}"
     ),
+    "take a write back": take_back,
     "list": lambda rail, turn: rail.ls(("folder", ".", "folder/deep")[turn % 3], depth=3),
 }
-SHARE = {"read a file": 0.5, "read in a folder": 0.5, "write a file": 0.5, "write in a folder": 0.5, "list": 1.0}
+SHARE = {
+    "take a write back": 0.5,
+    "read a file": 0.5,
+    "read in a folder": 0.5,
+    "write a file": 0.5,
+    "write in a folder": 0.5,
+    "list": 1.0,
+}
 """Of the time a tool gets."""
 
 
-FAIR = {"ok", "OUTSIDE_WORKSPACE", "IO_ERROR", "CONFLICT", "STALE_FILE", "NOT_FOUND", "NOT_A_DIRECTORY"}
+FAIR = {"ok", "NO_CHANGE", "OUTSIDE_WORKSPACE", "IO_ERROR", "CONFLICT", "STALE_FILE", "NOT_FOUND", "NOT_A_DIRECTORY"}
 
 
 @pytest.mark.parametrize("kind", CALLS)
