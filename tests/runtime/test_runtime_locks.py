@@ -126,6 +126,21 @@ def test_a_file_is_one_file_however_it_is_spelled(rail: Make, workspace: Path, s
         first.result()
 
 
+def test_a_file_with_two_names_is_one_file(rail: Make, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    gate = Gate("a.txt")
+    holder, other = rail(mode="full", session="one", tools=[gate.tool]), rail(session="two")
+    other._session.lock_seconds = 0.05
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(holder.call, "gate", {})
+        assert gate.inside.wait(30)
+        assert code(other.write("b.txt", "new")) == "CONFLICT"
+        gate.open.set()
+        assert held.result().ok
+    assert other.write("b.txt", "new").ok
+
+
 def test_sessions_of_two_workspaces_that_share_a_file_share_its_lock(rail: Make, workspace: Path) -> None:
     (workspace / "inner").mkdir()
     gate = Gate("inner/a.txt")

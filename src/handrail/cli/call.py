@@ -65,6 +65,8 @@ def _print(result: ToolResult[Any], options: Namespace, mode: str) -> None:
         answer(result.content)
         if result.meta.truncated and not options.quiet:
             note(f"{result.summary}; {_how_to_go_on(result)}")
+        if result.meta.undo is not None and not options.quiet:
+            note(f"to take it back: handrail undo {result.meta.undo}")
     elif result.error.code == "PERMISSION_REQUIRED":
         _print_request(result.error, mode)
     else:

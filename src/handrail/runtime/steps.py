@@ -123,8 +123,15 @@ def take_locks(session: Session, flight: Flight) -> None:
     changed = {fact.real for fact in flight.facts.paths if fact.access != "read" and fact.real is not None}
     for real in sorted(changed):
         resource = f"file:{session.workspace.main.path}/{real}" if not real.startswith("/") else f"file:{real}"
-        held_up = f"{real} is being changed by another session. Nothing was run. Try again."
-        _lock(session, flight, resource, session.lock_seconds, held_up)
+        _lock(session, flight, resource, session.lock_seconds, _held_up(real))
+    # A file with several names is one file: whoever comes by another name waits too.
+    shared = {session.workspace.shared_file(real): real for real in sorted(changed)}
+    for identity, real in sorted((identity, real) for identity, real in shared.items() if identity is not None):
+        _lock(session, flight, f"inode:{identity}", session.lock_seconds, _held_up(real))
+
+
+def _held_up(real: str) -> str:
+    return f"{real} is being changed by another session. Nothing was run. Try again."
 
 
 def _lock(session: Session, flight: Flight, resource: str, seconds: float, held_up: str) -> None:

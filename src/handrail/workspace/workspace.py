@@ -179,6 +179,16 @@ class Workspace:
                 return PathFact(path=path, access=access, kind="other", real=None)
             raise tool_error(error, path) from None
 
+    def shared_file(self, path: str) -> tuple[int, int] | None:
+        """Which file a path is one of several names of; None when it is the only one, or there is none."""
+        try:
+            with self._open(self._place(path), _LOOK) as found:
+                status = found.status
+        except (OSError, ToolError):
+            return None
+        is_shared = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+        return (status.st_dev, status.st_ino) if is_shared else None
+
     def let_go(self) -> None:
         """Closes what a decision left open: no call follows, or too much may happen before it."""
         self._at_hand.drop()
