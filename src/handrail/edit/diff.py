@@ -1,9 +1,12 @@
 """Unified diffs in bounded time, whatever the two texts are."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
+
+from handrail.edit.lines import end_of_line, start_of_line
+from handrail.edit.newlines import Replacement
 
 CONTEXT = 3
 _STEPS = 50_000_000
@@ -30,7 +33,21 @@ def unified_diff(before: str, after: str, path: str, *, created: bool = False) -
         note = f"(more than {_LINES} lines: no diff)\n"
         return Diff(note, after.count("\n"), before.count("\n"), truncated=True)
     old, new = _lines(before), _lines(after)
-    hunks = list(_hunks(old, new))
+    return _shown(list(_hunks(_Block(old, new, 0, 0))), path, created=created)
+
+
+def diff_of(before: str, replacements: Sequence[Replacement], path: str) -> Diff:
+    """The same where it is known what is replaced: only the lines around that are looked at."""
+    hunks: list[str] = []
+    length = 0
+    for block in _blocks(before, replacements):
+        made = list(_hunks(block, matched=length < _SHOWN))  # what is not shown is only counted
+        hunks += made
+        length += sum(map(len, made))
+    return _shown(hunks, path)
+
+
+def _shown(hunks: list[str], path: str, *, created: bool = False) -> Diff:
     added = sum(line.startswith("+") for line in hunks)
     removed = sum(line.startswith("-") for line in hunks)
     source = "/dev/null" if created else _name(f"a/{path}")
@@ -61,17 +78,59 @@ def _lines(text: str) -> list[str]:
     return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
 
 
-def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+class _Block(msgspec.Struct, frozen=True):
+    """Lines of both texts, and how many come before them."""
+
+    old: list[str]
+    new: list[str]
+    old_before: int
+    new_before: int
+
+
+def _blocks(before: str, replacements: Sequence[Replacement]) -> Iterator[_Block]:
+    """What is replaced, with the lines around it; as one where these touch."""
+    at = old_before = new_before = first = 0
+    while first < len(replacements):
+        start = start_of_line(before, replacements[first].start, CONTEXT)
+        end = end_of_line(before, replacements[first].end, CONTEXT)
+        last = first + 1
+        while last < len(replacements) and start_of_line(before, replacements[last].start, CONTEXT) <= end:
+            end = end_of_line(before, replacements[last].end, CONTEXT)
+            last += 1
+        between = before.count("\n", at, start)
+        old_before, new_before = old_before + between, new_before + between
+        new = _with(before, start, end, replacements[first:last])
+        block = _Block(_lines(before[start:end]), _lines(new), old_before, new_before)
+        yield block
+        old_before, new_before = old_before + len(block.old), new_before + len(block.new)
+        at, first = end, last
+
+
+def _with(before: str, start: int, end: int, replacements: Sequence[Replacement]) -> str:
+    parts: list[str] = []
+    for replacement in replacements:
+        parts += (before[start : replacement.start], replacement.text)
+        start = replacement.end
+    return "".join((*parts, before[start:end]))
+
+
+def _hunks(block: _Block, *, matched: bool = True) -> Iterator[str]:
     """The changed part between the common beginning and the common end, with some context."""
+    old, new = block.old, block.new
+    if old == new:
+        return
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
     low = max(0, start - CONTEXT)
     high = max(0, end - CONTEXT)
-    old_part, new_part = old[low : len(old) - high], new[low : len(new) - high]
-    if _steps(old_part, new_part) > _STEPS:
-        yield from _replaced(old_part, new_part, low, start - low, end - high)
+    part = _Block(
+        old[low : len(old) - high], new[low : len(new) - high], block.old_before + low, block.new_before + low
+    )
+    fewest = min(len(old), len(new)) - start - end
+    if fewest == 0 or not matched or _steps(part.old, part.new) > _STEPS:
+        yield from _replaced(part, start - low, end - high)
     else:
-        yield from _matched(old_part, new_part, low)
+        yield from _matched(part)
 
 
 def _steps(old: list[str], new: list[str]) -> int:
@@ -94,12 +153,13 @@ def _common(one: list[str], other: list[str]) -> int:
     return count
 
 
-def _matched(old: list[str], new: list[str], low: int) -> Iterator[str]:
+def _matched(block: _Block) -> Iterator[str]:
     from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and reads never diff
 
+    old, new = block.old, block.new
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
         first, last = group[0], group[-1]
-        yield _header(low, first[1], last[2], first[3], last[4])
+        yield _header(block, first[1], last[2], first[3], last[4])
         for tag, a, b, c, d in group:
             if tag == "equal":
                 yield from (f" {line}" for line in old[a:b])
@@ -108,16 +168,18 @@ def _matched(old: list[str], new: list[str], low: int) -> Iterator[str]:
                 yield from (f"+{line}" for line in new[c:d])
 
 
-def _replaced(old: list[str], new: list[str], low: int, before: int, after: int) -> Iterator[str]:
-    yield _header(low, 0, len(old), 0, len(new))
+def _replaced(block: _Block, before: int, after: int) -> Iterator[str]:
+    """Without looking for lines in the middle that are in both."""
+    old, new = block.old, block.new
+    yield _header(block, 0, len(old), 0, len(new))
     yield from (f" {line}" for line in old[:before])
     yield from (f"-{line}" for line in old[before : len(old) - after])
     yield from (f"+{line}" for line in new[before : len(new) - after])
     yield from (f" {line}" for line in old[len(old) - after :])
 
 
-def _header(low: int, a: int, b: int, c: int, d: int) -> str:
-    return f"@@ -{_span(low + a, b - a)} +{_span(low + c, d - c)} @@\n"
+def _header(block: _Block, a: int, b: int, c: int, d: int) -> str:
+    return f"@@ -{_span(block.old_before + a, b - a)} +{_span(block.new_before + c, d - c)} @@\n"
 
 
 def _span(start: int, count: int) -> str:
