@@ -15,6 +15,11 @@ def line_ranges(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
         at = start
 
 
+def line_count(text: str) -> int:
+    """How many lines a text has."""
+    return text.count("\n") + (not text.endswith("\n") and text != "")
+
+
 def start_of_line(text: str, position: int, back: int = 0) -> int:
     """Where the line of a position begins, or one that is some lines before it."""
     at = text.rfind("\n", 0, position) + 1

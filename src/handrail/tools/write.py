@@ -6,18 +6,17 @@ import msgspec
 from msgspec import Meta
 
 from handrail.edit.diff import Diff, unified_diff
-from handrail.policy.names import protection
-from handrail.protocol.change import Change, ChangeSet
-from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
+from handrail.tools.changing import change_set
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
-from handrail.tools.marks import Whole, encode_mark, part_of, staleness
+from handrail.tools.looking import landed, look
+from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_problem
 from handrail.tools.saving import save
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.replace import Current, Written, current
+from handrail.workspace.errors import clipped
+from handrail.workspace.replace import Current, Written
 from handrail.workspace.text import (
     Encoding,
     LineEnding,
@@ -90,23 +89,15 @@ def write_tool(seen: Seen) -> Tool:
     """The tool write for one session."""
 
     def run(context: Context, arguments: WriteArguments) -> Output:
-        landing, real = context.workspace.land(arguments.path)
-        with landing:
-            try:
-                plan = _plan(landing, real, arguments, seen)
-                written = save(context, landing, plan.before, plan.data, arguments.path)
-            except OSError as error:
-                raise tool_error(error, arguments.path) from None
+        with landed(context, arguments.path) as (landing, real):
+            plan = _plan(landing, real, arguments, seen)
+            written = save(context, landing, plan.before, plan.data, arguments.path)
         seen.mark_seen(real, encode_mark(Whole(written.hash)))
         return _output(arguments, real, plan, written)
 
     def preview(context: Context, arguments: WriteArguments) -> Preview:
-        landing, real = context.workspace.land(arguments.path)
-        with landing:
-            try:
-                plan = _plan(landing, real, arguments, seen)
-            except OSError as error:
-                raise tool_error(error, arguments.path) from None
+        with landed(context, arguments.path) as (landing, real):
+            plan = _plan(landing, real, arguments, seen)
         diff = _diff(plan, arguments.content, real)
         return Preview(kind="diff", text=diff.text or "(no change)\n", truncated=diff.truncated)
 
@@ -114,27 +105,16 @@ def write_tool(seen: Seen) -> Tool:
 
 
 def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
-    _refuse_folder(landing, arguments.path)
-    path = clipped(arguments.path)
-    if protection(real) == "credential":
-        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids writing {path}.")
-    before = None if landing.missing else current(landing.folder, landing.name, DIFFED)
-    mark = seen.seen(real)
-    part = part_of(landing.folder, landing.name, mark) if before else None
-    unread = staleness(arguments.path, mark, before, part) == "unread" and before is not None
+    found = look(landing, real, arguments.path, seen, keep=DIFFED, doing="writing")
+    path, before = clipped(arguments.path), found.before
     text = decoded(before.data) if before and before.data is not None else None
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
-    if mark is not None and before is None:
+    if found.seen and before is None:
         warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
     problem = parse_problem(real, arguments.content)
     if problem:
         warnings = (*warnings, f"{path} was written, but {problem}.")
-    return _Plan(before, text, data, encoding, ending, unread, warnings)
-
-
-def _refuse_folder(landing: Landing, path: str) -> None:
-    if not landing.name or path.rpartition("/")[2] in {"", ".", ".."}:
-        raise ToolError("NOT_A_FILE", f"{clipped(path)} names a directory; write needs the name of a file.")
+    return _Plan(before, text, data, encoding, ending, found.unread, warnings)
 
 
 def _format(before: Current | None, text: Text | None) -> tuple[Encoding, LineEnding]:
@@ -170,19 +150,9 @@ def _diff(plan: _Plan, content: str, real: str) -> Diff:
 
 def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written) -> Output:
     before = plan.before
-    unchanged = before is not None and before.hash == written.hash
     diff = _diff(plan, arguments.content, real)
-    change = Change(
-        path=real,
-        action="created" if before is None else "modified",
-        before=before.hash if before else None,
-        after=written.hash,
-        size=written.size,
-        mode=written.mode,
-        added=diff.added,
-        removed=diff.removed,
-    )
-    summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=unchanged)
+    changes = change_set(real, before, written, diff)
+    summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=changes is None)
     return Output(
         summary=summary,
         content=f"{summary}.\n",
@@ -197,9 +167,9 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, written: Written)
             diff=diff.text,
         ),
         meta={"unread": plan.unread, "in_place": written.in_place},
-        files_changed=() if unchanged else (real,),
+        files_changed=(real,) if changes else (),
         warnings=plan.warnings,
-        changes=None if unchanged else ChangeSet(changes=(change,)),
+        changes=changes,
     )
 
 
