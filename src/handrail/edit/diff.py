@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from handrail.edit.lines import end_of_line, start_of_line
-from handrail.edit.newlines import Replacement
+from handrail.edit.newlines import Replacement, replaced
 
 CONTEXT = 3
 _STEPS = 50_000_000
@@ -36,11 +36,14 @@ def unified_diff(before: str, after: str, path: str, *, created: bool = False) -
     return _shown(list(_hunks(_Block(old, new, 0, 0))), path, created=created)
 
 
-def diff_of(before: str, replacements: Sequence[Replacement], path: str) -> Diff:
-    """The same where it is known what is replaced: only the lines around that are looked at."""
+def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, lines_before: int = 0) -> Diff:
+    """The same where it is known what is replaced: only the lines around that are looked at.
+
+    `before` may be a part of a text, of whole lines, with so many `lines_before` it.
+    """
     hunks: list[str] = []
     length = 0
-    for block in _blocks(before, replacements):
+    for block in _blocks(before, replacements, lines_before):
         made = list(_hunks(block, matched=length < _SHOWN))  # what is not shown is only counted
         hunks += made
         length += sum(map(len, made))
@@ -87,9 +90,10 @@ class _Block(msgspec.Struct, frozen=True):
     new_before: int
 
 
-def _blocks(before: str, replacements: Sequence[Replacement]) -> Iterator[_Block]:
+def _blocks(before: str, replacements: Sequence[Replacement], lines_before: int) -> Iterator[_Block]:
     """What is replaced, with the lines around it; as one where these touch."""
-    at = old_before = new_before = first = 0
+    at = first = 0
+    old_before = new_before = lines_before
     while first < len(replacements):
         start = start_of_line(before, replacements[first].start, CONTEXT)
         end = end_of_line(before, replacements[first].end, CONTEXT)
@@ -99,19 +103,11 @@ def _blocks(before: str, replacements: Sequence[Replacement]) -> Iterator[_Block
             last += 1
         between = before.count("\n", at, start)
         old_before, new_before = old_before + between, new_before + between
-        new = _with(before, start, end, replacements[first:last])
+        new = replaced(before, replacements[first:last], start, end)
         block = _Block(_lines(before[start:end]), _lines(new), old_before, new_before)
         yield block
         old_before, new_before = old_before + len(block.old), new_before + len(block.new)
         at, first = end, last
-
-
-def _with(before: str, start: int, end: int, replacements: Sequence[Replacement]) -> str:
-    parts: list[str] = []
-    for replacement in replacements:
-        parts += (before[start : replacement.start], replacement.text)
-        start = replacement.end
-    return "".join((*parts, before[start:end]))
 
 
 def _hunks(block: _Block, *, matched: bool = True) -> Iterator[str]:
@@ -126,8 +122,8 @@ def _hunks(block: _Block, *, matched: bool = True) -> Iterator[str]:
     part = _Block(
         old[low : len(old) - high], new[low : len(new) - high], block.old_before + low, block.new_before + low
     )
-    fewest = min(len(old), len(new)) - start - end
-    if fewest == 0 or not matched or _steps(part.old, part.new) > _STEPS:
+    fewest, most = (choice(len(old), len(new)) - start - end for choice in (min, max))
+    if fewest == 0 or most == 1 or not matched or _steps(part.old, part.new) > _STEPS:
         yield from _replaced(part, start - low, end - high)
     else:
         yield from _matched(part)

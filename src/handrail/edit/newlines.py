@@ -49,6 +49,25 @@ def in_file(raw: str, ending: LineEnding, replacements: Sequence[Replacement], g
         yield from replacements
 
 
+def ending_after(raw: str, replacements: Sequence[Replacement]) -> LineEnding:
+    """How the lines end when parts of a text, in order, are replaced."""
+    if "\r" in raw or any("\r" in text for _, _, text in replacements):
+        return line_ending_of(replaced(raw, replacements))
+    ends = (0, *(end for _, end, _ in replacements))
+    starts = (*(start for start, _, _ in replacements), len(raw))
+    stays = any(raw.find("\n", end, start) >= 0 for end, start in zip(ends, starts, strict=True))
+    return "lf" if stays or any("\n" in text for _, _, text in replacements) else "none"
+
+
+def replaced(text: str, replacements: Sequence[Replacement], start: int = 0, end: int | None = None) -> str:
+    """The text, or a part of it, with parts replaced, in order."""
+    parts: list[str] = []
+    for replacement in replacements:
+        parts += (text[start : replacement.start], replacement.text)
+        start = replacement.end
+    return "".join((*parts, text[start:end]))
+
+
 def _paired(text: str) -> str:
     return text.replace("\n", "\r\n")
 

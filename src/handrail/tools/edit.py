@@ -7,11 +7,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from handrail.edit.diff import Diff, diff_of
-from handrail.edit.lines import line_ranges, worded
-from handrail.edit.matching import Span
+from handrail.edit.diff import Diff
+from handrail.edit.lines import worded
 from handrail.edit.newlines import plain
-from handrail.edit.trimming import common_start
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
@@ -20,11 +18,11 @@ from handrail.tools.changing import change_set
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
 from handrail.tools.looking import Look, landed, look
 from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_problem
+from handrail.tools.parses import parse_problem, should_parse
 from handrail.tools.replacing import LONGEST, Replaced, replaced
 from handrail.tools.saving import save
 from handrail.workspace.errors import clipped
-from handrail.workspace.lossless import Lossless, lossless, shown
+from handrail.workspace.lossless import lossless, shown
 from handrail.workspace.replace import Current, Written
 from handrail.workspace.walk import Landing
 
@@ -78,7 +76,6 @@ class _Plan(msgspec.Struct, frozen=True):
     """Everything about an edit but the doing."""
 
     before: Current
-    file: Lossless
     made: Replaced
     unread: bool
 
@@ -96,7 +93,7 @@ def edit_tool(seen: Seen) -> Tool:
     def preview(context: Context, arguments: EditArguments) -> Preview:
         with landed(context, arguments.path) as (landing, real):
             plan = _plan(context, landing, real, arguments, seen)
-        diff = diff_of(plan.made.text, plan.made.replacements, real)
+        diff = plan.made.diff(real)
         return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
 
     return Tool(EDIT, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
@@ -108,11 +105,8 @@ def _plan(context: Context, landing: Landing, real: str, arguments: EditArgument
     _refuse_large(landing, arguments.path)
     found = look(landing, real, arguments.path, seen, keep=LONGEST, doing="editing")
     before, data = _there(context, found, arguments)
-    file = None if data.startswith(b"%PDF-") else lossless(data)
-    if file is None:
-        raise ToolError("BINARY_FILE", f"{clipped(arguments.path)} is not text. Use a program that knows its format.")
-    made = replaced(file, arguments.old_text, arguments.new_text, clipped(arguments.path), every=arguments.replace_all)
-    return _Plan(before, file, made, found.unread)
+    made = replaced(data, arguments.old_text, arguments.new_text, clipped(arguments.path), every=arguments.replace_all)
+    return _Plan(before, made, found.unread)
 
 
 def _nothing_new(arguments: EditArguments) -> str:
@@ -148,11 +142,10 @@ def _there(context: Context, found: Look, arguments: EditArguments) -> tuple[Cur
 
 def _output(path: str, real: str, plan: _Plan, written: Written) -> Output:
     made, count = plan.made, len(plan.made.replacements)
-    after = lossless(made.data) or plan.file
-    diff = diff_of(made.text, made.replacements, real)
-    lines = tuple(line_ranges(made.text, (Span(start, end) for start, end, _ in made.replacements[:_LISTED])))
+    diff = made.diff(real)
+    lines = made.lines(_LISTED)
     summary = _summary(clipped(path), diff, count)
-    problem = parse_problem(real, shown(plain(after.text)))
+    problem = _problem(real, made.data)
     return Output(
         summary=summary,
         content=f"{summary}, {_where(lines, count)}.\n{_changed_lines(diff)}",
@@ -161,10 +154,10 @@ def _output(path: str, real: str, plan: _Plan, written: Written) -> Output:
             size=written.size,
             hash=written.hash,
             before=plan.before.hash,
-            encoding=after.encoding,
-            line_ending=after.line_ending,
+            encoding=made.encoding,
+            line_ending=made.line_ending,
             replacements=count,
-            first_line=_first_line(made, lines[0][0]),
+            first_line=made.first_line,
             diff=diff.text,
         ),
         meta={
@@ -180,6 +173,12 @@ def _output(path: str, real: str, plan: _Plan, written: Written) -> Output:
     )
 
 
+def _problem(real: str, data: bytes) -> str | None:
+    """Why the file no longer parses, if it should."""
+    after = lossless(data) if should_parse(real) else None
+    return parse_problem(real, shown(plain(after.text))) if after else None
+
+
 def _summary(path: str, diff: Diff, count: int) -> str:
     places = f" in {count} places" if count > 1 else ""
     return f"Edited {path}{places} +{diff.added} −{diff.removed}"
@@ -189,13 +188,6 @@ def _where(lines: tuple[tuple[int, int], ...], count: int) -> str:
     if count == 1:
         return worded(*lines[0])
     return f"the first in {worded(*lines[0])}"
-
-
-def _first_line(made: Replaced, first: int) -> int:
-    """The first line that is another one now; oldText may begin with lines that stay."""
-    start, end, new = made.replacements[0]
-    same = common_start(made.text[start:end], new)
-    return first + made.text.count("\n", start, start + same)
 
 
 def _changed_lines(diff: Diff) -> str:

@@ -30,7 +30,7 @@ class Look(msgspec.Struct, frozen=True):
 
 @contextmanager
 def landed(context: Context, path: str) -> Generator[tuple[Landing, str], None, None]:
-    """The folder of a file that is about to change, and the path as results name it; refusals of the system are told."""
+    """The folder of a file that is about to change, and the path as results name it; system refusals are told."""
     landing, real = context.workspace.land(path)
     with landing:
         try:

@@ -4,29 +4,58 @@ import itertools
 
 import msgspec
 
+from handrail.edit.diff import Diff, diff_of
+from handrail.edit.lines import line_ranges
 from handrail.edit.matching import Match, Span, matched
-from handrail.edit.newlines import Replacement, in_file, plain
+from handrail.edit.newlines import LineEnding, Replacement, ending_after, in_file, plain
+from handrail.edit.trimming import common_start
 from handrail.protocol.error import ToolError
-from handrail.workspace.lossless import Lossless, shown, spliced
+from handrail.workspace.lossless import Lossless, lossless, shown, spliced
+from handrail.workspace.text import Encoding
 
 LONGEST = 32 * 1024 * 1024
 """Bytes that a file may have to be edited, before and after: several copies of them are in memory."""
+_PDF = b"%PDF-"
 PLACES = 100_000
 """Places that are replaced in one step."""
 
 
-class Replaced(msgspec.Struct, frozen=True):
+class Replaced(msgspec.Struct, frozen=True, kw_only=True):
     """What is replaced in the text of a file, and the bytes that makes."""
 
     text: str
-    """The whole text before, with plain newlines, as it can be shown."""
+    """The text before, with plain newlines, as it can be shown; whole lines of it, with all that is replaced."""
+    lines_before: int = 0
+    """How many lines come before it."""
     replacements: list[Replacement]
     strategy: str
     data: bytes
+    encoding: Encoding
+    line_ending: LineEnding
+    """How the lines end then."""
+
+    def diff(self, path: str) -> Diff:
+        """What changes."""
+        return diff_of(self.text, self.replacements, path, lines_before=self.lines_before)
+
+    def lines(self, most: int) -> tuple[tuple[int, int], ...]:
+        """The first and the last line of each place, as they were before."""
+        spans = (Span(start, end) for start, end, _ in self.replacements[:most])
+        return tuple((self.lines_before + a, self.lines_before + b) for a, b in line_ranges(self.text, spans))
+
+    @property
+    def first_line(self) -> int:
+        """The first line that is another one now; what is replaced may begin with lines that stay."""
+        start, end, new = self.replacements[0]
+        same = common_start(self.text[start:end], new)
+        return self.lines_before + self.text.count("\n", 0, start + same) + 1
 
 
-def replaced(file: Lossless, old: str, new: str, path: str, *, every: bool) -> Replaced:
+def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Replaced:
     """Replaces the only place where `old` is, or every place; ToolError with a reason to learn from otherwise."""
+    file = None if data.startswith(_PDF) else lossless(data)
+    if file is None:
+        raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
     text = plain(file.text)
     readable = shown(text) if file.damaged else text
     match = _matched(text, readable, old, new, path)
@@ -36,7 +65,16 @@ def replaced(file: Lossless, old: str, new: str, path: str, *, every: bool) -> R
 
         raise ambiguous(readable, match)
     replacements = [Replacement(start, end, plain(new)) for start, end in spans]
-    return Replaced(readable, replacements, match.strategy, _data(file, replacements, new, path))
+    _refuse_growth(file, replacements, path)
+    own = list(in_file(file.text, file.line_ending, replacements, new))
+    return Replaced(
+        text=readable,
+        replacements=replacements,
+        strategy=match.strategy,
+        data=_data(file, own, path),
+        encoding=file.encoding,
+        line_ending=ending_after(file.text, own),
+    )
 
 
 def _matched(text: str, readable: str, old: str, new: str, path: str) -> Match:
@@ -72,12 +110,16 @@ def _spans(match: Match, path: str) -> list[Span]:
     return found
 
 
-def _data(file: Lossless, replacements: list[Replacement], new: str, path: str) -> bytes:
+def _refuse_growth(file: Lossless, replacements: list[Replacement], path: str) -> None:
+    """Before the new text is in memory; a character is a byte at least."""
     grown = sum(len(text) - (end - start) for start, end, text in replacements)
-    if len(file.text) + grown > LONGEST:  # before it is in memory
+    if len(file.text) + grown > LONGEST:
         raise _too_long(path)
+
+
+def _data(file: Lossless, own: list[Replacement], path: str) -> bytes:
     try:
-        data = spliced(file, in_file(file.text, file.line_ending, replacements, new))
+        data = spliced(file, own)
     except UnicodeEncodeError as error:
         character = error.object[error.start]
         message = f"newText has {character!r} (U+{ord(character):04X}), which {file.encoding} does not have: "
