@@ -8,6 +8,7 @@ from handrail.edit.diff import Diff, diff_of
 from handrail.edit.lines import line_ranges
 from handrail.edit.matching import Match, Span, matched
 from handrail.edit.newlines import LineEnding, Replacement, ending_after, in_file, plain
+from handrail.edit.plain_bytes import only_place
 from handrail.edit.trimming import common_start
 from handrail.protocol.error import ToolError
 from handrail.workspace.lossless import Lossless, lossless, shown, spliced
@@ -53,6 +54,9 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
 
 def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Replaced:
     """Replaces the only place where `old` is, or every place; ToolError with a reason to learn from otherwise."""
+    plainly = _in_plain_bytes(data, old, new) if old and not every else None
+    if plainly is not None:
+        return plainly
     file = None if data.startswith(_PDF) else lossless(data)
     if file is None:
         raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
@@ -74,6 +78,24 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Repl
         data=_data(file, own, path),
         encoding=file.encoding,
         line_ending=ending_after(file.text, own),
+    )
+
+
+def _in_plain_bytes(data: bytes, old: str, new: str) -> Replaced | None:
+    """Most edits, several times as fast as by the way that leads to every other end."""
+    found = only_place(data, old) if "\r" not in new and not data.startswith(_PDF) else None
+    if found is None or len(data) + len(new) * 4 > LONGEST:
+        return None
+    start, end, view = found.start - found.text_start, found.end - found.text_start, memoryview(data)
+    stays = data.find(b"\n", 0, found.start) >= 0 or data.find(b"\n", found.end) >= 0
+    return Replaced(
+        text=found.text,
+        lines_before=found.lines_before,
+        replacements=[Replacement(start, end, new)],
+        strategy="exact",
+        data=b"".join((view[: found.start], new.encode(), view[found.end :])),
+        encoding="utf-8",
+        line_ending="lf" if stays or "\n" in new else "none",
     )
 
 

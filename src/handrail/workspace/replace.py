@@ -72,9 +72,9 @@ def replace(folder: int, name: str, data: bytes, before: Current | None, *, temp
     try:
         try:
             _fill(descriptor, data)
+            _start_writing(descriptor)
             if before is not None:
                 _take_over(descriptor, folder, name, before.status)
-            _start_writing(descriptor)
             digest = hashlib.sha256(data).hexdigest()  # while the disk is at work
             os.fsync(descriptor)
             own = Current(os.fstat(descriptor), digest, None)
