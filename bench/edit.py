@@ -21,14 +21,11 @@ def rows() -> Iterator[Row]:
         workspace = Path(folder, "workspace")
         workspace.mkdir()
         with Handrail(workspace, mode="full", state_dir=Path(folder, "state"), settings=Settings()) as rail:
-            # A process that never freed more than a megabyte gives every megabyte back to the system at once and pays
-            # for each of its pages again; one that did, as any that is at work for a while, does not.
-            yield from exact(rail, workspace, "first edits")
+            yield from exact(rail, workspace)
             yield from refusal(rail, workspace)
-            yield from exact(rail, workspace, "later edits", BEYOND_MILLISECONDS)
 
 
-def exact(rail: Handrail, workspace: Path, when: str, limit: float | None = None) -> Iterator[Row]:
+def exact(rail: Handrail, workspace: Path) -> Iterator[Row]:
     text = source(SIZE)
     middle = len(text) // 2
     at = text.index("def ", middle)
@@ -44,9 +41,9 @@ def exact(rail: Handrail, workspace: Path, when: str, limit: float | None = None
 
     samples = alternate({"edit": edit, "bare": lambda: rewrite(workspace / "bare.py")}, repetitions=101)
     beyond = sorted(a - b for a, b in zip(samples["edit"].times, samples["bare"].times, strict=True))
-    yield Row(f"{when}: read, write, fsync, rename of 1 MB, median", samples["bare"].median * 1e3, "ms")
-    yield Row(f"{when}: edit in 1 MB, median", samples["edit"].median * 1e3, "ms")
-    yield Row(f"{when}: beyond reading and writing, median", beyond[len(beyond) // 2] * 1e3, "ms", limit)
+    yield Row("read, write, fsync, rename of 1 MB, median", samples["bare"].median * 1e3, "ms")
+    yield Row("rail.edit in 1 MB, median", samples["edit"].median * 1e3, "ms")
+    yield Row("rail.edit beyond that, median", beyond[len(beyond) // 2] * 1e3, "ms", BEYOND_MILLISECONDS)
 
 
 def rewrite(path: Path) -> None:
