@@ -8,17 +8,19 @@ are compared.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from handrail.edit.alignment import Pair, aligned
 from handrail.edit.lines import end_of_line
 
-_SCANNED = 120_000_000
-"""Characters that are searched in all."""
+_SCANNED = 60_000_000
+"""Characters that are searched at most for each kind of pieces."""
 _HITS = 24
 """Of one line or word: what is there more often says little."""
 _CANDIDATES = 6
+"""Regions that are compared; more of them where they are short."""
 _COMPARED = 600
 """Lines of a region that are compared."""
 _WIDE = 400
@@ -28,6 +30,16 @@ _SLACK = 8
 _ALIKE = 0.5
 """How much of what is looked for a region must have to be worth naming."""
 _PART = re.compile(r"\w+|[^\w\s]")
+
+
+class _Hit(NamedTuple):
+    """A piece of what is looked for."""
+
+    position: int
+    line: int
+    """Of what is looked for."""
+    weight: float
+    """How much it says."""
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -50,10 +62,19 @@ def closest(text: str, old: str) -> Region | None:
     wanted = _wanted(old)
     if not wanted or not text:
         return None
-    hits: list[tuple[int, int, float]] = []
+    often: list[_Hit] = []
     for pieces in (_whole_lines, _halves, _words):
-        hits = hits or _hits(text, _rarest(pieces(wanted), len(text)))
-    regions = [_region(text, start, wanted) for start in _starts(text, hits)]
+        rare, more = _hits(text, _rarest(pieces(wanted), len(text)))
+        found = _best(text, wanted, rare)
+        if found is not None:
+            return found
+        often += more
+    return _best(text, wanted, often)
+
+
+def _best(text: str, wanted: list[str], hits: list[_Hit]) -> Region | None:
+    most = max(_CANDIDATES, 10 * _CANDIDATES // len(wanted))
+    regions = [_region(text, start, wanted) for start in _starts(text, hits)[:most]]
     best = max(regions, key=_score, default=None)
     return best if best and _score(best) >= _ALIKE else None
 
@@ -88,29 +109,31 @@ def _rarest(pieces: Iterable[tuple[str, int]], size: int) -> list[tuple[str, int
     return sorted(first.items(), key=lambda item: -len(item[0]))[:most]
 
 
-def _hits(text: str, pieces: Iterable[tuple[str, int]]) -> list[tuple[int, int, float]]:
-    """Where pieces are: the position, the line of the old text, and how much the hit says."""
-    hits: list[tuple[int, int, float]] = []
+def _hits(text: str, pieces: Iterable[tuple[str, int]]) -> tuple[list[_Hit], list[_Hit]]:
+    """Where pieces are, those that are rare and the first of those that are not."""
+    rare: list[_Hit] = []
+    often: list[_Hit] = []
     for piece, number in pieces:
         places: list[int] = []
         at = text.find(piece)
-        while at >= 0 and len(places) < _HITS:
+        while at >= 0 and len(places) <= _HITS:
             places.append(at)
             at = text.find(piece, at + len(piece))
-        hits += ((place, number, len(piece) / len(places)) for place in places)
-    return sorted(hits)
+        hits = rare if len(places) <= _HITS else often
+        hits += (_Hit(place, number, len(piece) / len(places)) for place in places)
+    return rare, often
 
 
-def _starts(text: str, hits: Iterable[tuple[int, int, float]]) -> list[int]:
-    """The lines, from 0, where most hits say that the region begins."""
+def _starts(text: str, hits: Iterable[_Hit]) -> list[int]:
+    """The lines, from 0, where hits say that the region begins; what most of them say first."""
     votes: dict[int, float] = {}
     at = line = 0
-    for position, number, weight in hits:
+    for position, number, weight in sorted(hits):
         line += text.count("\n", at, position)
         at = position
         start = max(0, line - number)
         votes[start] = votes.get(start, 0) + weight
-    return sorted(votes, key=lambda start: -votes[start])[:_CANDIDATES]
+    return sorted(votes, key=lambda start: -votes[start])
 
 
 def _region(text: str, start: int, wanted: list[str]) -> Region:

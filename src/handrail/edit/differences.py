@@ -74,17 +74,18 @@ def _inside(text: str, at: int) -> bool:
 
 def _overlap(line: str, wanted: str, *, opens: bool, closes: bool) -> str:
     """The part of a line that `wanted` is about, where it need not be all of it."""
-    start = max(0, _shift(line, wanted)) if opens else 0
-    if not closes:
-        return line[start:]
-    end = len(line) - max(0, _shift(line[start:][::-1], wanted[::-1]))
+    if opens and line.endswith(wanted):
+        return wanted
+    start = _shift(line, wanted) if opens else 0
+    end = len(line) - (_shift(line[start:][::-1], wanted[::-1]) if closes else 0)
     return line[start:end]
 
 
 def _shift(line: str, wanted: str) -> int:
-    """How much further on in the line the first words are that both have."""
+    """How much further on in the line the first word is that both have; nothing where both begin with white space."""
     for word in re.finditer(r"\w+|[^\w\s]", wanted):
         found = re.search(rf"(?<!\w){re.escape(word[0])}(?!\w)|{re.escape(word[0])}(?<!\w)", line)
         if found:
-            return found.start() - word.start()
+            indented = wanted[:1].isspace() and not line[: found.start()].strip()
+            return 0 if indented else max(0, found.start() - word.start())
     return 0

@@ -17,7 +17,7 @@ _LISTED = 8
 _AROUND = 2
 """Lines to read before and after a region."""
 _WIDTH = 120
-_NUMBERED = re.compile(r"[ \t]*(\d+)(?:→|\t|: ?|\| ?)")
+_NUMBERED = re.compile(r"[ \t]*(\d+)(?:→|\t|: ?| ?\| ?)")
 
 
 def ambiguous(text: str, match: Match) -> ToolError:
@@ -81,7 +81,7 @@ def _closest(text: str, old: str, details: dict[str, Any]) -> str:
         return f"Closest is {worded(first, last)}: only what is around it differs. Read {low}–{high}, then retry."
     space = ", only white space differs" if all(each.only_space for each in found) else ""
     told = "; ".join(map(str, found[:_TOLD]))
-    more = f"; {len(found) - _TOLD} more differences" if len(found) > _TOLD else ""
+    more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
     return f"Closest is {worded(first, last)}{space}: {told}{more}. Read {low}–{high}, then retry."
 
 
