@@ -1,17 +1,15 @@
 """Unified diffs in bounded time, whatever the two texts are."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from handrail.edit.lines import end_of_line, start_of_line
-from handrail.edit.newlines import Replacement, replaced
+from handrail.edit.hunks import Block, blocks, hunks_of, lines_of
+from handrail.edit.newlines import Replacement
 
-CONTEXT = 3
-_STEPS = 50_000_000
-"""Above this the middle is shown as replaced whole: the matcher would take seconds, in the worst case minutes."""
 _SHOWN = 60_000
+_MATCHED = 500
+"""Places whose lines are matched one by one: more are not shown."""
 _LINES = 1_000_000
 """Lines of both texts together that are taken apart; each of them costs memory."""
 
@@ -32,8 +30,8 @@ def unified_diff(before: str, after: str, path: str, *, created: bool = False) -
     if before.count("\n") + after.count("\n") > _LINES:
         note = f"(more than {_LINES} lines: no diff)\n"
         return Diff(note, after.count("\n"), before.count("\n"), truncated=True)
-    old, new = _lines(before), _lines(after)
-    return _shown(list(_hunks(_Block(old, new, 0, 0))), path, created=created)
+    old, new = lines_of(before), lines_of(after)
+    return _gathered([hunks_of(Block(old, new, 0, 0))], path, created=created)
 
 
 def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, lines_before: int = 0) -> Diff:
@@ -41,24 +39,36 @@ def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, line
 
     `before` may be a part of a text, of whole lines, with so many `lines_before` it.
     """
-    hunks: list[str] = []
-    length = 0
-    for block in _blocks(before, replacements, lines_before):
-        made = list(_hunks(block, matched=length < _SHOWN))  # what is not shown is only counted
-        hunks += made
-        length += sum(map(len, made))
-    return _shown(hunks, path)
+    lines = (before.count("\n", start, end) + text.count("\n") for start, end, text in replacements)
+    if sum(lines) > _LINES:
+        return Diff(f"(more than {_LINES} lines: no diff)\n", *_counted(before, replacements), truncated=True)
+    parts = enumerate(blocks(before, replacements, lines_before))
+    return _gathered((hunks_of(block, matched=number < _MATCHED) for number, block in parts), path)
 
 
-def _shown(hunks: list[str], path: str, *, created: bool = False) -> Diff:
-    added = sum(line.startswith("+") for line in hunks)
-    removed = sum(line.startswith("-") for line in hunks)
+def _counted(before: str, replacements: Sequence[Replacement]) -> tuple[int, int]:
+    """Lines that come and that go, at the most."""
+    added = sum(text.count("\n") + 1 for _, _, text in replacements)
+    return added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements)
+
+
+def _gathered(parts: Iterable[Iterable[str]], path: str, *, created: bool = False) -> Diff:
+    """All parts are counted, and as many kept as are shown."""
     source = "/dev/null" if created else _name(f"a/{path}")
-    text = f"--- {source}\n+++ {_name(f'b/{path}')}\n{''.join(hunks)}"
-    if len(text) <= _SHOWN:
+    kept = [f"--- {source}\n+++ {_name(f'b/{path}')}\n"]
+    length, added, removed = len(kept[0]), 0, 0
+    for part in parts:
+        lines = list(part)
+        added += sum(line.startswith("+") for line in lines)
+        removed += sum(line.startswith("-") for line in lines)
+        if length <= _SHOWN:
+            kept += lines
+        length += sum(map(len, lines))
+    text = "".join(kept)
+    if length <= _SHOWN:
         return Diff(text, added, removed)
     cut = text.rfind("\n", 0, _SHOWN) + 1
-    return Diff(f"{text[:cut]}… {len(text) - cut} more characters\n", added, removed, truncated=True)
+    return Diff(f"{text[:cut]}… {length - cut} more characters\n", added, removed, truncated=True)
 
 
 def _name(path: str) -> str:
@@ -72,113 +82,3 @@ def _quoted(character: str) -> str:
     if character in {'"', "\\"}:
         return f"\\{character}"
     return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in character.encode())
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    last = lines.pop()
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
-
-
-class _Block(msgspec.Struct, frozen=True):
-    """Lines of both texts, and how many come before them."""
-
-    old: list[str]
-    new: list[str]
-    old_before: int
-    new_before: int
-
-
-def _blocks(before: str, replacements: Sequence[Replacement], lines_before: int) -> Iterator[_Block]:
-    """What is replaced, with the lines around it; as one where these touch."""
-    at = first = 0
-    old_before = new_before = lines_before
-    while first < len(replacements):
-        start = start_of_line(before, replacements[first].start, CONTEXT)
-        end = end_of_line(before, replacements[first].end, CONTEXT)
-        last = first + 1
-        while last < len(replacements) and start_of_line(before, replacements[last].start, CONTEXT) <= end:
-            end = end_of_line(before, replacements[last].end, CONTEXT)
-            last += 1
-        between = before.count("\n", at, start)
-        old_before, new_before = old_before + between, new_before + between
-        new = replaced(before, replacements[first:last], start, end)
-        block = _Block(_lines(before[start:end]), _lines(new), old_before, new_before)
-        yield block
-        old_before, new_before = old_before + len(block.old), new_before + len(block.new)
-        at, first = end, last
-
-
-def _hunks(block: _Block, *, matched: bool = True) -> Iterator[str]:
-    """The changed part between the common beginning and the common end, with some context."""
-    old, new = block.old, block.new
-    if old == new:
-        return
-    start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1])
-    low = max(0, start - CONTEXT)
-    high = max(0, end - CONTEXT)
-    part = _Block(
-        old[low : len(old) - high], new[low : len(new) - high], block.old_before + low, block.new_before + low
-    )
-    fewest, most = (choice(len(old), len(new)) - start - end for choice in (min, max))
-    if fewest == 0 or most == 1 or not matched or _steps(part.old, part.new) > _STEPS:
-        yield from _replaced(part, start - low, end - high)
-    else:
-        yield from _matched(part)
-
-
-def _steps(old: list[str], new: list[str]) -> int:
-    """How long matching takes at worst: every equal pair is looked at once for each run of equal lines that is found.
-
-    Of 200 lines and more the matcher begins no run with a line that makes up over a hundredth, as blank ones do.
-    """
-    counts = Counter(new)
-    often = len(new) // 100 + 1 if len(new) >= 200 else len(new)
-    pairs = sum(count for line in old if (count := counts[line]) <= often)
-    return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
-
-
-def _matched(block: _Block) -> Iterator[str]:
-    from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and reads never diff
-
-    old, new = block.old, block.new
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
-        first, last = group[0], group[-1]
-        yield _header(block, first[1], last[2], first[3], last[4])
-        for tag, a, b, c, d in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in old[a:b])
-            else:
-                yield from (f"-{line}" for line in old[a:b])
-                yield from (f"+{line}" for line in new[c:d])
-
-
-def _replaced(block: _Block, before: int, after: int) -> Iterator[str]:
-    """Without looking for lines in the middle that are in both."""
-    old, new = block.old, block.new
-    yield _header(block, 0, len(old), 0, len(new))
-    yield from (f" {line}" for line in old[:before])
-    yield from (f"-{line}" for line in old[before : len(old) - after])
-    yield from (f"+{line}" for line in new[before : len(new) - after])
-    yield from (f" {line}" for line in old[len(old) - after :])
-
-
-def _header(block: _Block, a: int, b: int, c: int, d: int) -> str:
-    return f"@@ -{_span(block.old_before + a, b - a)} +{_span(block.new_before + c, d - c)} @@\n"
-
-
-def _span(start: int, count: int) -> str:
-    if count == 1:
-        return str(start + 1)
-    return f"{start + 1 if count else start},{count}"

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from handrail.edit.diff import CONTEXT
+from handrail.edit.hunks import CONTEXT
 
 
 class OnlyPlace(NamedTuple):
