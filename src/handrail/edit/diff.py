@@ -4,12 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from handrail.edit.hunks import Block, blocks, hunks_of, lines_of
+from handrail.edit.hunks import Block, blocks, hunks_of, whole_block
 from handrail.edit.newlines import Replacement
 
 _SHOWN = 60_000
-_MATCHED = 500
-"""Places whose lines are matched one by one: more are not shown."""
 _LINES = 1_000_000
 """Lines of both texts together that are taken apart; each of them costs memory."""
 
@@ -30,8 +28,7 @@ def unified_diff(before: str, after: str, path: str, *, created: bool = False) -
     if before.count("\n") + after.count("\n") > _LINES:
         note = f"(more than {_LINES} lines: no diff)\n"
         return Diff(note, after.count("\n"), before.count("\n"), truncated=True)
-    old, new = lines_of(before), lines_of(after)
-    return _gathered([hunks_of(Block(old, new, 0, 0))], path, created=created)
+    return _gathered([whole_block(before, after)], path, created=created)
 
 
 def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, lines_before: int = 0) -> Diff:
@@ -42,8 +39,7 @@ def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, line
     lines = (before.count("\n", start, end) + text.count("\n") for start, end, text in replacements)
     if sum(lines) > _LINES:
         return Diff(f"(more than {_LINES} lines: no diff)\n", *_counted(before, replacements), truncated=True)
-    parts = enumerate(blocks(before, replacements, lines_before))
-    return _gathered((hunks_of(block, matched=number < _MATCHED) for number, block in parts), path)
+    return _gathered(blocks(before, replacements, lines_before), path)
 
 
 def _counted(before: str, replacements: Sequence[Replacement]) -> tuple[int, int]:
@@ -52,13 +48,13 @@ def _counted(before: str, replacements: Sequence[Replacement]) -> tuple[int, int
     return added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements)
 
 
-def _gathered(parts: Iterable[Iterable[str]], path: str, *, created: bool = False) -> Diff:
-    """All parts are counted, and as many kept as are shown."""
+def _gathered(parts: Iterable[Block], path: str, *, created: bool = False) -> Diff:
+    """All hunks are counted, and as many kept as are shown."""
     source = "/dev/null" if created else _name(f"a/{path}")
     kept = [f"--- {source}\n+++ {_name(f'b/{path}')}\n"]
     length, added, removed = len(kept[0]), 0, 0
     for part in parts:
-        lines = list(part)
+        lines = list(hunks_of(part))
         added += sum(line.startswith("+") for line in lines)
         removed += sum(line.startswith("-") for line in lines)
         if length <= _SHOWN:

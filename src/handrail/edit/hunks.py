@@ -1,7 +1,8 @@
 """The hunks of a diff: lines of two texts beside each other, with some context."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,16 +11,32 @@ from handrail.edit.newlines import Replacement, replaced
 
 CONTEXT = 3
 _STEPS = 50_000_000
-"""Above this the middle is shown as replaced whole: the matcher would take seconds, in the worst case minutes."""
+"""Above this a part is shown as replaced whole: the matcher would take seconds, in the worst case minutes."""
+
+
+class Changed(NamedTuple):
+    """Lines `a` to before `b` of the old text, which became lines `c` to before `d` of the new one."""
+
+    a: int
+    b: int
+    c: int
+    d: int
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Lines of both texts, and how many come before them."""
+    """Lines of both texts, how many come before them, and which parts of them are not the same."""
 
     old: list[str]
     new: list[str]
     old_before: int
     new_before: int
+    changed: list[Changed]
+
+
+def whole_block(before: str, after: str) -> Block:
+    """Two texts of which nothing is known."""
+    old, new = _lines(before), _lines(after)
+    return Block(old, new, 0, 0, [Changed(0, len(old), 0, len(new))])
 
 
 def blocks(before: str, replacements: Sequence[Replacement], lines_before: int) -> Iterator[Block]:
@@ -35,28 +52,94 @@ def blocks(before: str, replacements: Sequence[Replacement], lines_before: int) 
             last += 1
         between = before.count("\n", at, start)
         old_before, new_before = old_before + between, new_before + between
-        new = replaced(before, replacements[first:last], start, end)
-        block = Block(lines_of(before[start:end]), lines_of(new), old_before, new_before)
+        block = Block([], [], old_before, new_before, [])
+        _fill(block, before, start, end, replacements[first:last])
         yield block
         old_before, new_before = old_before + len(block.old), new_before + len(block.new)
         at, first = end, last
 
 
-def hunks_of(block: Block, *, matched: bool = True) -> Iterator[str]:
-    """The changed part between the common beginning and the common end, with some context."""
+def _fill(block: Block, before: str, start: int, end: int, replacements: Sequence[Replacement]) -> None:
+    """Takes the lines apart, those that nobody touches and those with what is replaced."""
     old, new = block.old, block.new
-    if old == new:
+    for low, high, parts in _touched(before, replacements):
+        same = _lines(before[start:low])
+        old += same
+        new += same
+        a, c = len(old), len(new)
+        old += _lines(before[low:high])
+        new += _lines(replaced(before, parts, low, high))
+        block.changed.append(Changed(a, len(old), c, len(new)))
+        start = high
+    same = _lines(before[start:end])
+    old += same
+    new += same
+
+
+def _touched(before: str, replacements: Sequence[Replacement]) -> Iterator[tuple[int, int, Sequence[Replacement]]]:
+    """Where the lines with something to replace begin and end; several replacements may share a line."""
+    first = 0
+    while first < len(replacements):
+        low = start_of_line(before, replacements[first].start)
+        high = end_of_line(before, replacements[first].end)
+        last = first + 1
+        while last < len(replacements) and replacements[last].start < high:
+            high = end_of_line(before, replacements[last].end)
+            last += 1
+        yield low, high, replacements[first:last]
+        first = last
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    lines = [f"{line}\n" for line in lines]
+    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
+
+
+def hunks_of(block: Block) -> Iterator[str]:
+    """The lines that are not the same, in groups, with some context."""
+    old, new = block.old, block.new
+    for group in _grouped(exactly for part in block.changed for exactly in _exact(old, new, part)):
+        low = max(0, group[0].a - CONTEXT)
+        high = min(len(old), group[-1].b + CONTEXT)
+        lines = group[-1].d - group[0].c + (group[0].a - low) + (high - group[-1].b)
+        old_at, new_at = block.old_before + low, block.new_before + group[0].c - (group[0].a - low)
+        yield f"@@ -{_span(old_at, high - low)} +{_span(new_at, lines)} @@\n"
+        at = low
+        for a, b, c, d in group:
+            yield from (f" {line}" for line in old[at:a])
+            yield from (f"-{line}" for line in old[a:b])
+            yield from (f"+{line}" for line in new[c:d])
+            at = b
+        yield from (f" {line}" for line in old[at:high])
+
+
+def _grouped(changed: Iterable[Changed]) -> Iterator[list[Changed]]:
+    """Parts that are so near that their contexts touch."""
+    group: list[Changed] = []
+    for part in changed:
+        if group and part.a - group[-1].b > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(part)
+    if group:
+        yield group
+
+
+def _exact(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
+    """Of a part, what really is not the same."""
+    a, b, c, d = part
+    start = _common(old[a:b], new[c:d])
+    end = _common(old[a + start : b][::-1], new[c + start : d][::-1])
+    a, b, c, d = a + start, b - end, c + start, d - end
+    if (a, c) == (b, d):
         return
-    start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1])
-    low = max(0, start - CONTEXT)
-    high = max(0, end - CONTEXT)
-    part = Block(old[low : len(old) - high], new[low : len(new) - high], block.old_before + low, block.new_before + low)
-    fewest, most = (choice(len(old), len(new)) - start - end for choice in (min, max))
-    if fewest == 0 or most == 1 or not matched or _steps(part.old, part.new) > _STEPS:
-        yield from _replaced(part, start - low, end - high)
+    alone = min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d])
+    if alone or _steps(old[a:b], new[c:d]) > _STEPS:
+        yield Changed(a, b, c, d)
     else:
-        yield from _matched(part)
+        yield from _matched(old, new, Changed(a, b, c, d))
 
 
 def _steps(old: list[str], new: list[str]) -> int:
@@ -79,43 +162,15 @@ def _common(one: list[str], other: list[str]) -> int:
     return count
 
 
-def _matched(block: Block) -> Iterator[str]:
+def _matched(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
     from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and reads never diff
 
-    old, new = block.old, block.new
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
-        first, last = group[0], group[-1]
-        yield _header(block, first[1], last[2], first[3], last[4])
-        for tag, a, b, c, d in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in old[a:b])
-            else:
-                yield from (f"-{line}" for line in old[a:b])
-                yield from (f"+{line}" for line in new[c:d])
-
-
-def _replaced(block: Block, before: int, after: int) -> Iterator[str]:
-    """Without looking for lines in the middle that are in both."""
-    old, new = block.old, block.new
-    yield _header(block, 0, len(old), 0, len(new))
-    yield from (f" {line}" for line in old[:before])
-    yield from (f"-{line}" for line in old[before : len(old) - after])
-    yield from (f"+{line}" for line in new[before : len(new) - after])
-    yield from (f" {line}" for line in old[len(old) - after :])
-
-
-def _header(block: Block, a: int, b: int, c: int, d: int) -> str:
-    return f"@@ -{_span(block.old_before + a, b - a)} +{_span(block.new_before + c, d - c)} @@\n"
+    for tag, a, b, c, d in SequenceMatcher(None, old[part.a : part.b], new[part.c : part.d]).get_opcodes():
+        if tag != "equal":
+            yield Changed(part.a + a, part.a + b, part.c + c, part.c + d)
 
 
 def _span(start: int, count: int) -> str:
     if count == 1:
         return str(start + 1)
     return f"{start + 1 if count else start},{count}"
-
-
-def lines_of(text: str) -> list[str]:
-    lines = text.split("\n")
-    last = lines.pop()
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines

@@ -192,7 +192,7 @@ def _where(lines: tuple[tuple[int, int], ...], count: int) -> str:
 
 def _changed_lines(diff: Diff) -> str:
     """The diff without its header, as much of it as is worth reading."""
-    hunks = diff.text.split("\n", 2)[2]
+    hunks = diff.text.partition("\n+++ ")[2].partition("\n")[2] or diff.text
     if len(hunks) <= _SHOWN:
         return hunks
     end = hunks.rfind("\n", 0, _SHOWN) + 1
