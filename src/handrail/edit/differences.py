@@ -10,6 +10,7 @@ from handrail.edit.trimming import common_end, common_start
 from handrail.edit.visible import code_points, visible
 
 _WIDE = 400
+_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -74,18 +75,46 @@ def _inside(text: str, at: int) -> bool:
 
 def _overlap(line: str, wanted: str, *, opens: bool, closes: bool) -> str:
     """The part of a line that `wanted` is about, where it need not be all of it."""
-    if opens and line.endswith(wanted):
-        return wanted
-    start = _shift(line, wanted) if opens else 0
-    end = len(line) - (_shift(line[start:][::-1], wanted[::-1]) if closes else 0)
-    return line[start:end]
+    words = list(_WORD.finditer(wanted))
+    if not words or line.endswith(wanted):
+        return wanted if words and opens else line
+    offset = _offset(line, words)
+    start = _start(line, wanted, words[0], offset) if opens else 0
+    end = len(line) - _start(line[::-1], wanted[::-1], _reversed(wanted), len(line) - len(wanted) - offset)
+    return line[start:end] if closes else line[start:]
 
 
-def _shift(line: str, wanted: str) -> int:
-    """How much further on in the line the first word is that both have; nothing where both begin with white space."""
-    for word in re.finditer(r"\w+|[^\w\s]", wanted):
-        found = re.search(rf"(?<!\w){re.escape(word[0])}(?!\w)|{re.escape(word[0])}(?<!\w)", line)
-        if found:
-            indented = wanted[:1].isspace() and not line[: found.start()].strip()
-            return 0 if indented else max(0, found.start() - word.start())
+def _offset(line: str, words: list[re.Match[str]]) -> int:
+    """How much further on in the line the longest word is that both have."""
+    for word in sorted(words, key=lambda word: -len(word[0])):
+        places = _places(line, word[0])
+        if places:
+            return places[0] - word.start()
     return 0
+
+
+def _start(line: str, wanted: str, first: re.Match[str], offset: int) -> int:
+    """Where in the line `wanted` begins, by the place of its first word that fits best."""
+    places = _places(line, first[0])
+    if not places:
+        at = max(0, offset)
+        while _inside(line, at):
+            at -= 1
+        return at
+    place = min(places, key=lambda place: abs(place - first.start() - offset))
+    # White space before the first word belongs to it, however much there is.
+    indented = wanted[:1].isspace() and not line[:place].strip()
+    return 0 if indented else max(0, place - first.start())
+
+
+def _reversed(wanted: str) -> re.Match[str]:
+    """The last word, seen from the end."""
+    found = _WORD.search(wanted[::-1])
+    if found is None:
+        raise AssertionError("a text with a first word has a last one")
+    return found
+
+
+def _places(line: str, word: str) -> list[int]:
+    """Where a word is, not as a part of another."""
+    return [found.start() for found in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)|{re.escape(word)}(?<!\w)", line)]
