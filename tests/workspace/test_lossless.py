@@ -5,7 +5,7 @@ import codecs
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.edit.newlines import Replacement, ending_after, line_ending_of, replaced
+from handrail.edit.newlines import Replacement, ending_after, in_file, line_ending_of, plain, replaced
 from handrail.workspace.lossless import lossless, shown, spliced
 
 marks = st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
@@ -50,6 +50,9 @@ texts = st.text(st.sampled_from("ab\r\n"), max_size=12)
 
 @given(texts, texts, st.data())
 def test_the_line_ending_afterwards_is_known_without_the_whole_text(text: str, new: str, draw: st.DataObject) -> None:
-    start = draw.draw(st.integers(0, len(text)))
-    replacements = [Replacement(start, draw.draw(st.integers(start, len(text))), new)]
-    assert ending_after(text, replacements) == line_ending_of(replaced(text, replacements))
+    shown, new = plain(text), plain(new)
+    start = draw.draw(st.integers(0, len(shown)))
+    replacements = [Replacement(start, draw.draw(st.integers(start, len(shown))), new)]
+    ending = line_ending_of(text)
+    own = list(in_file(text, shown, ending, replacements, new))
+    assert ending_after(text, ending, own) == line_ending_of(replaced(text, own))

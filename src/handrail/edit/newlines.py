@@ -34,29 +34,34 @@ def plain(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def in_file(raw: str, ending: LineEnding, replacements: Sequence[Replacement], given: str) -> Iterator[Replacement]:
-    """Replacements in the plain text, in order, as what they are in the text with the file's own line endings.
+def in_file(
+    raw: str, text: str, ending: LineEnding, replacements: Sequence[Replacement], given: str
+) -> Iterator[Replacement]:
+    """Replacements in the plain text, in order, as what they are in the `raw` one with the file's own line endings.
 
     A file without any line takes the endings of the text it is `given`.
     """
     if ending == "crlf":
-        yield from _in_pairs(raw, replacements)
+        yield from _in_pairs(text, replacements)
     elif ending == "mixed":
-        yield from _in_mixed(raw, replacements)
+        yield from _in_mixed(raw, text, replacements)
     elif ending == "none" and line_ending_of(given) == "crlf":
         yield from (Replacement(start, end, _paired(text)) for start, end, text in replacements)
     else:
         yield from replacements
 
 
-def ending_after(raw: str, replacements: Sequence[Replacement]) -> LineEnding:
-    """How the lines end when parts of a text, in order, are replaced."""
-    if "\r" in raw or any("\r" in text for _, _, text in replacements):
+def ending_after(raw: str, ending: LineEnding, replacements: Sequence[Replacement]) -> LineEnding:
+    """How the lines end when parts of a text, in order, are replaced by what `in_file` gave."""
+    simple = ending == "crlf" or not ("\r" in raw or any("\r" in text for _, _, text in replacements))
+    if not simple:
         return line_ending_of(replaced(raw, replacements))
     ends = (0, *(end for _, end, _ in replacements))
     starts = (*(start for start, _, _ in replacements), len(raw))
     stays = any(raw.find("\n", end, start) >= 0 for end, start in zip(ends, starts, strict=True))
-    return "lf" if stays or any("\n" in text for _, _, text in replacements) else "none"
+    if not stays and not any("\n" in text for _, _, text in replacements):
+        return "none"
+    return "crlf" if ending == "crlf" else "lf"
 
 
 def replaced(text: str, replacements: Sequence[Replacement], start: int = 0, end: int | None = None) -> str:
@@ -72,9 +77,8 @@ def _paired(text: str) -> str:
     return text.replace("\n", "\r\n")
 
 
-def _in_pairs(raw: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
+def _in_pairs(text: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
     """Every newline is one character longer: they are counted from one replacement to the next."""
-    text = plain(raw)
     at = longer = 0
     for start, end, new in replacements:
         longer += text.count("\n", at, start)
@@ -83,10 +87,9 @@ def _in_pairs(raw: str, replacements: Sequence[Replacement]) -> Iterator[Replace
         at, longer = end, longer + within
 
 
-def _in_mixed(raw: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
+def _in_mixed(raw: str, text: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
     """Lines that stay keep the ending they have, whichever it is; new ones take it from the lines they replace."""
     pairs = [found.start() - number for number, found in enumerate(re.finditer("\r\n", raw))]
-    text = plain(raw)
     for replacement in replacements:
         start, end, new = _changed_part(text, replacement)
         first, last = start + bisect_left(pairs, start), end + bisect_left(pairs, end)

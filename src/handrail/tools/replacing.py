@@ -70,14 +70,14 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Repl
         raise ambiguous(readable, match)
     replacements = [Replacement(start, end, plain(new)) for start, end in spans]
     _refuse_growth(file, replacements, path)
-    own = list(in_file(file.text, file.line_ending, replacements, new))
+    own = list(in_file(file.text, text, file.line_ending, replacements, new))
     return Replaced(
         text=readable,
         replacements=replacements,
         strategy=match.strategy,
         data=_data(file, own, path),
         encoding=file.encoding,
-        line_ending=ending_after(file.text, own),
+        line_ending=ending_after(file.text, file.line_ending, own),
     )
 
 
