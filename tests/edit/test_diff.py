@@ -116,6 +116,11 @@ def test_git_makes_the_new_text_where_it_is_known_what_is_replaced(
     assert (diff.added, diff.removed) == (added, removed)
 
 
+def test_two_places_in_a_last_line_without_newline_are_one_change(tmp_path: Path) -> None:
+    diff = diff_of("00", [Replacement(0, 0, "1"), Replacement(2, 2, "a\n")], "file.txt")
+    assert applied(tmp_path, diff.text, "00") == "100a\n"
+
+
 def test_a_diff_of_known_places_is_the_diff_of_the_texts() -> None:
     old = "".join(f"line {number}\n" for number in range(60))
     places = [old.index(f"line {number}\n") for number in (2, 7, 30, 59)]

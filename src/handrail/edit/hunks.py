@@ -83,7 +83,7 @@ def _touched(before: str, replacements: Sequence[Replacement]) -> Iterator[tuple
         low = start_of_line(before, replacements[first].start)
         high = end_of_line(before, replacements[first].end)
         last = first + 1
-        while last < len(replacements) and replacements[last].start < high:
+        while last < len(replacements) and start_of_line(before, replacements[last].start) < high:
             high = end_of_line(before, replacements[last].end)
             last += 1
         yield low, high, replacements[first:last]
