@@ -36,13 +36,17 @@ def main() -> int:
         chain = verify(StateFolder(str(state)))
     state_of_chain = "intact" if chain.intact else "BROKEN"
     print(f"\nThe audit has {chain.records} records, one for each call; the chain is {state_of_chain}.")
-    return 0 if chain.intact and chain.records == 8 else 1
+    return 0 if chain.intact and chain.records == 10 else 1
 
 
 def play(rail: Handrail, workspace: Path) -> None:
     show("What is here?", rail.ls(".", depth=3))
     show("One file of it.", rail.read("src/total.py"))
     show("A change: the person sees the difference and says yes.", rail.write("src/total.py", ROUNDED))
+    show(
+        "An edit that guesses: what is there instead.", rail.edit("src/total.py", "\treturn sum(prices)", "\treturn 0")
+    )
+    show("An edit: this text and nothing around it.", rail.edit("src/total.py", "CENT, ROUND", "CENT, rounding=ROUND"))
     show("A wrong name, and the answer that helps.", rail.read("src/totl.py"))
     show("A path that leads out.", rail.read("../../etc/passwd"))
     show("Credentials stay closed, even to read.", rail.read(".env"))
@@ -68,7 +72,7 @@ def say_yes(request: PermissionRequest) -> Answer:
 def show(heading: str, result: ToolResult[Any]) -> None:
     mark = "✓" if result.ok else "✗"
     print(f"{heading}\n  {mark} {result.name}  {result.summary}  {result.duration_ms:.1f} ms")
-    if result.ok and result.name != "write":
+    if result.ok and result.name not in {"write", "edit"}:
         print(indented(result.content))
     print()
 

@@ -25,10 +25,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-1": (
         clause("exactly eight base tools", *planned),
         clause(
-            "read, write and ls have exactly the parameters of the table",
-            "runtime/test_exports.py::test_read_write_and_ls_have_exactly_their_parameters",
+            "read, write, edit and ls have exactly the parameters of the table",
+            "runtime/test_exports.py::test_every_base_tool_has_exactly_its_parameters",
         ),
-        clause("edit, find and grep have exactly the parameters of the table", *planned),
+        clause("find and grep have exactly the parameters of the table", *planned),
         clause("exec and process have exactly the parameters of the table", *planned),
     ),
     "T-2": (
@@ -149,8 +149,58 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "edit/test_diff.py::test_git_makes_the_new_text_of_the_old_one",
         ),
     ),
-    "T-7": (clause("edit: exact match first, then the ladder, only the matched span changes", *planned),),
-    "T-8": (clause("edit refusals teach", *planned),),
+    "T-7": (
+        clause(
+            "exact match first",
+            "edit/test_matching.py::test_exact_comes_first",
+            "tools/test_edit.py::test_a_text_is_replaced_and_the_result_says_what_and_where",
+        ),
+        clause(
+            "it must be unique unless replaceAll, which is false by default",
+            "tools/test_edit.py::test_only_one_place_is_replaced_unless_all_are_asked_for",
+            "tools/test_edit_refusals.py::test_places_that_overlap_are_several",
+            "tools/test_edit_property.py::test_all_places_are_replaced_as_str_replace_does",
+        ),
+        clause(
+            "identical texts, empty oldText on a non-empty file: an error",
+            "tools/test_edit_refusals.py::test_the_same_text_changes_nothing",
+            "tools/test_edit_refusals.py::test_no_text_is_no_place_in_a_file_that_has_some",
+            "tools/test_edit_refusals.py::test_a_missing_file_names_what_may_be_meant",
+            "tools/test_edit.py::test_nothing_in_an_empty_file_is_a_place_to_insert",
+        ),
+        clause("the rest of the ladder, each strategy guarded, safest first", *planned),
+        clause(
+            "only the matched span changes",
+            "tools/test_edit_property.py::test_a_unique_text_is_replaced_as_str_replace_does",
+            "tools/test_edit_property.py::test_mixed_endings_and_damaged_bytes_stay_around_the_place",
+            "workspace/test_lossless.py::test_a_part_is_exchanged_and_all_other_bytes_stay",
+        ),
+        clause(
+            "line endings, BOM, encoding and mode survive",
+            "tools/test_edit.py::test_line_endings_are_the_files",
+            "tools/test_edit.py::test_encoding_mark_and_mode_stay",
+            "tools/test_edit_property.py::test_lines_that_an_edit_keeps_keep_their_ending",
+        ),
+        clause(
+            "meta.strategy says what matched and where",
+            "tools/test_edit.py::test_a_text_is_replaced_and_the_result_says_what_and_where",
+            "tools/test_edit.py::test_many_places_are_counted_and_the_first_are_listed",
+        ),
+    ),
+    "T-8": (
+        clause(
+            "ambiguous: AMBIGUOUS_MATCH with count and up to three places, line and context",
+            "tools/test_edit_refusals.py::test_several_places_are_named_with_what_is_around_them",
+            "tools/test_edit_refusals.py::test_three_places_are_all_named",
+        ),
+        clause(
+            "nothing: NO_MATCH with the closest region, its lines and the exact difference made visible",
+            "tools/test_edit_refusals.py::test_a_text_that_is_not_there_names_the_closest_and_the_difference",
+            "tools/test_edit_refusals.py::test_characters_that_look_alike_are_told_apart",
+            "edit/test_closest.py::test_the_region_and_its_first_difference",
+            "edit/test_closest.py::test_a_refusal_comes_and_is_short_whatever_the_texts",
+        ),
+    ),
     "T-9": (
         clause(
             "write over a file that changed since read: STALE_FILE only if the bytes differ",
@@ -162,7 +212,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "workspace/test_replace.py::test_what_somebody_did_since_the_look_stays",
             "tools/test_staleness.py::test_the_check_is_repeated_after_an_approval_however_late",
         ),
-        clause("edit over a file that changed since read", *planned),
+        clause(
+            "edit over a file that changed since read, or while somebody was asked",
+            "tools/test_edit_stale.py::test_a_file_that_changed_since_it_was_read_is_not_edited",
+            "tools/test_edit_stale.py::test_the_bytes_count_and_not_the_times",
+            "tools/test_edit_stale.py::test_an_approval_that_came_late_overwrites_nothing",
+            "tools/test_edit_stale.py::test_what_another_program_puts_there_meanwhile_is_never_lost",
+        ),
     ),
     "T-10": (clause("find and grep on ripgrep, stable order, honest totals", *planned),),
     "T-11": (clause("without ripgrep the same results by Python", *planned),),

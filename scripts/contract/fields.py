@@ -24,6 +24,7 @@ from msgspec.inspect import (
     NoneType,
     StrType,
     StructType,
+    TupleType,
     Type,
     UnionType,
     VarTupleType,
@@ -109,6 +110,8 @@ def _words(kind: Type, name: Name) -> str:  # noqa: PLR0911  a table of kinds
             return f"list, each {_choice(values)}"
         case VarTupleType(item_type=item) | ListType(item_type=item):
             return f"list of {_words(item, name)}"
+        case TupleType(item_types=items):
+            return f"[{', '.join(_words(item, name) for item in items)}]"
         case StructType(cls=cls):
             return name(struct_of(cls))
         case _:

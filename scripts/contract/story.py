@@ -81,13 +81,16 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     parked = _parked(rail.batch((write,)))
     written = _well(rail.answer(parked.requests[0].id, "once"))
 
+    edit = _call("edit", {"path": "README.md", "oldText": "# Shop", "newText": "# The shop"})
+    edited = _well(rail.answer(_parked(rail.batch((edit,))).requests[0].id, "once"))
+
     unwanted = _parked(rail.batch((_call("write", {"path": "README.md", "content": "# SHOP!\n"}),)))
     rail.answer(unwanted.requests[0].id, "deny", reason="keep the title")
     unknown = rail.call("read_file", {"path": "README.md"})
     rail.call("count_words", {"text": README})
     rail.set_mode("full")
 
-    calls, results = (read, ls, write), (*looked.results, *written.results)
+    calls, results = (read, ls, write, edit), (*looked.results, *written.results, *edited.results)
     uses = {call.name: {"args": call.args, "data": _json(of.data)} for call, of in zip(calls, results, strict=True)}
     seen = {
         "tool_call": read,

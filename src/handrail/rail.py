@@ -31,6 +31,7 @@ from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
 from handrail.tools.contract import Tool
+from handrail.tools.edit import EditData
 from handrail.tools.ls import LsData
 from handrail.tools.read import ReadData
 from handrail.tools.write import WriteData
@@ -123,6 +124,11 @@ class Handrail:
     def write(self, path: str, content: str) -> ToolResult[WriteData]:
         """A whole file, new or replaced."""
         return self.call("write", {"path": path, "content": content})
+
+    def edit(self, path: str, old_text: str, new_text: str, *, replace_all: bool = False) -> ToolResult[EditData]:
+        """One text of a file in the place of another."""
+        args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
+        return self.call("edit", args)
 
     def ls(self, path: str = ".", *, depth: int = 1) -> ToolResult[LsData]:
         """What is in a folder."""
@@ -414,6 +420,7 @@ class AsyncHandrail:
 
     read = _hopped(Handrail.read)
     write = _hopped(Handrail.write)
+    edit = _hopped(Handrail.edit)
     ls = _hopped(Handrail.ls)
     changes = _hopped(Handrail.changes)
     diff = _hopped(Handrail.diff)

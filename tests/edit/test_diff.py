@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.edit.diff import unified_diff
+from handrail.edit.diff import diff_of, unified_diff
+from handrail.edit.newlines import Replacement, replaced
 
 
 def applied(folder: Path, diff: str, old: str | None, name: str = "file.txt") -> str:
@@ -93,6 +94,46 @@ def test_git_makes_the_new_text_of_the_old_one(tmp_path: Path, old: str, new: st
 @given(texts.filter(bool))
 def test_git_creates_the_new_file(tmp_path: Path, new: str) -> None:
     assert applied(tmp_path, unified_diff("", new, "new/file.txt", created=True).text, None, "new/file.txt") == new
+
+
+@given(texts, st.data())
+@example("a", None)
+@example("a\n" * 20, None)
+def test_git_makes_the_new_text_where_it_is_known_what_is_replaced(
+    tmp_path: Path, old: str, data: st.DataObject | None
+) -> None:
+    ends = sorted(data.draw(st.lists(st.integers(0, len(old)), max_size=8))) if data else [0, 1]
+    replacements = [
+        Replacement(start, end, data.draw(texts) if data else "")
+        for start, end in zip(ends[::2], ends[1::2], strict=False)
+    ]
+    new = replaced(old, replacements)
+    if old == new:
+        return
+    diff = diff_of(old, replacements, "file.txt")
+    assert applied(tmp_path, diff.text, old) == new
+    added, removed = (sum(line.startswith(sign) for line in diff.text.split("\n")[2:]) for sign in "+-")
+    assert (diff.added, diff.removed) == (added, removed)
+
+
+def test_two_places_in_a_last_line_without_newline_are_one_change(tmp_path: Path) -> None:
+    diff = diff_of("00", [Replacement(0, 0, "1"), Replacement(2, 2, "a\n")], "file.txt")
+    assert applied(tmp_path, diff.text, "00") == "100a\n"
+
+
+def test_a_diff_of_known_places_is_the_diff_of_the_texts() -> None:
+    old = "".join(f"line {number}\n" for number in range(60))
+    places = [old.index(f"line {number}\n") for number in (2, 7, 30, 59)]
+    replacements = [Replacement(at, at + 4, "LINE") for at in places]
+    assert diff_of(old, replacements, "f") == unified_diff(old, replaced(old, replacements), "f")
+
+
+def test_a_part_of_a_text_is_enough_for_its_diff() -> None:
+    old = "".join(f"line {number}\n" for number in range(60))
+    at = old.index("line 40\n")
+    part = old.index("line 30\n")
+    whole = diff_of(old, [Replacement(at, at + 4, "LINE\nLINE")], "f")
+    assert diff_of(old[part:], [Replacement(at - part, at - part + 4, "LINE\nLINE")], "f", lines_before=30) == whole
 
 
 def test_git_takes_diffs_of_edits_to_longer_texts(tmp_path: Path, count: Callable[[int], int]) -> None:

@@ -73,7 +73,22 @@ strange = st.one_of(
     st.builds(nested, st.sampled_from([50, 5_000])),
     st.builds(lambda: 10**5_000),  # longer than Python is willing to print
 )
-keys = st.sampled_from(["path", "content", "offset", "limit", "depth", "value", "times", "file_path", "Path"])
+keys = st.sampled_from(
+    [
+        "path",
+        "content",
+        "oldText",
+        "newText",
+        "replaceAll",
+        "offset",
+        "limit",
+        "depth",
+        "value",
+        "times",
+        "file_path",
+        "Path",
+    ]
+)
 anything = st.recursive(
     scalars | strange,
     lambda inner: st.one_of(
@@ -84,10 +99,16 @@ anything = st.recursive(
     ),
     max_leaves=8,
 )
-likely = st.fixed_dictionaries({}, optional=dict.fromkeys(("path", "content", "offset", "limit", "depth"), scalars))
+edits = st.fixed_dictionaries(
+    {"path": paths, "oldText": any_text | st.sampled_from(["one", "o", "\n"]), "newText": any_text},
+    optional={"replaceAll": st.booleans()},
+)
+likely = (
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("path", "content", "offset", "limit", "depth"), scalars)) | edits
+)
 arguments = st.one_of(likely, st.dictionaries(keys, anything, max_size=4), anything)
 names = st.one_of(
-    st.sampled_from(["read", "write", "ls", "echo", "Read", "exec", "", "no_such_tool"]), any_text, anything
+    st.sampled_from(["read", "write", "edit", "ls", "echo", "Read", "exec", "", "no_such_tool"]), any_text, anything
 )
 versions = st.one_of(st.none(), st.sampled_from(["1", "1.0.0", "2.0.0", "x", "", "2\ud800"]), any_text, anything)
 permissions = st.one_of(
@@ -147,6 +168,8 @@ def bench() -> Iterator[Bench]:
 @example("echo", {"value": Odd()}, None, None)
 @example("echo", {"value": endless()}, None, None)
 @example("write", {"path": "n.txt", "content": "\ud800"}, None, None)
+@example("edit", {"path": "a.txt", "oldText": "one", "newText": "\ud800"}, None, None)
+@example("edit", {"path": "a.txt", "oldText": "\ud800", "newText": "x"}, None, None)
 @example(5, {}, None, None)
 @example("read", {"path": "a.txt"}, 1, None)
 @example("read", {"path": "a.txt"}, None, 5)
@@ -173,7 +196,7 @@ def test_any_call_of_a_batch_has_one_result(bench: Bench, name: Any, args: Any, 
     bench.check(outcome.results[0])
 
 
-@pytest.mark.parametrize("name", ["read", "write", "ls", "echo"])
+@pytest.mark.parametrize("name", ["read", "write", "edit", "ls", "echo"])
 @given(args=st.dictionaries(keys, anything, max_size=4) | likely)
 def test_any_arguments_of_any_tool_have_one_result(bench: Bench, name: str, args: Any) -> None:
     bench.check(bench.rail.call(name, args))

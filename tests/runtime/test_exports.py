@@ -10,6 +10,7 @@ Open = Callable[..., Handrail]
 PARAMETERS = {
     "read": ({"path"}, {"offset", "limit"}),
     "write": ({"path", "content"}, set()),
+    "edit": ({"path", "oldText", "newText"}, {"replaceAll"}),
     "ls": ({"path"}, {"depth"}),
 }
 RETIRED = [
@@ -29,7 +30,7 @@ RETIRED = [
 ]
 
 
-def test_read_write_and_ls_have_exactly_their_parameters(rail: Open) -> None:
+def test_every_base_tool_has_exactly_its_parameters(rail: Open) -> None:
     for entry in rail().anthropic_tools():
         schema: dict[str, Any] = entry["input_schema"]
         required, optional = PARAMETERS[entry["name"]]

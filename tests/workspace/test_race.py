@@ -107,17 +107,14 @@ CALLS: dict[str, Call] = {
     "write in a folder": lambda rail, turn: rail.write(
         ("folder/file.txt", "folder/deep/new.txt", "folder/made/file.txt")[turn % 3], f"inside {turn}"
     ),
+    "edit a file": lambda rail, _: rail.edit("file.txt", "inside", "inside, still", replace_all=True),
+    "edit in a folder": lambda rail, turn: rail.edit(
+        "folder/deep/file.txt" if turn % 2 else "folder/file.txt", "inside", "inside, still", replace_all=True
+    ),
     "take a write back": take_back,
     "list": lambda rail, turn: rail.ls(("folder", ".", "folder/deep")[turn % 3], depth=3),
 }
-SHARE = {
-    "take a write back": 0.5,
-    "read a file": 0.5,
-    "read in a folder": 0.5,
-    "write a file": 0.5,
-    "write in a folder": 0.5,
-    "list": 1.0,
-}
+SHARE = {kind: 1.0 if kind == "list" else 0.5 for kind in CALLS}
 """Of the time a tool gets."""
 
 

@@ -1,13 +1,12 @@
 """Unified diffs in bounded time, whatever the two texts are."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-CONTEXT = 3
-_STEPS = 50_000_000
-"""Above this the middle is shown as replaced whole: the matcher would take seconds, in the worst case minutes."""
+from handrail.edit.hunks import Block, blocks, hunks_of, whole_block
+from handrail.edit.newlines import Replacement
+
 _SHOWN = 60_000
 _LINES = 1_000_000
 """Lines of both texts together that are taken apart; each of them costs memory."""
@@ -29,16 +28,43 @@ def unified_diff(before: str, after: str, path: str, *, created: bool = False) -
     if before.count("\n") + after.count("\n") > _LINES:
         note = f"(more than {_LINES} lines: no diff)\n"
         return Diff(note, after.count("\n"), before.count("\n"), truncated=True)
-    old, new = _lines(before), _lines(after)
-    hunks = list(_hunks(old, new))
-    added = sum(line.startswith("+") for line in hunks)
-    removed = sum(line.startswith("-") for line in hunks)
+    return _gathered([whole_block(before, after)], path, created=created)
+
+
+def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, lines_before: int = 0) -> Diff:
+    """The same where it is known what is replaced: only the lines around that are looked at.
+
+    `before` may be a part of a text, of whole lines, with so many `lines_before` it.
+    """
+    lines = (before.count("\n", start, end) + text.count("\n") for start, end, text in replacements)
+    if sum(lines) > _LINES:
+        return Diff(f"(more than {_LINES} lines: no diff)\n", *_counted(before, replacements), truncated=True)
+    return _gathered(blocks(before, replacements, lines_before), path)
+
+
+def _counted(before: str, replacements: Sequence[Replacement]) -> tuple[int, int]:
+    """Lines that come and that go, at the most."""
+    added = sum(text.count("\n") + 1 for _, _, text in replacements)
+    return added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements)
+
+
+def _gathered(parts: Iterable[Block], path: str, *, created: bool = False) -> Diff:
+    """All hunks are counted, and as many kept as are shown."""
     source = "/dev/null" if created else _name(f"a/{path}")
-    text = f"--- {source}\n+++ {_name(f'b/{path}')}\n{''.join(hunks)}"
-    if len(text) <= _SHOWN:
+    kept = [f"--- {source}\n+++ {_name(f'b/{path}')}\n"]
+    length, added, removed = len(kept[0]), 0, 0
+    for part in parts:
+        lines = list(hunks_of(part))
+        added += sum(line.startswith("+") for line in lines)
+        removed += sum(line.startswith("-") for line in lines)
+        if length <= _SHOWN:
+            kept += lines
+        length += sum(map(len, lines))
+    text = "".join(kept)
+    if length <= _SHOWN:
         return Diff(text, added, removed)
     cut = text.rfind("\n", 0, _SHOWN) + 1
-    return Diff(f"{text[:cut]}… {len(text) - cut} more characters\n", added, removed, truncated=True)
+    return Diff(f"{text[:cut]}… {length - cut} more characters\n", added, removed, truncated=True)
 
 
 def _name(path: str) -> str:
@@ -52,75 +78,3 @@ def _quoted(character: str) -> str:
     if character in {'"', "\\"}:
         return f"\\{character}"
     return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in character.encode())
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    last = lines.pop()
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
-
-
-def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
-    """The changed part between the common beginning and the common end, with some context."""
-    start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1])
-    low = max(0, start - CONTEXT)
-    high = max(0, end - CONTEXT)
-    old_part, new_part = old[low : len(old) - high], new[low : len(new) - high]
-    if _steps(old_part, new_part) > _STEPS:
-        yield from _replaced(old_part, new_part, low, start - low, end - high)
-    else:
-        yield from _matched(old_part, new_part, low)
-
-
-def _steps(old: list[str], new: list[str]) -> int:
-    """How long matching takes at worst: every equal pair is looked at once for each run of equal lines that is found.
-
-    Of 200 lines and more the matcher begins no run with a line that makes up over a hundredth, as blank ones do.
-    """
-    counts = Counter(new)
-    often = len(new) // 100 + 1 if len(new) >= 200 else len(new)
-    pairs = sum(count for line in old if (count := counts[line]) <= often)
-    return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
-
-
-def _matched(old: list[str], new: list[str], low: int) -> Iterator[str]:
-    from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and reads never diff
-
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
-        first, last = group[0], group[-1]
-        yield _header(low, first[1], last[2], first[3], last[4])
-        for tag, a, b, c, d in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in old[a:b])
-            else:
-                yield from (f"-{line}" for line in old[a:b])
-                yield from (f"+{line}" for line in new[c:d])
-
-
-def _replaced(old: list[str], new: list[str], low: int, before: int, after: int) -> Iterator[str]:
-    yield _header(low, 0, len(old), 0, len(new))
-    yield from (f" {line}" for line in old[:before])
-    yield from (f"-{line}" for line in old[before : len(old) - after])
-    yield from (f"+{line}" for line in new[before : len(new) - after])
-    yield from (f" {line}" for line in old[len(old) - after :])
-
-
-def _header(low: int, a: int, b: int, c: int, d: int) -> str:
-    return f"@@ -{_span(low + a, b - a)} +{_span(low + c, d - c)} @@\n"
-
-
-def _span(start: int, count: int) -> str:
-    if count == 1:
-        return str(start + 1)
-    return f"{start + 1 if count else start},{count}"

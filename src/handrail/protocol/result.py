@@ -47,6 +47,12 @@ class Meta(Wire, frozen=True):
     """Written over without having been read in this session."""
     in_place: bool = False
     """Written through its hard links instead of being replaced."""
+    strategy: str | None = None
+    """How `edit` found the place: `exact`."""
+    occurrences: int | None = None
+    """How many places `edit` changed."""
+    matched_lines: tuple[tuple[int, int], ...] = ()
+    """The first and the last line of each of them, as they were before; of many only the first."""
     undo: int | None = None
     """The number under which undo takes the change back."""
     limits: tuple[str, ...] = ()

@@ -165,7 +165,7 @@ def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:
         version=flight.version,
         ok=False,
         title=_title(flight),
-        summary=error.message,
+        summary=error.message.partition("\n")[0],
         content=error.message,
         data=None,
         error=error,

@@ -22,6 +22,7 @@ from handrail.store.folder import StateFolder, make_private
 from handrail.store.journal import Journal
 from handrail.store.runner import Runner
 from handrail.tools.contract import Outputs, Seen, Tool
+from handrail.tools.edit import edit_tool
 from handrail.tools.ls import ls_tool
 from handrail.tools.read import read_tool
 from handrail.tools.write import write_tool
@@ -125,6 +126,7 @@ def _base_tools(seen: Seen, outputs: Outputs, recorder: "Records", settings: Set
     return (
         read_tool(seen, outputs, images=settings.read.images),
         write_tool(seen, recorder),
+        edit_tool(seen, recorder),
         ls_tool(settings.search.ignore),
     )
 

@@ -30,13 +30,15 @@ _decode = msgspec.json.Decoder(Mark).decode
 encode_mark = msgspec.json.Encoder().encode
 
 
-def staleness(path: str, mark: bytes | None, now: Current | None, part: str | None) -> Literal["unread", "fresh"]:
+def staleness(
+    path: str, mark: bytes | None, now: Current | None, part: str | None, doing: str = "writing"
+) -> Literal["unread", "fresh"]:
     """Whether the session knows the file; STALE_FILE when it knew other bytes. Where none are left, none are lost."""
     if mark is None or now is None:
         return "unread"
     seen = _decode(mark)
     if seen.hash != (now.hash if isinstance(seen, Whole) else part):
-        raise ToolError("STALE_FILE", f"{clipped(path)} changed since you read it. Read it again before writing.")
+        raise ToolError("STALE_FILE", f"{clipped(path)} changed since you read it. Read it again before {doing}.")
     return "fresh"
 
 

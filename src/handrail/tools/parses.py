@@ -8,8 +8,17 @@ _DOTS = 2_000
 
 def parse_problem(path: str, text: str) -> str | None:
     """What is wrong with the text, with the line where the parser knows it; None when it parses or need not."""
-    parser = _PARSERS.get(path.rpartition(".")[2].lower()) if "." in path else None
+    parser = _PARSERS.get(_kind(path))
     return parser(text) if parser else None
+
+
+def should_parse(path: str) -> bool:
+    """Whether `parse_problem` would look at the text."""
+    return _kind(path) in _PARSERS
+
+
+def _kind(path: str) -> str:
+    return path.rpartition(".")[2].lower() if "." in path else ""
 
 
 def _takes_long(text: str) -> bool:

@@ -6,16 +6,15 @@ import msgspec
 from msgspec import Meta
 
 from handrail.edit.diff import Diff, unified_diff
-from handrail.policy.names import protection
-from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
-from handrail.tools.marks import Whole, encode_mark, part_of, staleness
+from handrail.tools.looking import landed, look
+from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_problem
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.replace import Current, current
+from handrail.workspace.errors import clipped
+from handrail.workspace.replace import Current
 from handrail.workspace.text import (
     Encoding,
     LineEnding,
@@ -93,25 +92,17 @@ def write_tool(seen: Seen, records: "Records") -> Tool:
     def run(context: Context, arguments: WriteArguments) -> Output:
         from handrail.tools.saving import Saving, save  # noqa: PLC0415  who only reads does not pay for it
 
-        landing, real = context.workspace.land(arguments.path)
-        with landing:
-            try:
-                plan = _plan(landing, real, arguments, seen)
-                diff = _diff(plan, arguments.content, real)
-                saving = Saving("write", arguments.path, real, plan.before, plan.data, diff, _is_binary(plan))
-                saved = save(records, context, landing, saving)
-            except OSError as error:
-                raise tool_error(error, arguments.path) from None
+        with landed(context, arguments.path) as (landing, real):
+            plan = _plan(landing, real, arguments, seen)
+            diff = _diff(plan, arguments.content, real)
+            saving = Saving("write", arguments.path, real, plan.before, plan.data, diff, _is_binary(plan))
+            saved = save(records, context, landing, saving)
         seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
         return _output(arguments, real, plan, saved, diff)
 
     def preview(context: Context, arguments: WriteArguments) -> Preview:
-        landing, real = context.workspace.land(arguments.path)
-        with landing:
-            try:
-                plan = _plan(landing, real, arguments, seen)
-            except OSError as error:
-                raise tool_error(error, arguments.path) from None
+        with landed(context, arguments.path) as (landing, real):
+            plan = _plan(landing, real, arguments, seen)
         diff = _diff(plan, arguments.content, real)
         return Preview(kind="diff", text=diff.text or "(no change)\n", truncated=diff.truncated)
 
@@ -119,27 +110,16 @@ def write_tool(seen: Seen, records: "Records") -> Tool:
 
 
 def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
-    _refuse_folder(landing, arguments.path)
-    path = clipped(arguments.path)
-    if protection(real) == "credential":
-        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids writing {path}.")
-    before = None if landing.missing else current(landing.folder, landing.name, DIFFED)
-    mark = seen.seen(real)
-    part = part_of(landing.folder, landing.name, mark) if before else None
-    unread = staleness(arguments.path, mark, before, part) == "unread" and before is not None
+    found = look(landing, real, arguments.path, seen, keep=DIFFED, doing="writing")
+    path, before = clipped(arguments.path), found.before
     text = decoded(before.data) if before and before.data is not None else None
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
-    if mark is not None and before is None:
+    if found.seen and before is None:
         warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
     problem = parse_problem(real, arguments.content)
     if problem:
         warnings = (*warnings, f"{path} was written, but {problem}.")
-    return _Plan(before, text, data, encoding, ending, unread, warnings)
-
-
-def _refuse_folder(landing: Landing, path: str) -> None:
-    if not landing.name or path.rpartition("/")[2] in {"", ".", ".."}:
-        raise ToolError("NOT_A_FILE", f"{clipped(path)} names a directory; write needs the name of a file.")
+    return _Plan(before, text, data, encoding, ending, found.unread, warnings)
 
 
 def _format(before: Current | None, text: Text | None) -> tuple[Encoding, LineEnding]:
@@ -178,9 +158,8 @@ def _is_binary(plan: _Plan) -> bool:
 
 
 def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: "Saved", diff: Diff) -> Output:
-    before, written = plan.before, saved.written
-    unchanged = saved.changes is None
-    summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=unchanged)
+    before, written, changes = plan.before, saved.written, saved.changes
+    summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=changes is None)
     return Output(
         summary=summary,
         content=f"{summary}.\n",
@@ -195,9 +174,9 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: "Saved", d
             diff=diff.text,
         ),
         meta={"unread": plan.unread, "in_place": written.in_place},
-        files_changed=() if unchanged else (real,),
+        files_changed=(real,) if changes else (),
         warnings=(*plan.warnings, *saved.warnings),
-        changes=saved.changes,
+        changes=changes,
     )
 
 

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from handrail.edit.lines import line_count
+
 LINE_LIMIT = 2_000
 """Characters of a line that are shown."""
 _BLOCK = 4096
@@ -58,11 +60,6 @@ def page_of_text(text: str, total: int, offset: int, limit: int, budget: int) ->
     taken, cut = within_budget(_lines_from(text, start, limit), budget)
     end = start + len(taken)
     return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None, cut)
-
-
-def line_count(text: str) -> int:
-    """How many lines a text has."""
-    return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
 def _lines_from(text: str, start: int, count: int) -> list[str]:

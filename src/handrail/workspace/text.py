@@ -5,7 +5,8 @@ from typing import Literal
 
 import msgspec
 
-LineEnding = Literal["lf", "crlf", "mixed", "none"]
+from handrail.edit.newlines import LineEnding, line_ending_of
+
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 SAMPLE = 8192
 
@@ -59,7 +60,7 @@ def whole_characters(data: bytes) -> bytes:
 
 def decoded(data: bytes) -> Text | None:
     """The text of a whole file; None when it is not text."""
-    plain = _plain_utf8(data)
+    plain = plain_utf8(data)
     encoding = "utf-8" if plain is not None else encoding_of(data)
     if encoding is None:
         return None
@@ -85,16 +86,7 @@ def encoded(text: str, encoding: Encoding, line_ending: LineEnding) -> bytes:
     return mark_of(encoding) + text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
 
 
-def line_ending_of(text: str) -> LineEnding:
-    """How the lines end."""
-    newlines = text.count("\n")
-    if not newlines:
-        return "none"
-    pairs = text.count("\r\n")
-    return "crlf" if pairs == newlines else "mixed" if pairs else "lf"
-
-
-def _plain_utf8(data: bytes) -> str | None:
+def plain_utf8(data: bytes) -> str | None:
     """The text of nearly every file, decoded once."""
     if data[:1] in _MARK_STARTS or data.find(b"\0", 0, SAMPLE) >= 0:
         return None

@@ -189,6 +189,18 @@ class Workspace:
         is_shared = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
         return (status.st_dev, status.st_ino) if is_shared else None
 
+    def not_found(self, path: str, kind: str) -> ToolError:
+        """The refusal for a path where nothing is, with the names that may be meant."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        try:
+            with self._open(self._place(folder or ("/" if path.startswith("/") else ".")), _FOLDER) as opened:
+                names = nearby(name, opened.descriptor)
+        except (OSError, ToolError):
+            names = []
+        near = [f"{folder}/{found}" if folder else found for found in names]
+        hint = f" Near: {', '.join(map(clipped, near))}." if near else ""
+        return ToolError("NOT_FOUND", f"No {kind} {clipped(path)}.{hint}", details={"near": near})
+
     def let_go(self) -> None:
         """Closes what a decision left open: no call follows, or too much may happen before it."""
         self._at_hand.drop()
@@ -237,7 +249,7 @@ class Workspace:
         try:
             return self._open(self._place(path), flags)
         except FileNotFoundError:
-            raise self._not_found(path, "folder" if flags == _FOLDER else "file") from None
+            raise self.not_found(path, "folder" if flags == _FOLDER else "file") from None
         except OSError as error:
             raise tool_error(error, path) from None
 
@@ -283,17 +295,6 @@ class Workspace:
     def _reroot(self, parts: tuple[str, ...]) -> tuple[int, tuple[str, ...]] | None:
         found = innermost(parts, self.roots)
         return (found[0].descriptor, found[1]) if found else None
-
-    def _not_found(self, path: str, kind: str) -> ToolError:
-        folder, _, name = path.rstrip("/").rpartition("/")
-        try:
-            with self._open(self._place(folder or ("/" if path.startswith("/") else ".")), _FOLDER) as opened:
-                names = nearby(name, opened.descriptor)
-        except (OSError, ToolError):
-            names = []
-        near = [f"{folder}/{found}" if folder else found for found in names]
-        hint = f" Near: {', '.join(map(clipped, near))}." if near else ""
-        return ToolError("NOT_FOUND", f"No {kind} {clipped(path)}.{hint}", details={"near": near})
 
 
 def refuse_special(opened: Opened, path: str) -> None:

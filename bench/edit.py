@@ -1,0 +1,88 @@
+"""An exact edit in a file of 1 MB, against reading the file and writing it anew safely; and the worst refusal."""
+
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.measure import Row, alternate, measure
+from handrail import Handrail
+from handrail.settings import Settings
+
+SIZE = 1_000_000
+BEYOND_MILLISECONDS = 3.0
+REFUSAL_MILLISECONDS = 300.0
+WORDS = ("price", "total", "count", "order", "shop", "item", "tax", "rate", "name", "user", "line", "page")
+
+
+def rows() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
+        workspace = Path(folder, "workspace")
+        workspace.mkdir()
+        with Handrail(workspace, mode="full", state_dir=Path(folder, "state"), settings=Settings()) as rail:
+            yield from exact(rail, workspace)
+            yield from refusal(rail, workspace)
+
+
+def exact(rail: Handrail, workspace: Path) -> Iterator[Row]:
+    text = source(SIZE)
+    middle = len(text) // 2
+    at = text.index("def ", middle)
+    for name in ("edited.py", "bare.py"):
+        rail.write(name, f"{text[:at]}# turn 0 of the loop\n{text[at:]}")
+    turns = iter(range(1_000_000))
+
+    def edit() -> None:
+        turn = next(turns)
+        result = rail.edit("edited.py", f"# turn {turn} of the loop", f"# turn {turn + 1} of the loop")
+        if not result.ok:
+            raise AssertionError(f"a fast refusal is no result: {result.summary}")
+
+    samples = alternate({"edit": edit, "bare": lambda: rewrite(workspace / "bare.py")}, repetitions=101)
+    beyond = sorted(a - b for a, b in zip(samples["edit"].times, samples["bare"].times, strict=True))
+    yield Row("read, write, fsync, rename of 1 MB, median", samples["bare"].median * 1e3, "ms")
+    yield Row("rail.edit in 1 MB, median", samples["edit"].median * 1e3, "ms")
+    yield Row("rail.edit beyond that, median", beyond[len(beyond) // 2] * 1e3, "ms", BEYOND_MILLISECONDS)
+
+
+def rewrite(path: Path) -> None:
+    """What every safe editor has to do: all bytes in, all bytes out beside it, on the disk, in its place."""
+    data = path.read_bytes()
+    temporary = path.with_name(".bare")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    os.write(descriptor, data)
+    os.fsync(descriptor)
+    os.close(descriptor)
+    temporary.rename(path)
+
+
+def refusal(rail: Handrail, workspace: Path) -> Iterator[Row]:
+    """500 lines, every seventh of them changed, that are looked for in 5 MB."""
+    text = source(5 * SIZE)
+    (workspace / "large.py").write_text(text)
+    lines = text.split("\n")[50_000:50_500]
+    changed = "\n".join(f"{line} changed" if number % 7 == 0 else line for number, line in enumerate(lines))
+
+    def refuse() -> None:
+        error = rail.edit("large.py", changed, "something else").error
+        if error is None or "Closest is lines 50001–50500" not in error.message:
+            raise AssertionError(f"the refusal does not say where: {error}")
+
+    times = sorted(measure(refuse, 1) for _ in range(15))
+    yield Row("NO_MATCH of 500 lines in 5 MB, median", times[len(times) // 2] * 1e3, "ms", REFUSAL_MILLISECONDS)
+
+
+def source(size: int) -> str:
+    """Text that looks like code, the same on every run."""
+    chance = random.Random(4)
+    lines: list[str] = []
+    length = number = 0
+    while length < size:
+        number += 1
+        words = chance.choices(WORDS, k=4)
+        lines.append(
+            f"def {words[0]}_{number}({words[1]}):\n    return {words[2]}({words[1]}, {number}) + {words[3]}\n"
+        )
+        length += len(lines[-1])
+    return "\n".join(lines)

@@ -1,0 +1,176 @@
+"""The hunks of a diff: lines of two texts beside each other, with some context."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.edit.lines import end_of_line, start_of_line
+from handrail.edit.newlines import Replacement, replaced
+
+CONTEXT = 3
+_STEPS = 50_000_000
+"""Above this a part is shown as replaced whole: the matcher would take seconds, in the worst case minutes."""
+
+
+class Changed(NamedTuple):
+    """Lines `a` to before `b` of the old text, which became lines `c` to before `d` of the new one."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Lines of both texts, how many come before them, and which parts of them are not the same."""
+
+    old: list[str]
+    new: list[str]
+    old_before: int
+    new_before: int
+    changed: list[Changed]
+
+
+def whole_block(before: str, after: str) -> Block:
+    """Two texts of which nothing is known."""
+    old, new = _lines(before), _lines(after)
+    return Block(old, new, 0, 0, [Changed(0, len(old), 0, len(new))])
+
+
+def blocks(before: str, replacements: Sequence[Replacement], lines_before: int) -> Iterator[Block]:
+    """What is replaced, with the lines around it; as one where these touch."""
+    at = first = 0
+    old_before = new_before = lines_before
+    while first < len(replacements):
+        start = start_of_line(before, replacements[first].start, CONTEXT)
+        end = end_of_line(before, replacements[first].end, CONTEXT)
+        last = first + 1
+        while last < len(replacements) and start_of_line(before, replacements[last].start, CONTEXT) <= end:
+            end = end_of_line(before, replacements[last].end, CONTEXT)
+            last += 1
+        between = before.count("\n", at, start)
+        old_before, new_before = old_before + between, new_before + between
+        block = Block([], [], old_before, new_before, [])
+        _fill(block, before, start, end, replacements[first:last])
+        yield block
+        old_before, new_before = old_before + len(block.old), new_before + len(block.new)
+        at, first = end, last
+
+
+def _fill(block: Block, before: str, start: int, end: int, replacements: Sequence[Replacement]) -> None:
+    """Takes the lines apart, those that nobody touches and those with what is replaced."""
+    old, new = block.old, block.new
+    for low, high, parts in _touched(before, replacements):
+        same = _lines(before[start:low])
+        old += same
+        new += same
+        a, c = len(old), len(new)
+        old += _lines(before[low:high])
+        new += _lines(replaced(before, parts, low, high))
+        block.changed.append(Changed(a, len(old), c, len(new)))
+        start = high
+    same = _lines(before[start:end])
+    old += same
+    new += same
+
+
+def _touched(before: str, replacements: Sequence[Replacement]) -> Iterator[tuple[int, int, Sequence[Replacement]]]:
+    """Where the lines with something to replace begin and end; several replacements may share a line."""
+    first = 0
+    while first < len(replacements):
+        low = start_of_line(before, replacements[first].start)
+        high = end_of_line(before, replacements[first].end)
+        last = first + 1
+        while last < len(replacements) and start_of_line(before, replacements[last].start) < high:
+            high = end_of_line(before, replacements[last].end)
+            last += 1
+        yield low, high, replacements[first:last]
+        first = last
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    lines = [f"{line}\n" for line in lines]
+    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
+
+
+def hunks_of(block: Block) -> Iterator[str]:
+    """The lines that are not the same, in groups, with some context."""
+    old, new = block.old, block.new
+    for group in _grouped(exactly for part in block.changed for exactly in _exact(old, new, part)):
+        low = max(0, group[0].a - CONTEXT)
+        high = min(len(old), group[-1].b + CONTEXT)
+        lines = group[-1].d - group[0].c + (group[0].a - low) + (high - group[-1].b)
+        old_at, new_at = block.old_before + low, block.new_before + group[0].c - (group[0].a - low)
+        yield f"@@ -{_span(old_at, high - low)} +{_span(new_at, lines)} @@\n"
+        at = low
+        for a, b, c, d in group:
+            yield from (f" {line}" for line in old[at:a])
+            yield from (f"-{line}" for line in old[a:b])
+            yield from (f"+{line}" for line in new[c:d])
+            at = b
+        yield from (f" {line}" for line in old[at:high])
+
+
+def _grouped(changed: Iterable[Changed]) -> Iterator[list[Changed]]:
+    """Parts that are so near that their contexts touch."""
+    group: list[Changed] = []
+    for part in changed:
+        if group and part.a - group[-1].b > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(part)
+    if group:
+        yield group
+
+
+def _exact(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
+    """Of a part, what really is not the same."""
+    a, b, c, d = part
+    start = _common(old[a:b], new[c:d])
+    end = _common(old[a + start : b][::-1], new[c + start : d][::-1])
+    a, b, c, d = a + start, b - end, c + start, d - end
+    if (a, c) == (b, d):
+        return
+    alone = min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d])
+    if alone or _steps(old[a:b], new[c:d]) > _STEPS:
+        yield Changed(a, b, c, d)
+    else:
+        yield from _matched(old, new, Changed(a, b, c, d))
+
+
+def _steps(old: list[str], new: list[str]) -> int:
+    """How long matching takes at worst: every equal pair is looked at once for each run of equal lines that is found.
+
+    Of 200 lines and more the matcher begins no run with a line that makes up over a hundredth, as blank ones do.
+    """
+    counts = Counter(new)
+    often = len(new) // 100 + 1 if len(new) >= 200 else len(new)
+    pairs = sum(count for line in old if (count := counts[line]) <= often)
+    return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _matched(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
+    from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and reads never diff
+
+    for tag, a, b, c, d in SequenceMatcher(None, old[part.a : part.b], new[part.c : part.d]).get_opcodes():
+        if tag != "equal":
+            yield Changed(part.a + a, part.a + b, part.c + c, part.c + d)
+
+
+def _span(start: int, count: int) -> str:
+    if count == 1:
+        return str(start + 1)
+    return f"{start + 1 if count else start},{count}"

@@ -1,0 +1,80 @@
+"""Finds the places of a text that an oldText means: strategies in order, the safest first.
+
+A strategy prepares itself for a text and gives back a finder; the finder says where the first place at or behind a
+position is. So who needs to know that a place is the only one looks for two, and who wants all of them goes on.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A part of a text, from `start` to before `end`."""
+
+    start: int
+    end: int
+
+
+Finder = Callable[[int], Span | None]
+Strategy = Callable[[str, str], Finder]
+
+
+def exact(text: str, old: str) -> Finder:
+    """Character for character."""
+
+    def find(start: int) -> Span | None:
+        at = text.find(old, start)
+        return None if at < 0 else Span(at, at + len(old))
+
+    return find
+
+
+LADDER: tuple[tuple[str, Strategy], ...] = (("exact", exact),)
+_WORK = 20_000_000
+"""Characters that counting may compare: every place costs the length of what is looked for."""
+
+
+class Match(NamedTuple):
+    """What matched, how to find more of it, and the first place."""
+
+    strategy: str
+    find: Finder
+    first: Span
+
+    @property
+    def unique(self) -> bool:
+        """Whether there is no other place, not even one that overlaps the first."""
+        return self.find(self.first.start + 1) is None
+
+    def separate(self) -> Iterator[Span]:
+        """All places that do not overlap one before them."""
+        found: Span | None = self.first
+        while found is not None:
+            yield found
+            found = self.find(found.end)
+
+    def overlapping(self) -> Iterator[Span]:
+        """All places."""
+        found: Span | None = self.first
+        while found is not None:
+            yield found
+            found = self.find(found.start + 1)
+
+
+def matched(text: str, old: str) -> Match | None:
+    """The first strategy that finds a place; `old` is not empty."""
+    for name, strategy in LADDER:
+        find = strategy(text, old)
+        first = find(0)
+        if first is not None:
+            return Match(name, find, first)
+    return None
+
+
+def counted(match: Match, most: int) -> tuple[list[Span], bool]:
+    """The places, overlapping ones too, and whether these are all: counting ends where it would take long."""
+    length = match.first.end - match.first.start
+    enough = max(4, min(most, _WORK // (length + 1)))
+    found = list(itertools.islice(match.overlapping(), enough + 1))
+    return found[:enough], len(found) <= enough

@@ -1,0 +1,103 @@
+"""The closest region is found by what is rare in the text, and the difference is told exactly; whatever the sizes."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.edit.alignment import aligned
+from handrail.edit.closest import closest
+from handrail.edit.differences import differences
+from handrail.edit.refusals import no_match
+from handrail.edit.visible import visible
+
+CODE = [
+    line
+    for number in range(2_000)
+    for line in (f"def work_{number}(item):", f"    checked = check(item, {number})", "    return checked", "")
+]
+
+
+def changed(lines: list[str], at: int, line: str | None) -> str:
+    copy = list(lines)
+    copy[at : at + 1] = [] if line is None else [line]
+    return "\n".join(copy)
+
+
+@pytest.mark.parametrize(
+    ("old", "first", "last", "told"),
+    [
+        (changed(CODE[400:412], 5, "    checked = check(thing, 101)"), 401, 412 - 1, "line 406 has item"),
+        (changed(CODE[400:412], 5, None), 401, 411, "line 406 (····checked·=·check(item,·101)) is not in oldText"),
+        ("check(item,101)", 406, 406, "line 406 has ·, oldText has nothing"),
+        ("def work_77(items):", 309, 309, "line 309 has item, oldText has items"),
+        ("\tchecked = check(item, 5)", 22, 22, "line 22 has ····, oldText has →"),
+    ],
+)
+def test_the_region_and_its_first_difference(old: str, first: int, last: int, told: str) -> None:
+    region = closest("\n".join(CODE), old)
+    assert region is not None
+    assert (region.first, region.last) == (first, last)
+    assert told in str(next(differences(region)))
+
+
+def test_every_line_may_differ_a_little() -> None:
+    old = "\n".join(f"{line}  # old" if line else line for line in CODE[400:420])
+    region = closest("\n".join(CODE), old)
+    assert region is not None
+    assert region.first == 401
+
+
+@given(st.integers(0, 7_980), st.integers(2, 15), st.data())
+def test_a_text_with_one_changed_line_is_found_where_it_is(start: int, length: int, data: st.DataObject) -> None:
+    lines = CODE[start : start + length]
+    full = [number for number, line in enumerate(lines) if "item" in line and (number, line)]
+    if len(full) < 2:
+        return
+    at = data.draw(st.sampled_from(full))
+    old = changed(lines, at, lines[at].replace("item", "thing"))
+    region = closest("\n".join(CODE), old)
+    assert region is not None
+    assert region.first <= start + at + 1 <= region.last
+    assert [each.line for each in differences(region)] == [start + at + 1]
+
+
+texts = st.lists(st.sampled_from(["a", "b", "", " a", "x y", "x  y"]), max_size=12)
+
+
+@given(texts, texts)
+def test_lines_beside_each_other_keep_their_order_and_none_is_lost(wanted: list[str], lines: list[str]) -> None:
+    pairs = aligned(wanted, lines)
+    assert [i for i, _ in pairs if i is not None] == list(range(len(wanted)))
+    there = [j for _, j in pairs if j is not None]
+    assert there == list(range(len(there)))
+
+
+def test_white_space_is_made_visible() -> None:
+    assert visible("a\tb c\r\n") == "a→b·c␍␤"
+    assert visible("\u00a0\u200b\x1b") == "<U+00A0><U+200B><U+001B>"
+    assert visible("x" * 100, 10) == "xxxxxxxxx…"
+
+
+chance = random.Random(5)
+WORST: dict[str, Callable[[], tuple[str, str]]] = {
+    "a line that is everywhere": lambda: ("a\n" * 4_000_000, "a\nb\n" * 5_000),
+    "nothing but newlines": lambda: ("\n" * 8_000_000, "\n\n x\n" * 500),
+    "one long line": lambda: ("x" * 5_000_000, "x" * 100 + "y" * 400),
+    "two words": lambda: ("foo bar " * 625_000, "foo  bar foo bar baz"),
+    "beginnings that never end": lambda: ("ab" * 2_500_000, "\n".join("ab" * 100 + "c" for _ in range(500))),
+    "chance": lambda: ("".join(chance.choices("ab\n", k=5_000_000)), "".join(chance.choices("ab\n", k=5_000)) + "c"),
+    "what a regular expression would choke on": lambda: ("a" * 5_000_000, "(a+)+$\n.*" * 500),
+    "a long text that is not there": lambda: ("one\n", "two\n" * 2_000_000),
+    "numbers at every line": lambda: ("x\n", "\n".join(f"{number}: y" for number in range(300_000))),
+}
+
+
+@pytest.mark.parametrize("kind", WORST)
+def test_a_refusal_comes_and_is_short_whatever_the_texts(kind: str) -> None:
+    text, old = WORST[kind]()
+    error = no_match(text, old, "new", "file")
+    assert error.code == "NO_MATCH"
+    assert len(error.message) < 1_000
