@@ -4,14 +4,14 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from handrail.changes.history import History
 from handrail.changes.ways import agrees, back, moves
 from handrail.protocol.error import StoreError, ToolError
-from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.exact import Found, found_at, reach
 from handrail.workspace.removal import remove_file, remove_folder, remove_link
-from handrail.workspace.replace import Content, NewFolders, changed, replace
+from handrail.workspace.replace import Content, NewFolders, changed, replace, sync_folder
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 
@@ -23,9 +23,10 @@ KEPT_WHOLE = 8 * 1024 * 1024
 class Carrier:
     """Takes steps in one workspace, with the contents that were kept for them."""
 
-    def __init__(self, workspace: Workspace, blobs: Blobs, temporary: str) -> None:
+    def __init__(self, workspace: Workspace, history: History, temporary: str) -> None:
         self._workspace = workspace
-        self._blobs = blobs
+        self._blobs = history.blobs
+        self._durable = history.durable
         self._temporary = temporary
 
     def carry_out(self, steps: Iterable[Step]) -> list[Step]:
@@ -77,6 +78,8 @@ class Carrier:
                 self._make_link(folders.innermost, landing.name, move, path)
             else:
                 self._write(folders.innermost, landing.name, move, found, path)
+            if self._durable:
+                sync_folder(folders.innermost)
             folders.keep()
         finally:
             folders.close()

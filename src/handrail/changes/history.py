@@ -29,7 +29,9 @@ class History:
         self._days = days
         self._log: ChangeLog | None = None
         self._lock = threading.Lock()
-        self.blobs = Blobs(os.path.join(folder, "blobs"), durable=durability == "power")
+        self.durable = durability == "power"
+        """Whether what is reported as done must survive a loss of power."""
+        self.blobs = Blobs(os.path.join(folder, "blobs"), durable=self.durable)
 
     @property
     def log(self) -> "ChangeLog":

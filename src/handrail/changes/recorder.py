@@ -41,6 +41,11 @@ class Recorder:
         self._session = session_id
         self._runner = runner
 
+    @property
+    def durable(self) -> bool:
+        """Whether what is reported as done must survive a loss of power."""
+        return self.history.durable
+
     def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:
         """Does the work between the two records of it. `work` returns the steps as they were really taken."""
         from handrail.store.change_log import Body  # noqa: PLC0415  as above

@@ -29,7 +29,7 @@ def settle_cut_off(workspace: Workspace, history: History, entry: Entry) -> Sett
 def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     """Brings the files of a begun set to one side, and the log with them. What others changed since stays as it is."""
     temporary = temporary_name(entry.session, entry.call_id)
-    carrier = Carrier(workspace, history.blobs, temporary)
+    carrier = Carrier(workspace, history, temporary)
     found = [(step, *_whereabouts(carrier, step)) for step in entry.body.steps]
     if _is_made([(step, where) for step, where, _ in found]):
         history.log.finish(entry.number, entry.body)

@@ -102,6 +102,8 @@ def offered(settings: Settings) -> Offer:
 class _NoSession:
     """What the tools need of a session, where there is none."""
 
+    durable = False
+
     def seen(self, path: str) -> bytes | None:  # noqa: ARG002  the protocol names it
         return None
 

@@ -12,13 +12,18 @@ from handrail.protocol.change import Change, ChangeSet, State, action_of
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.workspace.exact import exact_path, state_of
-from handrail.workspace.replace import Content, Current, NewFolders, Written, content_of, replace
+from handrail.workspace.replace import Content, Current, NewFolders, Written, content_of, replace, sync_folder
 from handrail.workspace.temporary import temporary_name
 from handrail.workspace.walk import Landing
 
 
 class Records(Protocol):
     """Where a change is written down, before and after it is made."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether what is reported as done must survive a loss of power."""
+        ...
 
     def keep(self, before: Current, landing: Landing) -> None:
         """Keeps what a file holds before it is changed."""
@@ -69,7 +74,7 @@ def save(records: Records, context: Context, landing: Landing, saving: Saving) -
     written: list[Written] = []
 
     def work() -> tuple[Step, ...]:
-        written.append(_write(context, landing, saving, new))
+        written.append(_write(context, landing, saving, new, durable=records.durable))
         state = State(kind="file", hash=new.hash, size=new.size, mode=written[0].mode)
         return (*steps[:-1], msgspec.structs.replace(steps[-1], after=state))
 
@@ -121,11 +126,13 @@ def _change(step: Step, shown: str, saving: Saving) -> Change:
     )
 
 
-def _write(context: Context, landing: Landing, saving: Saving, new: Content) -> Written:
+def _write(context: Context, landing: Landing, saving: Saving, new: Content, *, durable: bool) -> Written:
     folders = NewFolders(landing.folder, landing.missing)
     try:
         temporary = temporary_name(context.session_id, context.tool_call_id)
         written = replace(folders.innermost, landing.name, new, saving.before, temporary=temporary, path=saving.path)
+        if durable:
+            sync_folder(folders.innermost)
         folders.keep()
     finally:
         folders.close()

@@ -63,7 +63,7 @@ def undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
             raise _refusal(plan)
         _keep(workspace, recorder, plan)
         planned = _planned(workspace, recorder, plan)
-        carrier = Carrier(workspace, recorder.history.blobs, temporary_name(context.session_id, context.tool_call_id))
+        carrier = Carrier(workspace, recorder.history, temporary_name(context.session_id, context.tool_call_id))
 
         def work() -> tuple[Step, ...]:
             taken = {step.path for step in carrier.carry_out(planned.steps)}

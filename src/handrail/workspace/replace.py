@@ -103,7 +103,6 @@ def replace(
     except BaseException:
         _discard(folder, temporary, created)
         raise
-    _sync_folder(folder)
     return Written(new.hash, new.size, stat.S_IMODE(own.status.st_mode))
 
 
@@ -424,7 +423,7 @@ def _overwrite(descriptor: int, pieces: Iterable[bytes], size: int) -> None:
     os.fsync(descriptor)
 
 
-def _sync_folder(folder: int) -> None:
+def sync_folder(folder: int) -> None:
     """Makes the new name survive power loss, where the folder can be opened for it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
