@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.tools.replacing import LONGEST, PLACES
+from handrail.tools.edit import LONGEST
+from handrail.tools.replacing import PLACES
 
 Rail = Callable[..., Handrail]
 SOURCE = "".join(f"def f{number}(x):\n\tif x > {number}:\n\t\treturn x + {number}\n\n" for number in range(20))

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from handrail.edit.matching import Span
 
-
-def line_ranges(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
+def line_ranges(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """The first and the last line (from 1) of each span, in the order of the text. Each part of it is counted once."""
     at = line = 0
     for start, end in spans:

@@ -23,10 +23,10 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:→|\t|: ?| ?\| ?)")
 def ambiguous(text: str, match: Match) -> ToolError:
     """There is more than one place."""
     found, all_of_them = counted(match, _COUNTED)
-    lines = list(line_ranges(text, found))
     count = f"{len(found)} times" if all_of_them else f"more than {len(found)} times"
-    places = [{"line": first, "context": _context(text, span)} for span, (first, _) in zip(found, lines, strict=True)]
-    shown = places[:_PLACES]
+    first = found[:_PLACES]
+    lines = (line for line, _ in line_ranges(text, first))
+    shown = [{"line": line, "context": _context(text, span)} for line, span in zip(lines, first, strict=True)]
     where = ", ".join(dict.fromkeys(str(place["line"]) for place in shown))
     more = ", …" if len(found) > _PLACES else ""
     noun = "line" if where.isdigit() and not more else "lines"

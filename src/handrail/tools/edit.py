@@ -1,36 +1,19 @@
 """edit: one text of a file in the place of another, and not a byte besides."""
 
-import contextlib
-import os
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Meta
 
-from handrail.edit.diff import Diff
-from handrail.edit.lines import worded
-from handrail.edit.newlines import plain
-from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
-from handrail.tools.looking import Look, landed, look
-from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_problem, should_parse
-from handrail.tools.replacing import LONGEST, Replaced, replaced
-from handrail.workspace.errors import clipped
-from handrail.workspace.lossless import lossless, shown
-from handrail.workspace.replace import Current
-from handrail.workspace.walk import Landing
 
 if TYPE_CHECKING:
-    from handrail.tools.saving import Records, Saved
+    from handrail.tools.saving import Records
 
-_LISTED = 100
-"""Places whose lines the result names."""
-_SHOWN = 3_000
-"""Characters of the diff that the model is shown."""
+LONGEST = 32 * 1024 * 1024
+"""Characters that either text may have, and bytes that the file may have: several copies of them are in memory."""
 
 
 class EditArguments(Arguments, frozen=True):
@@ -73,131 +56,17 @@ EDIT = ToolSpec(
 )
 
 
-class _Plan(msgspec.Struct, frozen=True):
-    """Everything about an edit but the doing."""
-
-    before: Current
-    made: Replaced
-    unread: bool
-
-
 def edit_tool(seen: Seen, records: "Records") -> Tool:
-    """The tool edit for one session."""
+    """The tool edit for one session. What it is done with is loaded when it is first used: many sessions only look."""
 
     def run(context: Context, arguments: EditArguments) -> Output:
-        from handrail.tools.saving import Saving, save  # noqa: PLC0415  who only reads does not pay for it
+        from handrail.tools.editing import edit  # noqa: PLC0415  as said
 
-        with landed(context, arguments.path) as (landing, real):
-            plan = _plan(context, landing, real, arguments, seen)
-            diff = plan.made.diff(real)
-            saving = Saving("edit", arguments.path, real, plan.before, plan.made.data, diff)
-            saved = save(records, context, landing, saving)
-        seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
-        return _output(arguments.path, real, plan, saved, diff)
+        return edit(context, arguments, seen, records)
 
     def preview(context: Context, arguments: EditArguments) -> Preview:
-        with landed(context, arguments.path) as (landing, real):
-            plan = _plan(context, landing, real, arguments, seen)
-        diff = plan.made.diff(real)
-        return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
+        from handrail.tools.editing import diff_before  # noqa: PLC0415  as said
+
+        return diff_before(context, arguments, seen)
 
     return Tool(EDIT, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
-
-
-def _plan(context: Context, landing: Landing, real: str, arguments: EditArguments, seen: Seen) -> _Plan:
-    if plain(arguments.old_text) == plain(arguments.new_text):
-        raise ToolError("NO_CHANGE", _nothing_new(arguments))
-    _refuse_large(landing, arguments.path)
-    found = look(landing, real, arguments.path, seen, keep=LONGEST, doing="editing")
-    before, data = _there(context, found, arguments)
-    made = replaced(data, arguments.old_text, arguments.new_text, clipped(arguments.path), every=arguments.replace_all)
-    return _Plan(before, made, found.unread)
-
-
-def _nothing_new(arguments: EditArguments) -> str:
-    if arguments.old_text == arguments.new_text:
-        return "oldText and newText are the same. Nothing was changed."
-    return "oldText and newText differ in line endings only, and those stay as the file has them. Nothing was changed."
-
-
-def _refuse_large(landing: Landing, path: str) -> None:
-    """Before it is read: a file can be larger than memory."""
-    if not landing.name or landing.missing:
-        return
-    with contextlib.suppress(FileNotFoundError):
-        if os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_size > LONGEST:
-            raise _large(path)
-
-
-def _large(path: str) -> ToolError:
-    message = f"{clipped(path)} is larger than 32 MiB, the most that edit takes. Change it with a program such as sed."
-    return ToolError("LIMIT_EXCEEDED", message)
-
-
-def _there(context: Context, found: Look, arguments: EditArguments) -> tuple[Current, bytes]:
-    """What there is to edit."""
-    if found.before is None:
-        missing = context.workspace.not_found(arguments.path, "file")
-        advice = " Use write to create it." if not arguments.old_text else ""
-        raise ToolError(missing.code, f"{missing.message}{advice}", details=missing.details)
-    if found.before.data is None:
-        raise _large(arguments.path)
-    return found.before, found.before.data
-
-
-def _output(path: str, real: str, plan: _Plan, saved: "Saved", diff: Diff) -> Output:
-    made, count, written = plan.made, len(plan.made.replacements), saved.written
-    lines = made.lines(_LISTED)
-    summary = _summary(clipped(path), diff, count)
-    problem = _problem(real, made.data)
-    return Output(
-        summary=summary,
-        content=f"{summary}, {_where(lines, count)}.\n{_changed_lines(diff)}",
-        data=EditData(
-            path=real,
-            size=written.size,
-            hash=written.hash,
-            before=plan.before.hash,
-            encoding=made.encoding,
-            line_ending=made.line_ending,
-            replacements=count,
-            first_line=made.first_line,
-            diff=diff.text,
-        ),
-        meta={
-            "unread": plan.unread,
-            "in_place": written.in_place,
-            "strategy": made.strategy,
-            "occurrences": count,
-            "matched_lines": lines,
-        },
-        files_changed=(real,) if saved.changes else (),
-        warnings=(*((f"{clipped(path)} was edited, but {problem}.",) if problem else ()), *saved.warnings),
-        changes=saved.changes,
-    )
-
-
-def _problem(real: str, data: bytes) -> str | None:
-    """Why the file no longer parses, if it should."""
-    after = lossless(data) if should_parse(real) else None
-    return parse_problem(real, shown(plain(after.text))) if after else None
-
-
-def _summary(path: str, diff: Diff, count: int) -> str:
-    places = f" in {count} places" if count > 1 else ""
-    return f"Edited {path}{places} +{diff.added} −{diff.removed}"
-
-
-def _where(lines: tuple[tuple[int, int], ...], count: int) -> str:
-    if count == 1:
-        return worded(*lines[0])
-    return f"the first in {worded(*lines[0])}"
-
-
-def _changed_lines(diff: Diff) -> str:
-    """The diff without its header, as much of it as is worth reading."""
-    hunks = diff.text.partition("\n+++ ")[2].partition("\n")[2] or diff.text
-    if len(hunks) <= _SHOWN:
-        return hunks
-    end = hunks.rfind("\n", 0, _SHOWN) + 1
-    return f"{hunks[:end]}…\n"

@@ -11,11 +11,10 @@ from handrail.edit.newlines import LineEnding, Replacement, ending_after, in_fil
 from handrail.edit.plain_bytes import only_place
 from handrail.edit.trimming import common_start
 from handrail.protocol.error import ToolError
+from handrail.tools.edit import LONGEST
 from handrail.workspace.lossless import Lossless, lossless, shown, spliced
 from handrail.workspace.text import Encoding
 
-LONGEST = 32 * 1024 * 1024
-"""Bytes that a file may have to be edited, before and after: several copies of them are in memory."""
 _PDF = b"%PDF-"
 PLACES = 100_000
 """Places that are replaced in one step."""
