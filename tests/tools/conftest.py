@@ -17,7 +17,7 @@ from handrail import Handrail
 NOBODY = 65534
 # Imports come first: where the code lies, the user may have no right to look.
 SCRIPT = """
-import difflib, json, os, pathspec, sys
+import difflib, json, os, sys
 from handrail import Handrail
 from handrail.settings import Settings
 folder, who = sys.argv[1], int(sys.argv[2])
