@@ -41,8 +41,9 @@ class Ignore:
         """Why the rules are not all known, if so: more of them were found than are read."""
         return self._files.gap
 
-    def inside(self, folder: int, name: bytes) -> "Ignore":
+    def inside(self, folder: int, name: bytes | str) -> "Ignore":
         """The rules of a folder that was just entered, with those that its own files add."""
+        name = os.fsencode(name)
         path = b"%b%b/" % (self._path, name) if name else self._path
         own = self._files.of_folder(folder)
         if not any(own):
@@ -52,9 +53,10 @@ class Ignore:
         )
         return Ignore(self._files, self._everywhere, path, levels)
 
-    def matches(self, name: bytes, *, folder: bool) -> bool:
+    def matches(self, name: bytes | str, *, folder: bool) -> bool:
         """Whether a name in this folder is passed over."""
-        if name in _ALWAYS or name.startswith(_TEMPORARY):
+        name = os.fsencode(name)
+        if (folder and name in _ALWAYS) or name.startswith(_TEMPORARY):
             return True
         path = self._path + name
         for levels in self._levels:

@@ -100,7 +100,7 @@ def _noted(entry: Entry, ignore: Ignore) -> Entry:
         return entry
     if protection(name) == "credential":
         return Entry(entry.path, entry.kind, note="protected")
-    return Entry(entry.path, entry.kind, note="ignored") if ignore.matches(os.fsencode(name), folder=True) else entry
+    return Entry(entry.path, entry.kind, note="ignored") if ignore.matches(name, folder=True) else entry
 
 
 def _kind(mode: int) -> FileKind:
@@ -122,7 +122,7 @@ def _below(root: int, folder: _Folder, folders: dict[str, _Folder]) -> Iterator[
             folder.names[number] = Entry(entry.path, entry.kind, note="unreadable")
             continue
         try:
-            ignore = folder.ignore.inside(descriptor, os.fsencode(entry.path.rpartition("/")[2]))
+            ignore = folder.ignore.inside(descriptor, entry.path.rpartition("/")[2])
         finally:
             os.close(descriptor)
         folders[path] = _Folder(path, folder.depth + 1, ignore, [])

@@ -116,24 +116,33 @@ class _Reader:
     def _star(self) -> None:
         before = self._glob[self._at - 2] if self._at > 1 else None
         if self._peek() != "*":
-            return self._add("star")
+            self._add("star")
+            return
         self._at += 1
+        in_group = len(self._open) > 1
         if not self._open[-1]:
-            if self._peek() not in {None, "/"}:
-                return self._two_stars()
+            self._stars_at_start()
+        elif before == "/" or (in_group and before in {",", "{"}):
+            self._stars_behind_slash(in_group)
+        else:
+            self._two_stars()
+
+    def _stars_at_start(self) -> None:
+        if self._peek() in {None, "/"}:
             self._add("prefix")
             self._at += 1
-            return None
-        in_group = len(self._open) > 1
-        if before != "/" and not (in_group and before in {",", "{"}):
-            return self._two_stars()
+        else:
+            self._two_stars()
+
+    def _stars_behind_slash(self, in_group: bool) -> None:
         following = self._peek()
-        if following is None or (in_group and following in {",", "}"}):
-            return self._across("suffix")
-        if following != "/":
-            return self._two_stars()
-        self._at += 1
-        return self._across("between")
+        if following == "/":
+            self._at += 1
+            self._across("between")
+        elif following is None or (in_group and following in {",", "}"}):
+            self._across("suffix")
+        else:
+            self._two_stars()
 
     def _two_stars(self) -> None:
         self._open[-1].extend(("star", "star"))
@@ -200,7 +209,7 @@ def _choices(token: _Token, *, first: bool) -> list[Pieces]:
     if isinstance(token, frozenset):
         # A slash is kept apart, since the wildcards stop at it.
         return [(token,)] if len(token) == 1 or 47 not in token else [(token - _SLASH,), (_SLASH,)]
-    if token == "prefix":
+    if token == "prefix":  # noqa: S105  no password
         return [(FOLDERS,)] if first else [(), (_SLASH,), (STAR, _SLASH, FOLDERS)]
     return [{"star": (STAR,), "suffix": (_SLASH, FOLDERS, STAR), "between": (_SLASH, FOLDERS)}[token]]
 
