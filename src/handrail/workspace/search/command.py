@@ -22,8 +22,8 @@ def files_command(program: str, where: Where, *, ordered: bool) -> list[bytes]:
 
 def hits_command(program: str, where: Where, pattern: Pattern, most: int, *, ordered: bool) -> list[bytes]:
     """Searches the files; `most` holds for each of them. Says which names it passed over where that is cheap."""
-    log = () if counts_apart(where) else ("--debug",)
-    globs = (*_narrowed(where), f"--iglob=!{_secrets()}")
+    log = () if ordered or counts_apart(where) else ("--debug",)
+    globs = (*_narrowed(where), *_secrets())
     buffered = ("--line-buffered",) if ordered else ()
     return _encoded(
         program, *_COMMON, *_order(ordered), *buffered, *log, *globs, *_expression(pattern, most), "--", "./"
@@ -82,8 +82,8 @@ def _wanted_name(include: str | None) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _secrets() -> str:
-    return f"{{{','.join(secret_globs())}}}"
+def _secrets() -> tuple[str, ...]:
+    return tuple(f"--iglob=!{glob}" for glob in secret_globs())
 
 
 def _encoded(*arguments: str) -> list[bytes]:

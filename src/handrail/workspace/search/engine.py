@@ -15,6 +15,8 @@ class Notes(msgspec.Struct):
 
     protected: set[bytes] = msgspec.field(default_factory=set[bytes])
     """The names that policy withholds, by their paths below the folder; of a withheld folder only its own."""
+    listed: bool = False
+    """Whether `protected` is complete: every name was seen."""
     unreadable: int = 0
     """Folders and files that the operating system refused."""
     oversized: int = 0
@@ -87,8 +89,9 @@ class Engine(Protocol):
         """The files with lines that match."""
         ...
 
-    def withheld(self, where: Where, stop: Stop) -> set[bytes]:
-        """The names that policy withheld from the search that has just been made there; never by what is in them."""
+    def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+        """The names that policy withheld from the search that was just made of a place, up to `last` where that is
+        how far it went; never by what is in them."""
         ...
 
     def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:

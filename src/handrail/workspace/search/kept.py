@@ -52,11 +52,11 @@ class Ignored:
         self._kernel = kernel
         self._rules: dict[str, Ignore | None] = {"": rules_at(where.root, where.relative, where.ignore)}
 
-    def __call__(self, path: bytes) -> bool:
-        """Whether a file is passed over, or a folder that it lies in."""
-        folder, _, name = os.fsdecode(path).rpartition("/")
-        rules = self._inside(folder)
-        return rules is None or rules.matches(name, folder=False)
+    def __call__(self, path: bytes, *, folder: bool = False) -> bool:
+        """Whether a name is passed over, or a folder that it lies in."""
+        outer, _, name = os.fsdecode(path).rpartition("/")
+        rules = self._inside(outer)
+        return rules is None or rules.matches(name, folder=folder)
 
     def _inside(self, folder: str) -> Ignore | None:
         """The rules of a folder; None where it is passed over itself."""

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.child import Child
 from handrail.workspace.search.command import counts_apart, files_command, hits_command, stream_command
 from handrail.workspace.search.complaints import Complaints
-from handrail.workspace.search.engine import EngineName, FileHits, Notes, Pattern, Stop, Where
+from handrail.workspace.search.engine import EngineName, FileHits, Notes, Pattern, Stop, Where, in_order
 from handrail.workspace.search.kept import Kept, withheld
 from handrail.workspace.search.messages import Assembly
+from handrail.workspace.search.withheld import withheld_until
 
 PER_FILE = 100_001
 """Most hits of one file: enough to know that there are too many."""
@@ -27,6 +30,7 @@ class Ripgrep:
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
         kept, complaints = Kept(where, kernel=self._kernel), Complaints()
+        where.notes.listed = True
         with Child(files_command(self._program, where, ordered=self.ordered), where.folder, complaints.add) as child:
             for path in _names(child.pieces(stop)):
                 if kept(path):
@@ -52,16 +56,19 @@ class Ripgrep:
             if not child.stopped and not assembly.complete:
                 raise complaints.failure(child.status())
 
-    def withheld(self, where: Where, stop: Stop) -> set[bytes]:
-        """The names that policy withheld from the last search of this place."""
+    def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+        """The names that policy withheld from the search that was just made of a place."""
+        if where.notes.listed:
+            names = where.notes.protected
+            return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
+        if self.ordered:
+            return withheld_until(where, last, stop, kernel=self._kernel)
         if not counts_apart(where):
             return withheld(sorted(where.notes.protected), where, kernel=self._kernel)
-        looked = Where(
-            where.folder, where.root, where.relative, where.include, where.exclude, where.ignore, notes := Notes()
-        )
+        looked = msgspec.structs.replace(where, notes=Notes())
         for _ in self.files(looked, stop):
             pass
-        return notes.protected
+        return looked.notes.protected
 
     def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""

@@ -21,6 +21,8 @@ _STREAM_SECONDS = 20
 _ATTEMPT = 0.025
 _GLANCE = 0.008
 """After so long it shows whether an attempt will be in time."""
+_SOON = 0.02
+"""Names that are too many after so long are sooner shown in order than counted and looked at again, all of them."""
 
 
 class Engines(msgspec.Struct, frozen=True):
@@ -66,8 +68,8 @@ def find_files(engines: Engines, where: Where, most: int, cancelled: Stop, *, ke
     )
     search = _Search(engines, where, task, most, cancelled)
     return (
-        search.whole(judge=lambda seconds, count: count > most and seconds < _GLANCE)
-        or search.ordered(seconds=_ATTEMPT)
+        search.whole(judge=lambda seconds, count: count > most and seconds < _SOON)
+        or search.ordered(seconds=4 * _SOON)
         or search.limited()
     )
 
@@ -160,9 +162,7 @@ class _Search(Generic[Item]):
         run.items.sort(key=lambda item: in_order(path(item)))
         items = self._task.verified(run.items)
         complete = run.end == "complete" if exact is None else exact
-        withheld = engine.withheld(where, self._cancelled)
-        if not complete and engine.ordered and items:
-            last = in_order(path(items[-1]))
-            withheld = {name for name in withheld if in_order(name) <= last}
+        last = path(items[-1]) if items and engine.ordered and not complete else None
+        withheld = engine.withheld(where, last, self._cancelled)
         total = sum(self._task.weigh(item)[0] for item in items)
         return Found(items, total, complete, (), len(withheld), where.notes)
