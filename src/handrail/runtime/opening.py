@@ -19,8 +19,11 @@ from handrail.store.folder import StateFolder, make_private
 from handrail.store.journal import Journal
 from handrail.store.runner import Runner
 from handrail.tools.contract import Outputs, Seen, Tool
+from handrail.tools.find import find_tool
+from handrail.tools.grep import grep_tool
 from handrail.tools.ls import ls_tool
 from handrail.tools.read import read_tool
+from handrail.tools.searching import Searching
 from handrail.tools.write import write_tool
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
@@ -100,9 +103,12 @@ class _NoSession:
 
 def _base_tools(seen: Seen, outputs: Outputs, settings: Settings) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
+    searching = Searching(settings.search.ignore, settings.search.engine)
     return (
         read_tool(seen, outputs, images=settings.read.images),
         write_tool(seen),
+        find_tool(searching),
+        grep_tool(searching, outputs),
         ls_tool(settings.search.ignore),
     )
 

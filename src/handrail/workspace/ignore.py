@@ -21,20 +21,27 @@ _NO_LEVELS: tuple[tuple[_Level, ...], ...] = ((),) * len(FILES)
 class Ignore:
     """The rules that hold in one folder: its own, its parents', the person's and the built-in ones."""
 
-    __slots__ = ("_everywhere", "_files", "_levels", "_path")
+    __slots__ = ("_files", "_levels", "_path", "_person", "_settings", "_start")
 
     def __init__(
         self,
         files: IgnoreFiles | None = None,
-        everywhere: tuple[Rules, ...] = (),
+        settings: Rules | None = None,
+        person: Rules | None = None,
         path: bytes = b"",
         levels: tuple[tuple[_Level, ...], ...] = _NO_LEVELS,
+        start: int = 0,
     ) -> None:
         self._files = files or IgnoreFiles()
-        self._everywhere = everywhere
+        self._settings = settings
+        """Of these nothing is taken back by a file of the workspace."""
+        self._person = person
+        """The person's own for every repository."""
         self._path = path
         self._levels = levels
         """For each of FILES the rules from the innermost folder outwards."""
+        self._start = start
+        """How many bytes of a path lead to the folder where the walk began."""
 
     @property
     def gap(self) -> str | None:
@@ -47,11 +54,11 @@ class Ignore:
         path = b"%b%b/" % (self._path, name) if name else self._path
         own = self._files.of_folder(folder)
         if not any(own):
-            return Ignore(self._files, self._everywhere, path, self._levels)
+            return self._at(path, self._levels)
         levels = tuple(
             ((len(path), rules), *outer) if rules else outer for rules, outer in zip(own, self._levels, strict=True)
         )
-        return Ignore(self._files, self._everywhere, path, levels)
+        return self._at(path, levels)
 
     def matches(self, name: bytes | str, *, folder: bool) -> bool:
         """Whether a name in this folder is passed over."""
@@ -59,20 +66,25 @@ class Ignore:
         if (folder and name in _ALWAYS) or name.startswith(_TEMPORARY):
             return True
         path = self._path + name
+        if self._settings is not None and self._settings.verdict(path, folder=folder):
+            return True
         for levels in self._levels:
             for length, rules in levels:
                 verdict = rules.verdict(path[length:], folder=folder)
                 if verdict is not None:
                     return verdict
-        for rules in self._everywhere:
-            verdict = rules.verdict(path, folder=folder)
-            if verdict is not None:
-                return verdict
-        return False
+        return self._person is not None and bool(self._person.verdict(path[self._start :], folder=folder))
 
     def without_parents(self) -> "Ignore":
         """Only what holds everywhere, in the same folder."""
-        return Ignore(self._files, self._everywhere, self._path)
+        return self._at(self._path, _NO_LEVELS)
+
+    def starting_here(self) -> "Ignore":
+        """The rules for a walk that begins in this folder."""
+        return Ignore(self._files, self._settings, self._person, self._path, self._levels, len(self._path))
+
+    def _at(self, path: bytes, levels: tuple[tuple[_Level, ...], ...]) -> "Ignore":
+        return Ignore(self._files, self._settings, self._person, path, levels, self._start)
 
 
 def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore:
@@ -81,7 +93,8 @@ def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore
     A folder that they pass over was asked for by name, so what passes it over does not hold in it.
     """
     files = IgnoreFiles()
-    ignore, folder = Ignore(files, _everywhere(patterns, files)).inside(root, b""), os.dup(root)
+    settings = Rules(list(patterns)) if patterns else None
+    ignore, folder = Ignore(files, settings, files.of_person()).inside(root, b""), os.dup(root)
     try:
         for name in map(os.fsencode, relative.split("/") if relative != "." else ()):
             folder, outer = os.open(name, _FOLDER, dir_fd=folder), folder
@@ -90,11 +103,4 @@ def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore
             ignore = outside.inside(folder, name)
     finally:
         os.close(folder)
-    return ignore
-
-
-def _everywhere(patterns: tuple[str, ...], files: IgnoreFiles) -> tuple[Rules, ...]:
-    """The person's own list for every repository, and behind it the patterns of the settings."""
-    own = files.of_person()
-    extra = Rules(list(patterns)) if patterns else None
-    return tuple(rules for rules in (own, extra) if rules)
+    return ignore.starting_here()

@@ -8,8 +8,11 @@ from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
 from handrail.workspace.search.glob_tokens import FOLDERS, STAR, GlobError, Piece, Pieces, TooManyWaysError, parsed
 
+Matches = Callable[[bytes], bool]
+"""Whether a path is meant."""
 
-def matcher(glob: str) -> Callable[[bytes], bool]:
+
+def matcher(glob: str) -> Matches:
     """Whether a path below the searched folder matches: by its name without a slash in the glob, else as a whole."""
     found = _compiled(glob)
     return lambda path: found(path) is not None
@@ -17,8 +20,8 @@ def matcher(glob: str) -> Callable[[bytes], bool]:
 
 def excluder(glob: str) -> Callable[[bytes, bool], bool]:
     """Whether a path is left out, and whether a folder with all that is in it; a glob that ends in / means folders."""
-    only_folders = glob.endswith("/") and glob != "/"
-    found = _compiled(glob.removesuffix("/") if only_folders else glob)
+    only_folders = glob.endswith("/")
+    found = _compiled(glob.rstrip("/"))
     return lambda path, folder: (folder or not only_folders) and found(path) is not None
 
 

@@ -24,6 +24,14 @@ _SLASH = frozenset(b"/")
 _ANY = frozenset(range(256)) - _SLASH
 
 
+_WILDCARDS: dict[_Kind, Pieces] = {
+    "star": (STAR,),
+    "prefix": (FOLDERS,),
+    "suffix": (_SLASH, FOLDERS, STAR),
+    "between": (_SLASH, FOLDERS),
+}
+
+
 class GlobError(Exception):
     """The glob is broken; the text says how."""
 
@@ -209,9 +217,9 @@ def _choices(token: _Token, *, first: bool) -> list[Pieces]:
     if isinstance(token, frozenset):
         # A slash is kept apart, since the wildcards stop at it.
         return [(token,)] if len(token) == 1 or 47 not in token else [(token - _SLASH,), (_SLASH,)]
-    if token == "prefix":  # noqa: S105  no password
-        return [(FOLDERS,)] if first else [(), (_SLASH,), (STAR, _SLASH, FOLDERS)]
-    return [{"star": (STAR,), "suffix": (_SLASH, FOLDERS, STAR), "between": (_SLASH, FOLDERS)}[token]]
+    if token == "prefix" and not first:  # noqa: S105  no password
+        return [(), (_SLASH,), (STAR, _SLASH, FOLDERS)]
+    return [_WILDCARDS[token]]
 
 
 def _inside(tokens: _Tokens, *, first: bool) -> list[Pieces]:

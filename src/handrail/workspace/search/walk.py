@@ -17,7 +17,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _PAGE = 1 << 16
 """Names of one folder that are sorted at a time."""
 _KEPT_OPEN = 64
-"""Levels whose descriptors are kept. Those below are entered anew each time: no depth uses up what a process may open."""
+"""Levels whose descriptors are kept; those below are entered anew each time, so that any depth can be walked."""
 _LONGEST = 4095
 """Bytes of a path that the system opens."""
 

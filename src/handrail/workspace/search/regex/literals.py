@@ -6,7 +6,8 @@ from handrail.workspace.search.regex.tree import At, Characters, Node, Repeat, S
 
 def required(node: Node, alphabet: Alphabet) -> str:
     """The longest text that stands in every match; empty when there is none."""
-    runs, last = [], ""
+    runs: list[str] = []
+    last = ""
     for character in _spelled(node, alphabet):
         if character is None:
             runs.append(last)

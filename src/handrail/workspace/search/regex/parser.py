@@ -1,6 +1,5 @@
 """Reads an expression as Rust's regex crate does: what it refuses is refused, what is beyond us is said to be."""
 
-
 import msgspec
 
 from handrail.workspace.search.regex import characters
@@ -201,5 +200,3 @@ def _counts(reader: Reader) -> tuple[int, int | None]:
     if most is not None and most < least:
         raise BrokenError("the counts of a repetition are the wrong way round", start)
     return least, most
-
-

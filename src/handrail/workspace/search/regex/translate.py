@@ -112,7 +112,7 @@ def _first(node: Node, alphabet: Alphabet) -> tuple[frozenset[str], bool]:
             return frozenset(), True
         case Choice(ways):
             found = [_first(way, alphabet) for way in ways]
-            return frozenset().union(*(starts for starts, _ in found)), any(skippable for _, skippable in found)
+            return frozenset[str]().union(*(starts for starts, _ in found)), any(skippable for _, skippable in found)
         case Repeat(body, least, _, _):
             starts, skippable = _first(body, alphabet)
             return starts, skippable or least == 0

@@ -1,0 +1,90 @@
+"""The engine that is ripgrep. It walks by name, so what it says is only ever a candidate."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from handrail.protocol.error import ToolError
+from handrail.workspace.search.child import Child
+from handrail.workspace.search.command import counts_apart, files_command, hits_command, stream_command
+from handrail.workspace.search.complaints import Complaints
+from handrail.workspace.search.engine import EngineName, FileHits, Notes, Pattern, Stop, Where, in_order
+from handrail.workspace.search.kept import Kept, withheld
+from handrail.workspace.search.messages import Assembly
+from handrail.workspace.search.withheld import withheld_until
+
+PER_FILE = 100_001
+"""Most hits of one file: enough to know that there are too many."""
+
+
+class Ripgrep:
+    """One program, run in order (one thread, sorted) or not (many threads, as it comes)."""
+
+    name: EngineName = "ripgrep"
+
+    def __init__(self, program: str, *, kernel: bool, ordered: bool = False) -> None:
+        self.ordered = ordered
+        self._program = program
+        self._kernel = kernel
+
+    def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
+        """The files below a folder, by their paths below it."""
+        kept, complaints = Kept(where, kernel=self._kernel), Complaints()
+        where.notes.listed = True
+        with Child(files_command(self._program, where, ordered=self.ordered), where.folder, complaints.add) as child:
+            for path in _names(child.pieces(stop)):
+                if kept(path):
+                    yield path
+            where.notes.unreadable += complaints.unreadable
+            if not child.stopped and (status := child.status()) not in {0, 1} and not complaints.unreadable:
+                raise complaints.failure(status)
+
+    def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
+        """The files with lines that match."""
+        kept, complaints, assembly = Kept(where, kernel=self._kernel), Complaints(), Assembly()
+        command = hits_command(self._program, where, pattern, PER_FILE, ordered=self.ordered)
+        with Child(command, where.folder, complaints.add) as child:
+            try:
+                for found in assembly.hits(child.pieces(stop)):
+                    if kept(found.path):
+                        yield found
+            finally:
+                where.notes.unreadable += complaints.unreadable
+                where.notes.oversized += assembly.oversized
+                # What a hit adds would tell of what is in a protected file: only names that were passed over count.
+                where.notes.protected = set(complaints.passed_over)
+            if not child.stopped and not assembly.complete:
+                raise complaints.failure(child.status())
+
+    def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+        """The names that policy withheld from the search that was just made of a place."""
+        if where.notes.listed:
+            names = where.notes.protected
+            return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
+        if self.ordered:
+            return withheld_until(where, last, stop, kernel=self._kernel)
+        if not counts_apart(where):
+            return withheld(sorted(where.notes.protected), where, kernel=self._kernel)
+        looked = msgspec.structs.replace(where, notes=Notes())
+        for _ in self.files(looked, stop):
+            pass
+        return looked.notes.protected
+
+    def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:
+        """The hits in an open file, which is read from where it stands; None where there are none."""
+        complaints, assembly = Complaints(), Assembly()
+        with Child(stream_command(self._program, pattern, most), None, complaints.add, stdin=descriptor) as child:
+            found = next(assembly.hits(child.pieces(stop)), None)
+            if not child.stopped and found is None and not assembly.complete:
+                raise complaints.failure(child.status())
+        if assembly.binary:
+            raise ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")
+        return found
+
+
+def _names(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *names, rest = (rest + piece).split(b"\0")
+        for name in names:
+            yield name[2:] if name.startswith(b"./") else name
