@@ -7,16 +7,17 @@ import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.complaints import lines_only
-from handrail.workspace.search.regex.alphabet import Alphabet
+from handrail.workspace.search.regex.alphabet import NO_CHARACTER, Alphabet
 from handrail.workspace.search.regex.characters import is_doubtful
 from handrail.workspace.search.regex.literals import required
 from handrail.workspace.search.regex.parser import parsed
 from handrail.workspace.search.regex.reader import BeyondError, BrokenError, LineBreakError
 from handrail.workspace.search.regex.threads import Threads, is_stray
 from handrail.workspace.search.regex.translate import longest_line, translated
-from handrail.workspace.search.regex.tree import Node, can_be_empty
+from handrail.workspace.search.regex.tree import Node, asks_words, can_be_empty
 
 _ALPHABETS_KEPT = 64
+_STRAY = re.compile(f"[{NO_CHARACTER}]")
 _HINT = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
 
 Spans = list[tuple[int, int]]
@@ -86,12 +87,13 @@ class _InAlphabet:
         self._pattern = re.compile(translated(tree, alphabet)) if self._longest != 0 else None
         self._threads: Threads | None = None
         self._may_be_empty = can_be_empty(tree)
+        self._asks_words = asks_words(tree)
         self._empty_anywhere = can_be_empty(tree, places=False)
 
     def lines(self, text: str) -> Iterator[Matched]:
         if self._required not in text:
             return iter(())
-        if self._may_be_empty:
+        if self._may_be_empty or (self._asks_words and _STRAY.search(text)):
             return self._line_by_line(text, 0, len(text))
         return self._in_stretches(text)
 
@@ -107,8 +109,7 @@ class _InAlphabet:
         done = 0
         for start, end in _long_lines(text, longest):
             yield from _grouped(text, ((m.start(), m.end()) for m in pattern.finditer(text, done, start)))
-            if text.find(self._required, start, end) >= 0:
-                yield from self._line_by_line(text, start, end)
+            yield from self._line_by_line(text, start, end)
             done = end
         yield from _grouped(text, ((m.start(), m.end()) for m in pattern.finditer(text, done)))
 
@@ -116,7 +117,7 @@ class _InAlphabet:
         while start < stop:
             end = text.find("\n", start)
             end = len(text) if end < 0 else end
-            spans = self._spans(text, start, end)
+            spans = self._spans(text, start, end) if text.find(self._required, start, end) >= 0 else None
             if spans is not None:
                 yield Matched(start, end, spans)
             start = end + 1
@@ -128,7 +129,7 @@ class _InAlphabet:
         """
         terminated = end < len(text)
         stop = end - 1 if terminated and end > start and text[end - 1] == "\r" else end
-        search = self._searcher(end - start)
+        search = self._searcher(text, start, end)
         spans: Spans | None = None
         position, last = start, -1
         while position <= stop and (found := search(text, position, stop)) is not None:
@@ -137,6 +138,10 @@ class _InAlphabet:
                 spans.append((found[0] - start, found[1] - start))
             last = found[1]
             position = last if found[0] < last else self._after_empty(text, last)
+        if spans is None and stop < end:
+            # ripgrep finds a match between \r and \n, but names none in the line without its end.
+            found = search(text, end, end + 1)
+            return [] if found == (end, end) else None
         return spans
 
     def _after_empty(self, text: str, at: int) -> int:
@@ -145,8 +150,9 @@ class _InAlphabet:
             raise BeyondError("empty matches between the bytes of a character that is not ASCII")
         return at + 1
 
-    def _searcher(self, length: int) -> Callable[[str, int, int], tuple[int, int] | None]:
-        if self._pattern is not None and (self._longest is None or length <= self._longest):
+    def _searcher(self, text: str, start: int, end: int) -> Callable[[str, int, int], tuple[int, int] | None]:
+        long = self._longest is not None and end - start > self._longest
+        if self._pattern is not None and not long and not (self._asks_words and _STRAY.search(text, start, end)):
             search = self._pattern.search
             return lambda text, position, end: _span(search(text, position, end))
         if self._threads is None:

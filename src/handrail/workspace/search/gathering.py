@@ -86,8 +86,11 @@ class Gathering:
         self.hits += spans is not None
         if _message_length(data, spans or []) > LONGEST_MESSAGE:
             self.oversized += 1
-        else:
-            self.lines.append(clip(number, offset, data.removesuffix(b"\r"), spans or []))
+            return
+        line = clip(number, offset, data.removesuffix(b"\r"), spans or [])
+        # That it matched shows in its spans, also where nothing in particular matched.
+        matched = spans is not None and not line.spans
+        self.lines.append(msgspec.structs.replace(line, spans=((0, 0),)) if matched else line)
 
 
 class _Text:

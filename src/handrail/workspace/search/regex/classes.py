@@ -60,14 +60,14 @@ def _combined(operation: str, left: Test, right: Test) -> Test:
 
 def _item(reader: Reader, any_case: bool, depth: int, start: int) -> Test:
     if reader.takes("["):
-        return _posix(reader) or _class(reader, any_case, depth + 1)
-    first = _single(reader)
+        return _posix(reader, any_case) or _class(reader, any_case, depth + 1)
+    first = _single(reader, any_case)
     if reader.ended:
         raise BrokenError("a [ is not closed by a ]", start)
     if reader.peek() != "-" or reader.peek(1) in {"]", "-"}:
         return _one(first) if isinstance(first, str) else first
     reader.skip(1)
-    last = _single(reader)
+    last = _single(reader, any_case)
     if not isinstance(first, str) or not isinstance(last, str):
         raise BrokenError("a range in [ ] needs a character at either end", reader.place)
     if last < first:
@@ -75,22 +75,23 @@ def _item(reader: Reader, any_case: bool, depth: int, start: int) -> Test:
     return characters.span(first, last)
 
 
-def _single(reader: Reader) -> str | Test:
+def _single(reader: Reader, any_case: bool) -> str | Test:
     character = reader.next()
     if character != "\\":
         return character
     if reader.peek() in {"b", "B", "A", "z", "<", ">"}:
         raise BrokenError("a place between characters cannot stand in [ ]", reader.place)
-    return reader.escape()
+    return reader.escape(any_case=any_case)
 
 
-def _posix(reader: Reader) -> Test | None:
+def _posix(reader: Reader, any_case: bool) -> Test | None:
     """`[:alpha:]`; without a name that is known it is a set inside the set."""
     name = reader.ahead(":", ":]")
     test = characters.posix((name or "").removeprefix("^"))
     if name is None or test is None:
         return None
     reader.skip(len(name) + 3)
+    test = characters.in_any_case(test) if any_case else test
     return characters.negated(test) if name.startswith("^") else test
 
 

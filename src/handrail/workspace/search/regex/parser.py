@@ -99,10 +99,8 @@ def _escape(reader: Reader, flags: Flags) -> Node:
         return (_named_place(reader) if letter == "b" else None) or _PLACES[letter]
     if letter in {"A", "z"}:
         raise BeyondError(f"\\{letter}")
-    found = reader.escape()
-    if isinstance(found, str):
-        return _literal(reader, found, flags)
-    return Characters(characters.in_any_case(found) if flags.any_case else found)
+    found = reader.escape(any_case=flags.any_case)
+    return _literal(reader, found, flags) if isinstance(found, str) else Characters(found)
 
 
 def _named_place(reader: Reader) -> At | None:
@@ -181,6 +179,8 @@ def _repeated(reader: Reader, body: Node, flags: Flags) -> Node:
     sign = reader.next()
     least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign) or _counts(reader)
     greedy = reader.takes("?") == flags.swapped
+    if (least, most) == (0, 1):
+        return Choice((body, Sequence()) if greedy else (Sequence(), body))
     if can_be_empty(body):
         raise BeyondError("repeating what may be empty")
     if max(least, most or 0) > _MOST_COPIES:

@@ -104,7 +104,7 @@ class Reader:
         if self._text.count(f"<{name}>", 0, self._at) > 1:
             raise BrokenError("two groups have one name", start)
 
-    def escape(self) -> str | Test:
+    def escape(self, *, any_case: bool) -> str | Test:
         """What a backslash and the characters behind it mean: one character, or a set."""
         start = self.place - 1
         letter = self.next()
@@ -117,7 +117,7 @@ class Reader:
             test = _SETS[letter.lower()]
             return test if letter.islower() else characters.negated(test)
         if letter in "pP":
-            return self._property(negated=letter == "P")
+            return self._property(any_case=any_case, negated=letter == "P")
         if letter.isdigit():
             raise BrokenError("back-references are not supported", start)
         if not letter.isascii() or letter.isalnum() or letter in "<>":
@@ -139,11 +139,12 @@ class Reader:
             raise BrokenError("there is no character of that number", start)
         return chr(code)
 
-    def _property(self, *, negated: bool) -> Test:
+    def _property(self, *, any_case: bool, negated: bool) -> Test:
         name = self.ahead("{", "}")
         self.skip(1 if name is None else len(name) + 2)
         test = characters.category(self._text[self._at - 1] if name is None else name)
         if test is None:
             raise BeyondError("\\p with this property")
         self.asks_tables = True
+        test = characters.in_any_case(test) if any_case else test
         return characters.negated(test) if negated else test

@@ -93,14 +93,16 @@ def _of_choice(ways: tuple[Node, ...], following: frozenset[str], alphabet: Alph
 def _of_repeat(node: Repeat, following: frozenset[str], alphabet: Alphabet) -> _Effort:
     starts, _ = _first(node.body, alphabet)
     inner = _effort(node.body, following | starts, alphabet)
-    # More than one way through the body, many times over, is what takes forever.
-    if inner.endless or inner.ways > 1:
-        return inner if node.most == 1 else _TOO_MUCH
     clear = not starts & following
+    if node.most == 1:
+        return inner.beside(_Effort(1 if clear else 2))
+    # More than one way through the body, many times over, is what takes forever.
+    if inner.degree or inner.ways > 1:
+        return _TOO_MUCH
     endless = node.most is None or node.most - node.least > _LONG
     if endless:
         return _Effort(1, 0 if clear else 1, True)
-    return _Effort(1 if clear else 1 + (node.most or 0) - node.least, 0, False)
+    return _Effort(1 if clear else 1 + (node.most or 0) - node.least, 0, inner.endless)
 
 
 def _first(node: Node, alphabet: Alphabet) -> tuple[frozenset[str], bool]:

@@ -60,3 +60,18 @@ def can_be_empty(node: Node, *, places: bool = True) -> bool:
             return any(can_be_empty(way, places=places) for way in ways)
         case Repeat(body, least, _, _):
             return least == 0 or can_be_empty(body, places=places)
+
+
+def asks_words(node: Node) -> bool:
+    """Whether the edges of words matter."""
+    match node:
+        case Characters():
+            return False
+        case At(position):
+            return position not in {"line start", "line end"}
+        case Sequence(parts):
+            return any(map(asks_words, parts))
+        case Choice(ways):
+            return any(map(asks_words, ways))
+        case Repeat(body, _, _, _):
+            return asks_words(body)
