@@ -15,6 +15,17 @@ def ripgrep_program(roots: Iterable[str]) -> str | None:
     return None
 
 
+def program_version(program: str) -> str | None:
+    """What the program says of itself; None where it does not run."""
+    import subprocess  # noqa: PLC0415  only doctor asks
+
+    try:
+        done = subprocess.run([program, "--version"], env={}, capture_output=True, timeout=10, check=True)  # noqa: S603  found by us
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace").partition("\n")[0][:80]
+
+
 def _on_path() -> Iterator[str]:
     return (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder)
 
