@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 
 def ripgrep_program(roots: Iterable[str]) -> str | None:
     """The absolute path of rg, or None. One that lies in a root is never run: the agent could have written it."""
     inside = tuple(os.path.realpath(root) for root in roots)
-    for folder in (*_on_path(), *_scripts()):
+    for folder in chain(_on_path(), _scripts()):
         program = os.path.join(folder, "rg")
         if os.path.isabs(program) and _is_program(program) and not _lies_in(program, inside):
             return program
