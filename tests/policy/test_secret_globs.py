@@ -30,7 +30,7 @@ OTHERS = [
     *(f".env.local.{word}" for word in TEMPLATES),
     *(f".ENV.{word.upper()}" for word in TEMPLATES),
     *(f"server{ending}" for ending in PUBLIC_ENDINGS),
-    "env", ".environment", "ssh", "id_rsa.pub", "key", "pem", "keys.py", ".env-notes", "credentials.json.md", "x.key.py",
+    "env", ".environment", "ssh", "id_rsa.pub", "key", "pem", "keys.py", ".env-notes", "credentials.json.md", "x.py",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.settings import Settings
-from handrail.settings.model import Search, Tools
+from handrail.settings.model import Paths, Search, Tools
 
 Rail = Callable[..., Handrail]
 
@@ -169,9 +169,7 @@ def test_a_whole_list_that_is_not_shown_is_kept_for_read(
 
 
 def test_an_extra_root_is_searched_and_named_by_its_own_path(rail: Rail, tmp_path: Path) -> None:
-    from handrail.settings.model import Paths
-
-    make(tmp_path / "other", "x/a.py", ".gitignore")
+    make(tmp_path / "other", "x/a.py")
     one = rail(settings=Settings(paths=Paths(read_only=(str(tmp_path / "other"),))))
     assert found(one, "*.py", str(tmp_path / "other")) == [str(tmp_path / "other/x/a.py")]
     assert found(one, "*.py", str(tmp_path / "other/x")) == [str(tmp_path / "other/x/a.py")]

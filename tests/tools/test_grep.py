@@ -1,11 +1,13 @@
 """grep: lines by what is in them."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from handrail import Handrail
+from handrail.workspace.search.binary import ripgrep_program
 
 Rail = Callable[..., Handrail]
 
@@ -281,6 +283,8 @@ def test_folders_that_cannot_be_read_are_passed_over_and_told(
     common_folder: Path, as_ordinary_user: Callable[..., list[tuple[bool, str | None, str]]]
 ) -> None:
     workspace = common_folder / "workspace"
+    (common_folder / "bin").mkdir()
+    shutil.copy(ripgrep_program(()) or "", common_folder / "bin" / "rg")  # ours may lie where only its owner may look
     for path in ("open/a.txt", "closed/b.txt"):
         (workspace / path).parent.mkdir()
         (workspace / path).write_text("hit\n")
