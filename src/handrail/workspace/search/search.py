@@ -157,12 +157,22 @@ class _Search(Generic[Item]):
         run.take(self._task.candidates(engine, where, run.stop))
         return run, where
 
+    def _last(self, items: list[Item], total: int, *, complete: bool) -> bytes | None:
+        """The path of the last result that is shown, where not all are: it is the same whichever run found it."""
+        if complete and total <= self._most:
+            return None
+        shown = 0
+        for item in items:
+            shown += self._task.weigh(item)[0]
+            if shown >= self._most:
+                return self._task.path(item)
+        return self._task.path(items[-1]) if items else None
+
     def _found(self, run: Run[Item], where: Where, engine: Engine, *, exact: bool | None = None) -> Found[Item]:
         path = self._task.path
         run.items.sort(key=lambda item: in_order(path(item)))
         items = self._task.verified(run.items)
         complete = run.end == "complete" if exact is None else exact
-        last = path(items[-1]) if items and engine.ordered and not complete else None
-        withheld = engine.withheld(where, last, self._cancelled)
         total = sum(self._task.weigh(item)[0] for item in items)
+        withheld = engine.withheld(where, self._last(items, total, complete=complete), self._cancelled)
         return Found(items, total, complete, (), len(withheld), where.notes)
