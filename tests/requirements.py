@@ -26,7 +26,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause("exactly eight base tools", *planned),
         clause(
             "read, write and ls have exactly the parameters of the table",
-            "runtime/test_exports.py::test_read_write_and_ls_have_exactly_their_parameters",
+            "runtime/test_exports.py::test_the_tools_have_exactly_their_parameters",
         ),
         clause("edit, find and grep have exactly the parameters of the table", *planned),
         clause("exec and process have exactly the parameters of the table", *planned),

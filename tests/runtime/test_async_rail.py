@@ -9,7 +9,7 @@ from handrail.settings import Settings
 
 
 def test_the_async_face_has_the_same_tool_and_wire_methods() -> None:
-    for name in ("read", "write", "ls", "call", "batch", "answer", "waiting"):
+    for name in ("read", "write", "find", "grep", "ls", "call", "batch", "answer", "waiting"):
         assert inspect.iscoroutinefunction(getattr(AsyncHandrail, name))
         assert getattr(AsyncHandrail, name).__doc__ == getattr(Handrail, name).__doc__
 
@@ -78,7 +78,7 @@ def test_what_waits_for_nothing_is_passed_on_as_it_is(workspace: Path, tmp_path:
             assert heard == [f"{rail.session_id}:1"]
             assert len(list(rail.events())) == 1
             assert [spec.name for spec in rail.specs()] == [entry["name"] for entry in rail.anthropic_tools()]
-            assert len(rail.openai_tools()) == 3
+            assert len(rail.openai_tools()) == 5
             rail.cancel()
             assert (await rail.ls(".")).error.code == "CANCELLED"  # type: ignore[union-attr]
 

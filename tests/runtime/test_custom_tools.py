@@ -205,7 +205,7 @@ def test_nothing_is_loaded_from_the_workspace_itself(rail: Open, workspace: Path
 def test_a_file_dropped_in_the_projects_tool_folder_is_a_tool_once_the_project_is_trusted(
     rail: Open, workspace: Path
 ) -> None:
-    assert len(rail(project_tools=True).specs()) == 3  # a workspace without any is fine
+    assert len(rail(project_tools=True).specs()) == 5  # a workspace without any is fine
     folder = workspace / ".handrail" / "tools"
     folder.mkdir(parents=True)
     (folder / "greeting.py").write_text(TOOL_FILE)

@@ -10,6 +10,8 @@ Open = Callable[..., Handrail]
 PARAMETERS = {
     "read": ({"path"}, {"offset", "limit"}),
     "write": ({"path", "content"}, set()),
+    "find": ({"pattern"}, {"path", "maxResults", "exclude"}),
+    "grep": ({"pattern"}, {"path", "filePattern", "caseSensitive", "contextLines", "maxResults"}),
     "ls": ({"path"}, {"depth"}),
 }
 RETIRED = [
@@ -29,7 +31,7 @@ RETIRED = [
 ]
 
 
-def test_read_write_and_ls_have_exactly_their_parameters(rail: Open) -> None:
+def test_the_tools_have_exactly_their_parameters(rail: Open) -> None:
     for entry in rail().anthropic_tools():
         schema: dict[str, Any] = entry["input_schema"]
         required, optional = PARAMETERS[entry["name"]]

@@ -3,16 +3,28 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 
 def ripgrep_program(roots: Iterable[str]) -> str | None:
     """The absolute path of rg, or None. One that lies in a root is never run: the agent could have written it."""
     inside = tuple(os.path.realpath(root) for root in roots)
-    for folder in (*_on_path(), *_scripts()):
+    for folder in chain(_on_path(), _scripts()):
         program = os.path.join(folder, "rg")
         if os.path.isabs(program) and _is_program(program) and not _lies_in(program, inside):
             return program
     return None
+
+
+def program_version(program: str) -> str | None:
+    """What the program says of itself; None where it does not run."""
+    import subprocess  # noqa: PLC0415  only doctor asks
+
+    try:
+        done = subprocess.run([program, "--version"], env={}, capture_output=True, timeout=10, check=True)  # noqa: S603  found by us
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace").partition("\n")[0][:80]
 
 
 def _on_path() -> Iterator[str]:

@@ -5,6 +5,9 @@ from handrail.settings.model import SearchEngine
 from handrail.workspace.search.search import Engines
 from handrail.workspace.workspace import Workspace
 
+_PATIENCE = 20.0
+"""Seconds for what takes ripgrep one: Python is slower, and its answer is to be the same."""
+
 
 def engines(workspace: Workspace, choice: SearchEngine) -> Engines:
     """The engines for a workspace; ToolError UNAVAILABLE where the chosen one is not here."""
@@ -31,4 +34,4 @@ def _python(workspace: Workspace) -> Engines:
     from handrail.workspace.search.python import PythonEngine  # noqa: PLC0415  only where there is no ripgrep
 
     engine = PythonEngine(kernel=workspace.kernel)
-    return Engines(engine, engine)
+    return Engines(engine, engine, _PATIENCE)

@@ -90,8 +90,8 @@ class Engine(Protocol):
         ...
 
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
-        """The names that policy withheld from the search that was just made of a place, up to `last` where that is
-        how far it went; never by what is in them."""
+        """The names that policy withheld from the search that was just made of a place, in order up to `last` if
+        that is given; never by what is in them."""
         ...
 
     def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from handrail.policy.names import is_credential, protection
 from handrail.workspace.ignore import Ignore, rules_at
+from handrail.workspace.search.above import has_rules_above
 from handrail.workspace.search.beneath import open_beneath
 from handrail.workspace.search.engine import Where
 from handrail.workspace.search.glob import Matches, matcher
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
-_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 
 
 class Kept:
@@ -108,19 +108,4 @@ def _is_secret(path: bytes) -> bool:
 
 def _has_more_rules(where: Where) -> bool:
     """Whether there are rules that ripgrep, which looks only below the folder, does not know."""
-    if where.ignore:
-        return True
-    way = "" if where.relative == "." else where.relative
-    while way:
-        way = way.rpartition("/")[0]
-        if any(_is_there(where.root, f"{way}/{name}" if way else name) for name in _IGNORE_FILES):
-            return True
-    return False
-
-
-def _is_there(root: int, path: str) -> bool:
-    try:
-        os.stat(path, dir_fd=root, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
+    return bool(where.ignore) or has_rules_above(where)

@@ -58,11 +58,14 @@ class Ripgrep:
 
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place."""
-        if where.notes.listed:
-            names = where.notes.protected
-            return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
-        if self.ordered:
+        if self.ordered and not where.notes.listed:
             return withheld_until(where, last, stop, kernel=self._kernel)
+        names = self._withheld(where, stop)
+        return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
+
+    def _withheld(self, where: Where, stop: Stop) -> set[bytes]:
+        if where.notes.listed:
+            return where.notes.protected
         if not counts_apart(where):
             return withheld(sorted(where.notes.protected), where, kernel=self._kernel)
         looked = msgspec.structs.replace(where, notes=Notes())

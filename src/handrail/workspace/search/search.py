@@ -30,6 +30,8 @@ class Engines(msgspec.Struct, frozen=True):
 
     whole: Engine
     ordered: Engine
+    seconds: float = SECONDS
+    """How long a whole run may take."""
 
 
 class Found(msgspec.Struct, Generic[Item], frozen=True):
@@ -130,18 +132,19 @@ class _Search(Generic[Item]):
 
     def whole(self, judge: Callable[[float, int], bool] = lambda _seconds, _count: False) -> Found[Item] | None:
         """Everything; None where it was given up."""
-        run, where = self._run(self._engines.whole, MOST, SECONDS, judge)
+        run, where = self._run(self._engines.whole, MOST, self._engines.seconds, judge)
         if run.end != "complete":
             return None
         return self._found(run, where, self._engines.whole)
 
     def limited(self) -> Found[Item]:
         """Everything; where that is too much, the first results, or at the worst some, and which limit it was."""
-        run, where = self._run(self._engines.whole, MOST, SECONDS)
+        run, where = self._run(self._engines.whole, MOST, self._engines.seconds)
         if run.end == "complete":
             return self._found(run, where, self._engines.whole)
         limit: Limit = "hits" if run.end == "enough" else "size" if run.end == "size" else "time"
-        first = None if self._cancelled() else self.ordered(seconds=SECONDS)
+        again = not self._engines.whole.ordered and not self._cancelled()
+        first = self.ordered(seconds=self._engines.seconds) if again else None
         found = first or self._found(run, where, self._engines.whole, exact=False)
         return msgspec.structs.replace(found, limits=(limit,))
 
@@ -157,12 +160,22 @@ class _Search(Generic[Item]):
         run.take(self._task.candidates(engine, where, run.stop))
         return run, where
 
+    def _last(self, items: list[Item], total: int, *, complete: bool) -> bytes | None:
+        """The path of the last result that is shown, where not all are: it is the same whichever run found it."""
+        if complete and total <= self._most:
+            return None
+        shown = 0
+        for item in items:
+            shown += self._task.weigh(item)[0]
+            if shown >= self._most:
+                return self._task.path(item)
+        return self._task.path(items[-1]) if items else None
+
     def _found(self, run: Run[Item], where: Where, engine: Engine, *, exact: bool | None = None) -> Found[Item]:
         path = self._task.path
         run.items.sort(key=lambda item: in_order(path(item)))
         items = self._task.verified(run.items)
         complete = run.end == "complete" if exact is None else exact
-        last = path(items[-1]) if items and engine.ordered and not complete else None
-        withheld = engine.withheld(where, last, self._cancelled)
         total = sum(self._task.weigh(item)[0] for item in items)
+        withheld = engine.withheld(where, self._last(items, total, complete=complete), self._cancelled)
         return Found(items, total, complete, (), len(withheld), where.notes)

@@ -6,12 +6,14 @@ what it passes over, which costs two milliseconds at the start, as long as the p
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 
 from handrail.policy.names import is_credential
+from handrail.policy.secret_globs import secret_globs
 from handrail.workspace.ignore import ALWAYS
 from handrail.workspace.search.beneath import open_beneath
 from handrail.workspace.search.engine import Stop, Where, in_order
-from handrail.workspace.search.glob import matcher
+from handrail.workspace.search.glob import Matches, matcher
 from handrail.workspace.search.kept import Ignored, excluder
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
@@ -25,9 +27,20 @@ def withheld_until(where: Where, last: bytes | None, stop: Stop, *, kernel: bool
     for path, is_folder in _walk(where.folder, passed_over, kernel=kernel):
         if stop() or (end is not None and in_order(path) > end):
             break
-        if is_credential(_name(path)) and passed_over.counts(path, folder=is_folder):
+        if is_covered(path) and passed_over.counts(path, folder=is_folder):
             found.add(path)
     return found
+
+
+def is_covered(path: bytes) -> bool:
+    """Whether ripgrep was kept from a name; the count is the same whichever way it is taken."""
+    name = path.rpartition(b"/")[2].lower()
+    return any(matches(name) for matches in _secrets())
+
+
+@lru_cache(maxsize=1)
+def _secrets() -> tuple[Matches, ...]:
+    return tuple(map(matcher, secret_globs()))
 
 
 class Passing:
