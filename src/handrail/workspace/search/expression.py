@@ -13,7 +13,7 @@ from handrail.workspace.search.regex.literals import required
 from handrail.workspace.search.regex.parser import parsed
 from handrail.workspace.search.regex.reader import BeyondError, BrokenError, LineBreakError
 from handrail.workspace.search.regex.threads import Threads, is_stray
-from handrail.workspace.search.regex.translate import longest_line, translated
+from handrail.workspace.search.regex.translate import Limit, translated
 from handrail.workspace.search.regex.tree import Node, asks_words, can_be_empty
 
 _ALPHABETS_KEPT = 64
@@ -41,7 +41,8 @@ class Expression:
             self._tree, self._asks_tables = parsed(pattern, case_sensitive=case_sensitive)
             self._in_ascii = _InAlphabet(self._tree, frozenset())
         except BrokenError as error:
-            message = f"pattern is no valid regular expression: {error.reason} (character {error.place}). {_HINT}"
+            where = f" (character {error.place})" if 1 <= error.place <= len(pattern) else ""
+            message = f"pattern is no valid regular expression: {error.reason}{where}. {_HINT}"
             raise ToolError("INVALID_ARGUMENT", message) from None
         except LineBreakError:
             raise lines_only() from None
@@ -82,9 +83,9 @@ class _InAlphabet:
     def __init__(self, tree: Node, others: frozenset[str]) -> None:
         alphabet = Alphabet(others)
         self._tree, self._alphabet = tree, alphabet
-        self._longest = longest_line(tree, alphabet)
+        self._limit = Limit(tree, alphabet)
         self._required = required(tree, alphabet)
-        self._pattern = re.compile(translated(tree, alphabet)) if self._longest != 0 else None
+        self._pattern = None if self._limit.never else re.compile(translated(tree, alphabet))
         self._threads: Threads | None = None
         self._may_be_empty = can_be_empty(tree)
         self._asks_words = asks_words(tree)
@@ -101,13 +102,13 @@ class _InAlphabet:
         """Every match has characters: so all lines that are short enough can be searched at once."""
         if self._pattern is None:
             return self._line_by_line(text, 0, len(text))
-        if self._longest is None or len(text) <= self._longest:
+        if len(text) <= self._limit.longest:
             return _grouped(text, ((match.start(), match.end()) for match in self._pattern.finditer(text)))
-        return self._around_long_lines(text, self._pattern, self._longest)
+        return self._around_long_lines(text, self._pattern)
 
-    def _around_long_lines(self, text: str, pattern: re.Pattern[str], longest: int) -> Iterator[Matched]:
+    def _around_long_lines(self, text: str, pattern: re.Pattern[str]) -> Iterator[Matched]:
         done = 0
-        for start, end in _long_lines(text, longest):
+        for start, end in _long_lines(text, self._limit.longest):
             yield from _grouped(text, ((m.start(), m.end()) for m in pattern.finditer(text, done, start)))
             yield from self._line_by_line(text, start, end)
             done = end
@@ -151,8 +152,8 @@ class _InAlphabet:
         return at + 1
 
     def _searcher(self, text: str, start: int, end: int) -> Callable[[str, int, int], tuple[int, int] | None]:
-        long = self._longest is not None and end - start > self._longest
-        if self._pattern is not None and not long and not (self._asks_words and _STRAY.search(text, start, end)):
+        strays = self._asks_words and _STRAY.search(text, start, end)
+        if self._pattern is not None and not strays and self._limit.allows(text, start, end):
             search = self._pattern.search
             return lambda text, position, end: _span(search(text, position, end))
         if self._threads is None:

@@ -1,8 +1,12 @@
-"""An expression in Python's words, and how long a line may be before Python takes too long over it.
+"""An expression in Python's words, and which lines Python would take too long over.
 
 Python tries one way after the other and Rust all at once, but both prefer the same match: the leftmost, and there the
 one that comes first when alternatives are tried in order.
 """
+
+import re
+import sys
+from collections.abc import Iterator
 
 import msgspec
 
@@ -32,14 +36,54 @@ def translated(node: Node, alphabet: Alphabet) -> str:
             return f"(?:{translated(body, alphabet)}){counts}"
 
 
-def longest_line(node: Node, alphabet: Alphabet) -> int | None:
-    """How many characters a line may have; None when any number does, 0 when the expression is not for Python."""
-    effort = _effort(node, frozenset(), alphabet)
-    if effort.ways > _MOST_WAYS:
-        return 0
-    if not effort.endless:
-        return None
-    return int((_BUDGET / effort.ways) ** (1 / (effort.degree + 2)))
+class Limit:
+    """Which lines Python's `re` may be given: from any place in them, it goes on as far as repetitions reach, and
+    comes back once for each that can end at several places."""
+
+    def __init__(self, node: Node, alphabet: Alphabet) -> None:
+        effort = _effort(node, frozenset(), alphabet)
+        self.never = effort.ways > _MOST_WAYS
+        self._power = effort.degree + 1 if effort.endless else 0
+        self._budget = _BUDGET // effort.ways
+        self.longest = sys.maxsize if not effort.endless else int(self._budget ** (1 / (self._power + 1)))
+        """Characters up to which any line will do."""
+        reach = frozenset[str]().union(*_endless(node, alphabet))
+        self._runs = re.compile(f"{alphabet.spelled(reach)}+")
+
+    def allows(self, text: str, start: int, end: int) -> bool:
+        """Whether a line will do."""
+        if self.never or end - start <= self.longest:
+            return not self.never
+        reach = max((match.end() - match.start() for match in self._runs.finditer(text, start, end)), default=1)
+        return (end - start) * reach**self._power <= self._budget
+
+
+def _endless(node: Node, alphabet: Alphabet) -> Iterator[frozenset[str]]:
+    """The characters that repetitions without an end may take in."""
+    match node:
+        case Characters() | At():
+            return
+        case Sequence(parts) | Choice(parts):
+            for part in parts:
+                yield from _endless(part, alphabet)
+        case Repeat(body, least, most, _):
+            if most is None or most - least > _LONG:
+                yield from _all(body, alphabet)
+            else:
+                yield from _endless(body, alphabet)
+
+
+def _all(node: Node, alphabet: Alphabet) -> Iterator[frozenset[str]]:
+    match node:
+        case Characters():
+            yield alphabet.members(node)
+        case At():
+            return
+        case Sequence(parts) | Choice(parts):
+            for part in parts:
+                yield from _all(part, alphabet)
+        case Repeat(body, _, _, _):
+            yield from _all(body, alphabet)
 
 
 class _Effort(msgspec.Struct, frozen=True):
