@@ -73,7 +73,7 @@ def flipping(workspace: Path) -> Iterator[None]:
 
 @pytest.fixture
 def seconds(deep: bool) -> float:
-    return 10.0 if deep else 1.0
+    return 10.0 if deep else 0.4
 
 
 Call = Callable[[Handrail, int], ToolResult]
