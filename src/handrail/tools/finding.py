@@ -7,6 +7,7 @@ from handrail.tools.find import FindArguments, FindData
 from handrail.tools.search_words import limits_of, namer, narrow, place_of, searched
 from handrail.tools.searching import Searching
 from handrail.tools.shown import counted, shown_name
+from handrail.workspace.errors import tool_error
 from handrail.workspace.search.engine import EngineName, Where
 from handrail.workspace.search.search import Found, find_files
 from handrail.workspace.workspace import Opened
@@ -25,7 +26,10 @@ def find(searching: Searching, context: Context, arguments: FindArguments) -> Ou
             searching.ignore,
         )
         most, kernel = arguments.max_results, context.workspace.kernel
-        found = find_files(engines, where, most, context.cancelled, kernel=kernel)
+        try:
+            found = find_files(engines, where, most, context.cancelled, kernel=kernel)
+        except OSError as error:  # the folder was moved while it was looked at
+            raise tool_error(error, arguments.path) from None
         context.check_cancelled()
         return _output(arguments, found, opened, engines.whole.name)
 

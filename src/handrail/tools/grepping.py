@@ -10,6 +10,7 @@ from handrail.tools.read import OUTPUT
 from handrail.tools.search_words import namer, place_of, searched
 from handrail.tools.searching import Searching
 from handrail.tools.shown import shown_name
+from handrail.workspace.errors import tool_error
 from handrail.workspace.search.engine import FileHits, Notes, Pattern, Where
 from handrail.workspace.search.search import Engines, Found, find_hits, find_in_stream
 from handrail.workspace.workspace import Opened
@@ -73,9 +74,11 @@ def _grep_folder(
         include=arguments.file_pattern,
         ignore=searching.ignore,
     )
-    found = find_hits(
-        engines, where, pattern, arguments.max_results, context.cancelled, kernel=context.workspace.kernel
-    )
+    most, kernel = arguments.max_results, context.workspace.kernel
+    try:
+        found = find_hits(engines, where, pattern, most, context.cancelled, kernel=kernel)
+    except OSError as error:  # the folder was moved while it was looked at
+        raise tool_error(error, arguments.path) from None
     context.check_cancelled()
     empty = searched(place_of(opened), arguments.file_pattern)
     return answer(arguments, found, opened.real, engines.whole.name, namer(opened), empty)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from handrail.tools.shown import shown_name
+from handrail.tools.shown import counted, shown_name
 from handrail.workspace.ignore import ALWAYS
 from handrail.workspace.search.search import Found
 from handrail.workspace.workspace import Opened
@@ -27,9 +27,9 @@ def narrow(found: Found[Any], shown: int, noun: str, how: str) -> tuple[str, ...
     if not found.limits and (not found.exact or found.total > shown):
         said.append(f"Only the first {shown:,} {noun} are shown: narrow {how}, or raise maxResults.")
     if found.notes.unreadable:
-        said.append(f"{found.notes.unreadable} files or folders could not be read and were passed over.")
+        said.append(f"{counted(found.notes.unreadable, 'place')} could not be read and were passed over.")
     if found.notes.oversized:
-        said.append(f"{found.notes.oversized} matching lines of over 16 MB were passed over.")
+        said.append(f"{counted(found.notes.oversized, 'matching line')} of over 16 MB were passed over.")
     return tuple(said)
 
 

@@ -21,14 +21,14 @@ def files_command(program: str, where: Where, *, ordered: bool) -> list[bytes]:
     return _encoded(program, *_COMMON, "--files", "--null", *_order(ordered), *_narrowed(where), "--", "./")
 
 
-def hits_command(program: str, where: Where, pattern: Pattern, most: int, *, ordered: bool) -> list[bytes]:
-    """Searches the files; `most` holds for each of them. Says which names it passed over where that is cheap."""
-    log = () if ordered or counts_apart(where) else ("--debug",)
-    globs = (*_narrowed(where), *_secrets())
+def hits_command(
+    program: str, where: Where, pattern: Pattern, most: int, *, ordered: bool, log: bool = False
+) -> list[bytes]:
+    """Searches the files; `most` holds for each of them. With a log it says which names it passed over."""
     buffered = ("--line-buffered",) if ordered else ()
-    return _encoded(
-        program, *_COMMON, *_order(ordered), *buffered, *log, *globs, *_expression(pattern, most), "--", "./"
-    )
+    how = (*_COMMON, *_order(ordered), *buffered, *(("--debug",) if log else ()))
+    globs = (*_narrowed(where), *_secrets())
+    return _encoded(program, *how, *globs, *_expression(pattern, most), "--", "./")
 
 
 def stream_command(program: str, pattern: Pattern, most: int) -> list[bytes]:
@@ -36,13 +36,10 @@ def stream_command(program: str, pattern: Pattern, most: int) -> list[bytes]:
     return _encoded(program, *_COMMON, *_expression(pattern, most), "--", "-")
 
 
-def counts_apart(where: Where) -> bool:
-    """Whether protected names have to be counted by a run of their own.
-
-    ripgrep logs every name it passes over. Narrowed to a file type it passes over nearly everything, and logging that
-    takes many times as long as the search.
-    """
-    return _wanted_name(where.include) is not None
+def logs_little(where: Where) -> bool:
+    """Whether a log of what is passed over is short. Narrowed to a file type, ripgrep passes over nearly everything,
+    and logging that takes many times as long as the search."""
+    return _wanted_name(where.include) is None
 
 
 def _expression(pattern: Pattern, most: int) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ _PASSED_OVER = re.compile(rb"rg: DEBUG\|ignore::walk\|[^|]*: ignoring (?:\./)?(.
 _REFUSED = re.compile(rb"rg: .*\(os error \d+\)")
 _KEPT = 8192
 _LONGEST_LINE = 1 << 16
-_MOST_NAMES = 100_000
 
 
 class Complaints:
@@ -17,6 +16,8 @@ class Complaints:
 
     def __init__(self) -> None:
         self.unreadable = 0
+        self.noise = 0
+        """Lines that say which names were passed over."""
         self.passed_over: list[bytes] = []
         """Paths that our own globs kept it from."""
         self._words = b""
@@ -40,8 +41,9 @@ class Complaints:
 
     def _sort(self, line: bytes) -> None:
         if line.startswith(b"rg: DEBUG|"):
+            self.noise += b": ignoring " in line
             found = _PASSED_OVER.match(line)
-            if found and len(self.passed_over) < _MOST_NAMES:
+            if found:
                 self.passed_over.append(found[1])
         elif _REFUSED.match(line):
             self.unreadable += 1

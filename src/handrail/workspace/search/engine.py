@@ -15,8 +15,8 @@ class Notes(msgspec.Struct):
 
     protected: set[bytes] = msgspec.field(default_factory=set[bytes])
     """The names that policy withholds, by their paths below the folder; of a withheld folder only its own."""
-    listed: bool = False
-    """Whether `protected` is complete: every name was seen."""
+    counted: bool = False
+    """Whether `protected` is complete."""
     unreadable: int = 0
     """Folders and files that the operating system refused."""
     oversized: int = 0

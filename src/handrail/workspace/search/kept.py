@@ -1,7 +1,7 @@
 """Which of the paths that ripgrep names are wanted: what its command line cannot say, is said here."""
 
 import os
-from collections.abc import Callable
+import stat
 
 from handrail.policy.names import is_credential, protection
 from handrail.workspace.ignore import Ignore, rules_at
@@ -97,13 +97,26 @@ def excluder(globs: tuple[str, ...]) -> Matches | None:
 
 def withheld(names: list[bytes], where: Where, *, kernel: bool) -> set[bytes]:
     """Of names that were passed over, those that policy withholds and that nothing else passes over."""
-    is_ignored: Callable[[bytes], bool] = Ignored(where, kernel=kernel) if names else lambda _: False
-    is_excluded: Callable[[bytes], bool] = excluder(where.exclude) or (lambda _: False)
-    return {name for name in names if _is_secret(name) and not is_excluded(name) and not is_ignored(name)}
+    secret = [name for name in names if protection(os.fsdecode(name)) == "credential"]
+    if not secret:
+        return set()
+    is_ignored, is_excluded = Ignored(where, kernel=kernel), excluder(where.exclude)
+    found: set[bytes] = set()
+    for name in secret:
+        is_folder = _is_folder(where.folder, name)
+        out = is_folder is None or is_ignored(name, folder=is_folder) or (is_excluded is not None and is_excluded(name))
+        if not out:
+            found.add(name)
+    return found
 
 
-def _is_secret(path: bytes) -> bool:
-    return protection(os.fsdecode(path)) == "credential"
+def _is_folder(root: int, path: bytes) -> bool | None:
+    """Whether a name is a folder's or a file's; None for links and the like, which nobody would have searched."""
+    try:
+        mode = os.stat(path, dir_fd=root, follow_symlinks=False).st_mode
+    except OSError:
+        return None
+    return True if stat.S_ISDIR(mode) else False if stat.S_ISREG(mode) else None
 
 
 def _has_more_rules(where: Where) -> bool:

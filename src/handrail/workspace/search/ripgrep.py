@@ -6,7 +6,7 @@ import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.child import Child
-from handrail.workspace.search.command import counts_apart, files_command, hits_command, stream_command
+from handrail.workspace.search.command import files_command, hits_command, logs_little, stream_command
 from handrail.workspace.search.complaints import Complaints
 from handrail.workspace.search.engine import EngineName, FileHits, Notes, Pattern, Stop, Where, in_order
 from handrail.workspace.search.kept import Kept, withheld
@@ -15,6 +15,8 @@ from handrail.workspace.search.withheld import withheld_until
 
 PER_FILE = 100_001
 """Most hits of one file: enough to know that there are too many."""
+MOST_NOISE = 1_000
+"""Each line of a log costs some 25 microseconds; where there are more, protected names are counted by a second run."""
 
 
 class Ripgrep:
@@ -26,11 +28,13 @@ class Ripgrep:
         self.ordered = ordered
         self._program = program
         self._kernel = kernel
+        self._noisy: set[str] = set()
+        """Folders where a log is long."""
 
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
         kept, complaints = Kept(where, kernel=self._kernel), Complaints()
-        where.notes.listed = True
+        where.notes.counted = True
         with Child(files_command(self._program, where, ordered=self.ordered), where.folder, complaints.add) as child:
             for path in _names(child.pieces(stop)):
                 if kept(path):
@@ -41,32 +45,49 @@ class Ripgrep:
 
     def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         """The files with lines that match."""
-        kept, complaints, assembly = Kept(where, kernel=self._kernel), Complaints(), Assembly()
-        command = hits_command(self._program, where, pattern, PER_FILE, ordered=self.ordered)
+        given: set[bytes] = set()
+        if self._may_log(where):
+            complaints = Complaints()
+            run = self._run(where, pattern, lambda: stop() or complaints.noise > MOST_NOISE, complaints, log=True)
+            for found in run:
+                given.add(found.path)
+                yield found
+            # What a hit adds would tell of what is in a protected file: only names that were passed over count.
+            where.notes.protected = set(complaints.passed_over)
+            where.notes.counted = complaints.noise <= MOST_NOISE
+            if where.notes.counted:
+                return
+            self._noisy.add(where.relative)
+        for found in self._run(where, pattern, stop, Complaints(), log=False):
+            if found.path not in given:
+                yield found
+
+    def _may_log(self, where: Where) -> bool:
+        return not self.ordered and logs_little(where) and where.relative not in self._noisy
+
+    def _run(
+        self, where: Where, pattern: Pattern, stop: Stop, complaints: Complaints, *, log: bool
+    ) -> Iterator[FileHits]:
+        kept, assembly = Kept(where, kernel=self._kernel), Assembly()
+        command = hits_command(self._program, where, pattern, PER_FILE, ordered=self.ordered, log=log)
         with Child(command, where.folder, complaints.add) as child:
-            try:
-                for found in assembly.hits(child.pieces(stop)):
-                    if kept(found.path):
-                        yield found
-            finally:
-                where.notes.unreadable += complaints.unreadable
-                where.notes.oversized += assembly.oversized
-                # What a hit adds would tell of what is in a protected file: only names that were passed over count.
-                where.notes.protected = set(complaints.passed_over)
+            for found in assembly.hits(child.pieces(stop)):
+                if kept(found.path):
+                    yield found
+            where.notes.unreadable = complaints.unreadable
+            where.notes.oversized = assembly.oversized
             if not child.stopped and not assembly.complete:
                 raise complaints.failure(child.status())
 
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place."""
-        if self.ordered and not where.notes.listed:
+        if self.ordered and not where.notes.counted:
             return withheld_until(where, last, stop, kernel=self._kernel)
         names = self._withheld(where, stop)
         return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
 
     def _withheld(self, where: Where, stop: Stop) -> set[bytes]:
-        if where.notes.listed:
-            return where.notes.protected
-        if not counts_apart(where):
+        if where.notes.counted:
             return withheld(sorted(where.notes.protected), where, kernel=self._kernel)
         looked = msgspec.structs.replace(where, notes=Notes())
         for _ in self.files(looked, stop):
