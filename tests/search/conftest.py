@@ -92,7 +92,7 @@ def at_home(no_person: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def real_trees() -> Callable[[bool], list[Path]]:
     """The standard library and the installed packages; every day a part of each."""
     library, packages = Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))
-    return lambda deep: [library, packages] if deep else [library / "email", packages / "_pytest"]
+    return lambda deep: [library, packages] if deep else [library / "json", packages / "_pytest" / "assertion"]
 
 
 @pytest.fixture(scope="session")
@@ -150,7 +150,8 @@ def _files_of_odd_tree() -> dict[bytes, bytes]:
         b"build": b"foo in a file called build\n",
         b"sub/build/x.py": code,
         b"node_modules/x/index.js": b"foo\n",
-        b".gitignore": b"*.log\n!keep.log\n/anchored.txt\ndocs/**/gen/\n# comment\n\\#hash\ntrailing \nescaped\\ \n[ab].tmp\n",
+        b".gitignore": b"*.log\n!keep.log\n/anchored.txt\ndocs/**/gen/\n# comment\n\\#hash\ntrailing \nescaped\\ \n"
+        b"[ab].tmp\n",
         b"a.log": b"foo\n",
         b"keep.log": b"foo\n",
         b"anchored.txt": b"foo\n",

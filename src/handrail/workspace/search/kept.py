@@ -101,11 +101,12 @@ def withheld(names: list[bytes], where: Where, *, kernel: bool) -> set[bytes]:
     if not secret:
         return set()
     is_ignored, is_excluded = Ignored(where, kernel=kernel), excluder(where.exclude)
+    is_included = matcher(where.include) if where.include is not None else None
     found: set[bytes] = set()
     for name in secret:
         is_folder = _is_folder(where.folder, name)
         out = is_folder is None or is_ignored(name, folder=is_folder) or (is_excluded is not None and is_excluded(name))
-        if not out:
+        if not out and (is_folder or is_included is None or is_included(name)):
             found.add(name)
     return found
 

@@ -29,7 +29,7 @@ class PythonEngine:
 
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
-        where.notes.listed = True
+        where.notes.counted = True
         for found in _candidates(where, stop):
             withheld = _withheld_by(found.path)
             if withheld is None:
@@ -47,7 +47,7 @@ class PythonEngine:
 
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place."""
-        if not where.notes.listed:
+        if not where.notes.counted:
             return withheld_until(where, last, stop, kernel=self._kernel)
         names = where.notes.protected
         return names if last is None else {name for name in names if in_order(name) <= in_order(last)}

@@ -89,10 +89,11 @@ class Ripgrep:
     def _withheld(self, where: Where, stop: Stop) -> set[bytes]:
         if where.notes.counted:
             return withheld(sorted(where.notes.protected), where, kernel=self._kernel)
-        looked = msgspec.structs.replace(where, notes=Notes())
+        # A withheld folder counts whatever is in it, so all names are looked at, not only those that are included.
+        looked = msgspec.structs.replace(where, include=None, notes=Notes())
         for _ in self.files(looked, stop):
             pass
-        return looked.notes.protected
+        return withheld(sorted(looked.notes.protected), where, kernel=self._kernel)
 
     def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""
