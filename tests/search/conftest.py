@@ -138,7 +138,7 @@ def _files_of_odd_tree() -> dict[bytes, bytes]:
         b"text/long.txt": b"x" * 3_000 + b" foo " + b"y" * 3_000 + b" bar\nfoo " * 40 + b"z" * 700,
         b"text/longer.txt": b"word " * 4_000 + b"foo(bar)\n",
         b"text/many.txt": b"".join(b"line %d foo\nother\n" % number for number in range(500)),
-        b"binary/late.bin": b"foo\n" * 20_000 + b"\0",
+        b"binary/late.bin": b"%b foo\n" % (b"x" * 300) * 400 + b"\0",
         b"binary/early.bin": b"\0foo\nfoo\n",
         b"binary/utf-16-nul.txt": b"\xff\xfef\0o\0o\0\0\0\n\0",
         b".env": b"foo = secret\n",

@@ -9,7 +9,8 @@ from handrail.workspace.search.glob_tokens import FOLDERS, STAR, GlobError, Piec
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
 _SPACE = f"{_BLANKS}\u2028\u2029\u202f\u205f\u3000"
 """What Rust counts as white space; Python's own list is longer."""
-_KEPT = 1 << 14
+_KEPT = 1 << 16
+_SIMPLE = re.compile(r"(?:(/)|(\*\.)(?!.*\.))?([\w@+=~%.-]*[\w@+=~%-])", re.ASCII)
 _DOT = frozenset(b".")
 
 
@@ -45,19 +46,27 @@ class Rules:
         if not line:
             return
         keeps, glob, only_folders = _taken_apart(line)
-        try:
-            ways = parsed(anchored(glob))
-        except GlobError:
+        lookups = (self._folders,) if only_folders else (self._folders, self._files)
+        simple = _SIMPLE.fullmatch(glob)
+        if simple:
+            for lookup in lookups:
+                lookup.add_simple(len(self._keeps), *simple.groups(""))
+        elif (ways := self._ways(glob)) is not None:
+            for lookup in lookups:
+                lookup.add(len(self._keeps), ways)
+        else:
             return
+        self._keeps.append(keeps)
+
+    def _ways(self, glob: str) -> tuple[Pieces, ...] | None:
+        """How to match a glob; None when it is broken or matches nothing."""
+        try:
+            return parsed(anchored(glob)) or None
+        except GlobError:
+            return None
         except TooManyWaysError:
             self.incomplete = True
-            return
-        if not ways:
-            return
-        self._folders.add(len(self._keeps), ways)
-        if not only_folders:
-            self._files.add(len(self._keeps), ways)
-        self._keeps.append(keeps)
+            return None
 
 
 class _Lookup:
@@ -71,6 +80,11 @@ class _Lookup:
         self._paths: dict[bytes, int] = {}
         self._others: list[tuple[int, tuple[Pieces, ...]]] = []
         self._compiled: re.Pattern[bytes] | None = None
+
+    def add_simple(self, number: int, slash: str, star: str, name: str) -> None:
+        """One of the globs that nearly all lines are: a name, an ending, or a name in the file's own folder."""
+        group = self._endings if star else self._paths if slash else self._names
+        group[name.encode()] = number
 
     def add(self, number: int, ways: tuple[Pieces, ...]) -> None:
         """A glob that comes after the others, so wins over them."""
@@ -127,7 +141,7 @@ def _rules(data: bytes) -> Rules | None:
     return rules if rules.counts else None
 
 
-_kept_rules = lru_cache(maxsize=256)(_rules)
+_kept_rules = lru_cache(maxsize=64)(_rules)
 """Most walks meet the same files."""
 
 
