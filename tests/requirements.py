@@ -165,7 +165,28 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause("edit over a file that changed since read", *planned),
     ),
     "T-10": (clause("find and grep on ripgrep, stable order, honest totals", *planned),),
-    "T-11": (clause("without ripgrep the same results by Python", *planned),),
+    "T-11": (
+        clause(
+            "without ripgrep both fall back to Python and say so",
+            "search/test_search_python.py::test_without_ripgrep_python_searches_by_itself",
+            "search/test_search_python.py::test_the_answer_says_that_python_searched",
+        ),
+        clause(
+            "the same results on the same tree",
+            "search/test_search_parity.py::test_the_lines_of_real_trees_are_the_same",
+            "search/test_search_parity.py::test_the_lines_of_an_odd_tree_are_the_same",
+            "search/test_search_parity.py::test_the_files_of_real_trees_are_the_same",
+            "search/test_search_parity.py::test_the_files_of_an_odd_tree_are_the_same",
+            "search/test_search_parity.py::test_the_tools_say_the_same_with_either_engine",
+            "search/test_search_globs.py::test_ignore_files_pass_over_what_ripgrep_passes_over",
+            "search/test_search_expressions.py::test_expressions_find_what_ripgrep_finds_or_are_left_to_it",
+        ),
+        clause(
+            "a pattern outside the common subset answers UNAVAILABLE naming ripgrep",
+            "search/test_search_python.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable",
+            "search/test_search_expressions.py::test_what_only_ripgrep_knows_is_refused_and_says_so",
+        ),
+    ),
     "T-12": (
         clause(
             "default depth 1, bounded, truncation reported",

@@ -9,8 +9,8 @@ from handrail.workspace.ignore_file import Rules, rules_of
 FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """The files with rules that a folder may have, those that win first."""
 
-_MOST = 4 << 20
-"""Bytes of rules in one walk: hundreds of times what a large project has."""
+_MOST = 1 << 20
+"""Bytes of rules in one walk: many times what a large project has."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _INNER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')

@@ -17,6 +17,8 @@ from handrail.workspace.search.regex.translate import Limit, translated
 from handrail.workspace.search.regex.tree import Node, asks_words, can_be_empty
 
 _ALPHABETS_KEPT = 64
+MOST_SPANS = 450_000
+"""Matches of one line: a line with more of them is passed over in any case (see `gathering`)."""
 _STRAY = re.compile(f"[{NO_CHARACTER}]")
 _HINT = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
 
@@ -137,6 +139,8 @@ class _InAlphabet:
             spans = [] if spans is None else spans
             if found[0] < found[1] or (found[0] != last and (terminated or found[0] < end)):
                 spans.append((found[0] - start, found[1] - start))
+                if len(spans) >= MOST_SPANS:
+                    return spans
             last = found[1]
             position = last if found[0] < last else self._after_empty(text, last)
         if spans is None and stop < end:
@@ -176,7 +180,8 @@ def _grouped(text: str, matches: Iterator[tuple[int, int]]) -> Iterator[Matched]
             start, end = text.rfind("\n", 0, first) + 1, text.find("\n", last)
             end = len(text) if end < 0 else end
             spans = []
-        spans.append((first - start, last - start))
+        if len(spans) < MOST_SPANS:
+            spans.append((first - start, last - start))
     if spans:
         yield Matched(start, end, spans)
 
