@@ -1,5 +1,6 @@
 """Regular expressions mean what they mean to ripgrep, or they are refused."""
 
+import unicodedata
 from pathlib import Path
 from random import Random
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.engine import Pattern
 from handrail.workspace.search.expression import Expression
+from handrail.workspace.search.regex.characters import is_doubtful
 
 from .conftest import Both
 
@@ -140,12 +142,33 @@ def test_a_broken_expression_says_where_and_what_is_wrong() -> None:
     assert "(character 7)" in caught.value.message
 
 
-def test_a_character_without_a_place_in_pythons_tables_is_left_to_ripgrep() -> None:
-    unassigned = "\u0378"
-    assert [matched.spans for matched in Expression("a.c").lines(f"a{unassigned}c")] == [[(0, 3)]]
+def test_a_character_that_pythons_tables_may_not_know_is_left_to_ripgrep() -> None:
+    """U+0CF3 came with Unicode 15, which ripgrep knows and Python 3.11 does not."""
+    young = "\u0cf3" if unicodedata.unidata_version < "15" else "\U00010d4a"
+    assert [matched.spans for matched in Expression("a.c").lines(f"a{young}c")] == [[(0, 3)]]
+    assert [matched.spans for matched in Expression("(?i)A[^b]").lines(f"a{young}")] == [[(0, 2)]]
     with pytest.raises(ToolError) as caught:
-        list(Expression(r"\w").lines(unassigned))
+        list(Expression(r"\w").lines(young))
     assert caught.value.code == "UNAVAILABLE"
+
+
+@pytest.fixture(scope="module")
+def all_of_unicode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with every character but for ideographs and the like, few on a line, so that all of it is shown."""
+    root = tmp_path_factory.mktemp("unicode")
+    every = (chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000)
+    left_out = {"Cn", "Co", "Lo"}
+    some = [c for c in every if c < "\u0250" or unicodedata.category(c) not in left_out or ord(c) % 16 == 0]
+    known = [c for c in some if c not in "\r\n" and not is_doubtful(c)]
+    (root / "file").write_text("\n".join(" ".join(known[at : at + 50]) for at in range(0, len(known), 50)))
+    return root
+
+
+@pytest.mark.parametrize("pattern", [r"\w", r"\d", r"\s", r"\p{Lu}", r"\pM", r"(?i)[k-s]", r"(?i)[à-ω]", r"\b"])
+def test_sets_have_the_same_members_in_all_of_unicode(both: Both, all_of_unicode: Path, pattern: str) -> None:
+    python, ripgrep = both.hits(all_of_unicode, Pattern(pattern))
+    assert python == ripgrep
+    assert python
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ _DEEPEST = 50
 
 def read_class(reader: Reader, *, any_case: bool) -> Test:
     """The set whose opening bracket was just read."""
-    reader.asks_tables |= any_case
     test = _class(reader, any_case, 0)
     if (test("\n") or test("\r")) and not any(test(chr(code)) for code in range(0x3100) if chr(code) not in "\r\n"):
         raise LineBreakError
@@ -78,10 +77,13 @@ def _item(reader: Reader, any_case: bool, depth: int, start: int) -> Test:
 def _single(reader: Reader, any_case: bool) -> str | Test:
     character = reader.next()
     if character != "\\":
+        reader.asks_tables |= any_case and not character.isascii()
         return character
     if reader.peek() in {"b", "B", "A", "z", "<", ">"}:
         raise BrokenError("a place between characters cannot stand in [ ]", reader.place)
-    return reader.escape(any_case=any_case)
+    found = reader.escape(any_case=any_case)
+    reader.asks_tables |= any_case and isinstance(found, str) and not found.isascii()
+    return found
 
 
 def _posix(reader: Reader, any_case: bool) -> Test | None:

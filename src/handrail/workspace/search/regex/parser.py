@@ -87,7 +87,7 @@ def _literal(reader: Reader, character: str, flags: Flags) -> Node:
     if character in "\r\n":
         raise LineBreakError
     test: Test = frozenset(character).__contains__
-    reader.asks_tables |= flags.any_case
+    reader.asks_tables |= flags.any_case and not character.isascii()
     return Characters(characters.in_any_case(test) if flags.any_case else test)
 
 
