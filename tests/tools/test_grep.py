@@ -186,6 +186,7 @@ def test_a_file_with_a_nul_anywhere_is_binary_and_skipped_whole(one: Handrail, w
     (workspace / "late").write_bytes(b"hit\n" + b"x\n" * 200_000 + b"\0\n")
     (workspace / "early").write_bytes(b"\0hit\n")
     (workspace / "text").write_bytes(b"hit\n")
+    (workspace / "many").write_bytes(b"hit\n" * 200 + b"x\n" * 200_000 + b"\0\n")
     assert lines(one, "hit") == [("text", 1, "hit")]
     assert one.grep("hit", "late").error.code == "BINARY_FILE"
     assert one.grep("nothing", "late").ok

@@ -5,7 +5,7 @@ from handrail.settings.model import SearchEngine
 from handrail.workspace.search.search import Engines
 from handrail.workspace.workspace import Workspace
 
-_PATIENCE = 20.0
+_PATIENCE = 10.0
 """Seconds for what takes ripgrep one: Python is slower, and its answer is to be the same."""
 
 
@@ -33,5 +33,5 @@ def _ripgrep(workspace: Workspace) -> Engines | None:
 def _python(workspace: Workspace) -> Engines:
     from handrail.workspace.search.python import PythonEngine  # noqa: PLC0415  only where there is no ripgrep
 
-    engine = PythonEngine(kernel=workspace.kernel)
-    return Engines(engine, engine, _PATIENCE)
+    whole = PythonEngine(kernel=workspace.kernel, ordered=False)
+    return Engines(whole, PythonEngine(kernel=workspace.kernel), _PATIENCE)

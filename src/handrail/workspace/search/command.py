@@ -21,19 +21,17 @@ def files_command(program: str, where: Where, *, ordered: bool) -> list[bytes]:
     return _encoded(program, *_COMMON, "--files", "--null", *_order(ordered), *_narrowed(where), "--", "./")
 
 
-def hits_command(
-    program: str, where: Where, pattern: Pattern, most: int, *, ordered: bool, log: bool = False
-) -> list[bytes]:
-    """Searches the files; `most` holds for each of them. With a log it says which names it passed over."""
+def hits_command(program: str, where: Where, pattern: Pattern, *, ordered: bool, log: bool = False) -> list[bytes]:
+    """Searches the files. With a log it says which names it passed over."""
     buffered = ("--line-buffered",) if ordered else ()
     how = (*_COMMON, *_order(ordered), *buffered, *(("--debug",) if log else ()))
     globs = (*_narrowed(where), *_secrets())
-    return _encoded(program, *how, *globs, *_expression(pattern, most), "--", "./")
+    return _encoded(program, *how, *globs, *_expression(pattern), "--", "./")
 
 
-def stream_command(program: str, pattern: Pattern, most: int) -> list[bytes]:
+def stream_command(program: str, pattern: Pattern) -> list[bytes]:
     """Searches what comes in."""
-    return _encoded(program, *_COMMON, *_expression(pattern, most), "--", "-")
+    return _encoded(program, *_COMMON, *_expression(pattern), "--", "-")
 
 
 def logs_little(where: Where) -> bool:
@@ -42,10 +40,10 @@ def logs_little(where: Where) -> bool:
     return _wanted_name(where.include) is None
 
 
-def _expression(pattern: Pattern, most: int) -> tuple[str, ...]:
+def _expression(pattern: Pattern) -> tuple[str, ...]:
     case = "--case-sensitive" if pattern.case_sensitive else "--ignore-case"
     context = (f"--context={pattern.context}",) if pattern.context else ()
-    return ("--json", "--crlf", case, *context, f"--max-count={most}", f"--regexp={pattern.text}")
+    return ("--json", "--crlf", case, *context, f"--max-count={pattern.per_file}", f"--regexp={pattern.text}")
 
 
 def _order(ordered: bool) -> tuple[str, ...]:

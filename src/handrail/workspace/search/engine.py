@@ -48,6 +48,8 @@ class Pattern(msgspec.Struct, frozen=True):
     case_sensitive: bool = True
     context: int = 0
     """Lines shown before and after each hit."""
+    per_file: int = 100_001
+    """Hits of one file after which the rest of it is of no interest: enough to know that there are too many."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -94,8 +96,8 @@ class Engine(Protocol):
         that is given; never by what is in them."""
         ...
 
-    def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:
-        """The hits in an open file, read from where it stands, at most so many; BINARY_FILE where it is no text."""
+    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
+        """The hits in an open file, read from where it stands; BINARY_FILE where it is no text."""
         ...
 
 

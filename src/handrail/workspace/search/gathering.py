@@ -38,7 +38,7 @@ class Gathering:
             text = block.decode("utf-8", "surrogateescape")
             matched = self._expression.lines(text)
             self._hits(_Text(text), matched) if not self._context else self._all(block, text, matched)
-            if stop() or self.hits > self._most:
+            if stop() or self.hits >= self._most:
                 return
 
     def _hits(self, text: "_Text", matched: Iterable[Matched]) -> None:
@@ -48,7 +48,7 @@ class Gathering:
             self._move(text, at, line.start)
             at = line.start
             self._keep(self._number, self._offset, text.bytes(line.start, line.end), text.in_bytes(line))
-            if self.hits > self._most:
+            if self.hits >= self._most:
                 return
         self._move(text, at, len(text.text))
 
@@ -66,7 +66,7 @@ class Gathering:
             end = len(block) if end < 0 else end
             self._one(block[at:end], hits.get(at))
             self._number, self._offset, at = self._number + 1, self._offset + end + 1 - at, end + 1
-            if self.hits > self._most:
+            if self.hits >= self._most:
                 return
 
     def _one(self, data: bytes, spans: Spans | None) -> None:

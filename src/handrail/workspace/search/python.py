@@ -14,17 +14,15 @@ from handrail.workspace.search.glob import excluder, matcher
 from handrail.workspace.search.walk import Found, Walk
 from handrail.workspace.search.withheld import withheld_until
 
-PER_FILE = 100_001
-"""Most hits of one file: enough to know that there are too many."""
-
 
 class PythonEngine:
     """Walks and searches by itself, in the order of `in_order`, through descriptors only."""
 
     name: EngineName = "python"
-    ordered = True
 
-    def __init__(self, *, kernel: bool) -> None:
+    def __init__(self, *, kernel: bool, ordered: bool = True) -> None:
+        self.ordered = ordered
+        """Whether to be asked for the first results; they come in order in any case."""
         self._kernel = kernel
 
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
@@ -41,7 +39,7 @@ class PythonEngine:
         """The files with lines that match."""
         expression = Expression(pattern.text, case_sensitive=pattern.case_sensitive)
         for found in _candidates(where, stop, into_withheld=False):
-            gathering = Gathering(expression, pattern.context, PER_FILE)
+            gathering = Gathering(expression, pattern.context, pattern.per_file)
             if self._gathered(found, gathering, where, stop):
                 yield FileHits(found.path, tuple(gathering.lines))
 
@@ -52,9 +50,10 @@ class PythonEngine:
         names = where.notes.protected
         return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
 
-    def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:
+    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""
-        gathering = Gathering(Expression(pattern.text, case_sensitive=pattern.case_sensitive), pattern.context, most)
+        expression = Expression(pattern.text, case_sensitive=pattern.case_sensitive)
+        gathering = Gathering(expression, pattern.context, pattern.per_file)
         pieces = _Pieces(pieces_of(descriptor))
         gathering.take(Blocks(iter(pieces)), stop)
         if gathering.hits and pieces.binary:

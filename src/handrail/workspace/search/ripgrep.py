@@ -13,8 +13,6 @@ from handrail.workspace.search.kept import Kept, withheld
 from handrail.workspace.search.messages import Assembly
 from handrail.workspace.search.withheld import withheld_until
 
-PER_FILE = 100_001
-"""Most hits of one file: enough to know that there are too many."""
 MOST_NOISE = 1_000
 """Each line of a log costs some 25 microseconds; where there are more, protected names are counted by a second run."""
 
@@ -69,7 +67,7 @@ class Ripgrep:
         self, where: Where, pattern: Pattern, stop: Stop, complaints: Complaints, *, log: bool
     ) -> Iterator[FileHits]:
         kept, assembly = Kept(where, kernel=self._kernel), Assembly()
-        command = hits_command(self._program, where, pattern, PER_FILE, ordered=self.ordered, log=log)
+        command = hits_command(self._program, where, pattern, ordered=self.ordered, log=log)
         with Child(command, where.folder, complaints.add) as child:
             for found in assembly.hits(child.pieces(stop)):
                 if kept(found.path):
@@ -95,10 +93,10 @@ class Ripgrep:
             pass
         return withheld(sorted(looked.notes.protected), where, kernel=self._kernel)
 
-    def stream(self, descriptor: int, pattern: Pattern, most: int, stop: Stop) -> FileHits | None:
+    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""
         complaints, assembly = Complaints(), Assembly()
-        with Child(stream_command(self._program, pattern, most), None, complaints.add, stdin=descriptor) as child:
+        with Child(stream_command(self._program, pattern), None, complaints.add, stdin=descriptor) as child:
             found = next(assembly.hits(child.pieces(stop)), None)
             if not child.stopped and found is None and not assembly.complete:
                 raise complaints.failure(child.status())

@@ -82,11 +82,12 @@ def find_hits(
     """The lines that match. Reading takes its time: the beginning is tried first, and given up where hits are rare."""
 
     def verified(found: list[FileHits]) -> list[FileHits]:
-        checked = (true_hits(where.folder, hits, kernel=kernel) for hits in found)
+        checked = (true_hits(where.folder, hits, most, kernel=kernel) for hits in found)
         return [hits for hits in checked if hits is not None]
 
+    first = msgspec.structs.replace(pattern, per_file=most + 1)
     task = Task[FileHits](
-        candidates=lambda engine, place, stop: engine.hits(place, pattern, stop),
+        candidates=lambda engine, place, stop: engine.hits(place, first if engine.ordered else pattern, stop),
         weigh=lambda hits: (hit_count(hits), sum(len(line.data) for line in hits.lines)),
         path=lambda hits: hits.path,
         verified=verified,
@@ -102,7 +103,7 @@ def find_hits(
 def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> FileHits | None:
     """The lines of one open file that match; a file that was named may take longer than a folder."""
     end = time.monotonic() + _STREAM_SECONDS
-    found = engines.whole.stream(descriptor, pattern, MOST, lambda: cancelled() or time.monotonic() > end)
+    found = engines.whole.stream(descriptor, pattern, lambda: cancelled() or time.monotonic() > end)
     if found is None and time.monotonic() > end:
         raise ToolError("TIMEOUT", f"The file could not be searched in {_STREAM_SECONDS} s; search another way.")
     return found
@@ -124,11 +125,12 @@ class _Search(Generic[Item]):
     def ordered(
         self, seconds: float, judge: Callable[[float, int], bool] = lambda _seconds, _count: False
     ) -> Found[Item] | None:
-        """The first results; None where it took too long to see them."""
+        """The first results; None where it took too long to see them, or too few of them were true."""
         run, where = self._run(self._engines.ordered, self._most, seconds, judge)
         if run.end in {"time", "slow"}:
             return None
-        return self._found(run, where, self._engines.ordered)
+        found = self._found(run, where, self._engines.ordered)
+        return found if found.exact or found.total >= self._most else None
 
     def whole(self, judge: Callable[[float, int], bool] = lambda _seconds, _count: False) -> Found[Item] | None:
         """Everything; None where it was given up."""
@@ -143,8 +145,7 @@ class _Search(Generic[Item]):
         if run.end == "complete":
             return self._found(run, where, self._engines.whole)
         limit: Limit = "hits" if run.end == "enough" else "size" if run.end == "size" else "time"
-        again = not self._engines.whole.ordered and not self._cancelled()
-        first = self.ordered(seconds=self._engines.seconds) if again else None
+        first = None if self._cancelled() else self.ordered(seconds=self._engines.seconds)
         found = first or self._found(run, where, self._engines.whole, exact=False)
         return msgspec.structs.replace(found, limits=(limit,))
 

@@ -33,8 +33,11 @@ def true_names(folder: int, paths: Sequence[bytes], *, kernel: bool) -> Iterator
             os.close(descriptor)
 
 
-def true_hits(folder: int, found: FileHits, *, kernel: bool) -> FileHits | None:
-    """The lines that the file really holds at their places; None where there are none, or no such file inside."""
+def true_hits(folder: int, found: FileHits, most: int, *, kernel: bool) -> FileHits | None:
+    """The lines that the file really holds at their places; None where there are none, or no such file inside.
+
+    An engine need not have read on after more hits than `most`, so whether such a file is text is looked up.
+    """
     try:
         descriptor = open_beneath(folder, os.fsdecode(found.path), _READ, kernel=kernel)
     except OSError:
@@ -43,6 +46,8 @@ def true_hits(folder: int, found: FileHits, *, kernel: bool) -> FileHits | None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         lines = _true_lines(descriptor, found.lines)
+        if sum(1 for line in lines if line.spans) > most and _has_nul(descriptor):
+            return None
     except OSError:
         return None
     finally:
@@ -77,6 +82,18 @@ def _true_lines(descriptor: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:
         near = os.pread(descriptor, end - start, start + shift)
         return tuple(line for line in lines if near.startswith(line.data, line.offset - start))
     return tuple(line for line in lines if os.pread(descriptor, len(line.data), line.offset + shift) == line.data)
+
+
+def _has_nul(descriptor: int) -> bool:
+    """Whether a file holds a NUL, and is therefore no text; in UTF-16 nearly every character has one."""
+    offset = 0
+    while piece := os.pread(descriptor, 1 << 20, offset):
+        if offset == 0 and piece[:2] in _UTF16:
+            return False
+        if b"\0" in piece:
+            return True
+        offset += len(piece)
+    return False
 
 
 def _as_utf8(descriptor: int, encoding: str) -> bytes:
