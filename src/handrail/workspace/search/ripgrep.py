@@ -11,7 +11,7 @@ from handrail.workspace.search.complaints import Complaints
 from handrail.workspace.search.engine import EngineName, FileHits, Notes, Pattern, Stop, Where, in_order
 from handrail.workspace.search.kept import Kept, withheld
 from handrail.workspace.search.messages import Assembly
-from handrail.workspace.search.withheld import withheld_until
+from handrail.workspace.search.withheld import is_covered, withheld_until
 
 MOST_NOISE = 1_000
 """Each line of a log costs some 25 microseconds; where there are more, protected names are counted by a second run."""
@@ -91,7 +91,8 @@ class Ripgrep:
         looked = msgspec.structs.replace(where, include=None, notes=Notes())
         for _ in self.files(looked, stop):
             pass
-        return withheld(sorted(looked.notes.protected), where, kernel=self._kernel)
+        names = sorted(filter(is_covered, looked.notes.protected))
+        return withheld(names, where, kernel=self._kernel)
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""
