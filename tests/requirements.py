@@ -25,10 +25,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-1": (
         clause("exactly eight base tools", *planned),
         clause(
-            "read, write, edit and ls have exactly the parameters of the table",
+            "read, write, edit, find, grep and ls have exactly the parameters of the table",
             "runtime/test_exports.py::test_every_base_tool_has_exactly_its_parameters",
         ),
-        clause("find and grep have exactly the parameters of the table", *planned),
         clause("exec and process have exactly the parameters of the table", *planned),
     ),
     "T-2": (
@@ -220,8 +219,71 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_edit_stale.py::test_what_another_program_puts_there_meanwhile_is_never_lost",
         ),
     ),
-    "T-10": (clause("find and grep on ripgrep, stable order, honest totals", *planned),),
-    "T-11": (clause("without ripgrep the same results by Python", *planned),),
+    "T-10": (
+        clause(
+            "find: ripgrep's walker with globs and excludes",
+            "tools/test_find.py::test_a_name_is_found_at_any_depth_and_a_path_from_the_folder_on",
+            "tools/test_find.py::test_exclude_leaves_out_files_and_whole_folders",
+        ),
+        clause(
+            "grep: ripgrep's JSON output; colons, odd names and binary safe",
+            "tools/test_grep.py::test_colons_in_names_and_lines_split_nothing",
+            "tools/test_grep.py::test_odd_names_and_lines_are_made_visible",
+            "tools/test_grep.py::test_a_file_with_a_nul_anywhere_is_binary_and_skipped_whole",
+        ),
+        clause("maxResults is a total, not per file", "tools/test_grep.py::test_max_results_is_a_total_over_all_files"),
+        clause(
+            "a stable order, the same answer every run",
+            "tools/test_find.py::test_the_order_is_that_of_the_names_folder_by_folder",
+            "tools/test_find.py::test_many_files_give_the_same_first_ones_every_time",
+            "tools/test_grep.py::test_the_same_answer_every_run",
+        ),
+        clause(
+            "at most 1 s or 100,000 hits, and the limit is said",
+            "workspace/test_search_limits.py::test_more_hits_than_are_counted_end_the_search_which_says_so",
+            "workspace/test_search_program.py::test_a_program_that_never_ends_is_ended",
+        ),
+        clause(
+            "meta says returned, total, files, truncated; the whole list is kept for read, and what to narrow is said",
+            "tools/test_find.py::test_the_answer_says_how_many_and_what_searched",
+            "tools/test_find.py::test_a_whole_list_that_is_not_shown_is_kept_for_read",
+            "tools/test_grep.py::test_more_than_is_shown_is_kept_whole_for_read",
+        ),
+        clause(
+            "dotfiles are searched, ignored folders are not unless path names one; one list for all tools",
+            "tools/test_find.py::test_dotfiles_are_found_and_built_in_folders_are_not",
+            "workspace/test_search_ignore.py::test_gitignore_holds_without_a_repository_and_nested_ones_add_to_it",
+            "workspace/test_search_ignore.py::test_an_ignored_folder_that_is_named_is_searched_by_what_is_inside_it",
+        ),
+        clause(
+            "protected names are skipped and counted, whatever is in them",
+            "tools/test_find.py::test_credentials_are_never_named_and_counted",
+            "tools/test_grep.py::test_credentials_are_not_searched_and_cannot_be_named",
+            "tools/test_grep.py::test_the_count_of_protected_names_tells_nothing_of_what_is_in_them",
+        ),
+    ),
+    "T-11": (
+        clause(
+            "without ripgrep both fall back to Python and say so",
+            "search/test_search_python.py::test_without_ripgrep_python_searches_by_itself",
+            "search/test_search_python.py::test_the_answer_says_that_python_searched",
+        ),
+        clause(
+            "the same results on the same tree",
+            "search/test_search_parity.py::test_the_lines_of_real_trees_are_the_same",
+            "search/test_search_parity.py::test_the_lines_of_an_odd_tree_are_the_same",
+            "search/test_search_parity.py::test_the_files_of_real_trees_are_the_same",
+            "search/test_search_parity.py::test_the_files_of_an_odd_tree_are_the_same",
+            "search/test_search_parity.py::test_the_tools_say_the_same_with_either_engine",
+            "search/test_search_globs.py::test_ignore_files_pass_over_what_ripgrep_passes_over",
+            "search/test_search_expressions.py::test_expressions_find_what_ripgrep_finds_or_are_left_to_it",
+        ),
+        clause(
+            "a pattern outside the common subset answers UNAVAILABLE naming ripgrep",
+            "search/test_search_python.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable",
+            "search/test_search_expressions.py::test_what_only_ripgrep_knows_is_refused_and_says_so",
+        ),
+    ),
     "T-12": (
         clause(
             "default depth 1, bounded, truncation reported",
@@ -393,7 +455,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "a batch has a budget of its own", "runtime/test_runtime_outputs.py::test_a_batch_has_a_budget_of_its_own"
         ),
-        clause("grep accepts the reference", *planned),
+        clause("grep accepts the reference", "tools/test_grep.py::test_a_kept_output_is_searched_like_a_file"),
     ),
     "R-4": (
         clause(
@@ -431,6 +493,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "containment is race-free: links, .., hard links, /proc, prefix siblings do not escape",
             "workspace/test_race.py::test_a_swap_by_another_process_leaks_nothing",
             "workspace/test_race.py::test_the_race_is_real_since_a_reader_that_checks_first_loses_it",
+            "workspace/test_search_race.py::test_a_swap_by_another_process_leaks_nothing",
+            "workspace/test_search_race.py::test_the_race_is_real_since_bare_ripgrep_loses_it",
             "workspace/test_containment.py::test_a_spelling_that_leaves_the_workspace_is_refused",
             "workspace/test_containment.py::test_an_absolute_path_counts_by_whole_names_never_by_its_beginning",
             "workspace/test_containment.py::test_a_magic_link_of_an_open_descriptor_leads_nowhere",

@@ -32,6 +32,8 @@ from handrail.store.identity import new_id
 from handrail.store.journal import Broken
 from handrail.tools.contract import Tool
 from handrail.tools.edit import EditData
+from handrail.tools.find import FindData
+from handrail.tools.grep import GrepData
 from handrail.tools.ls import LsData
 from handrail.tools.read import ReadData
 from handrail.tools.write import WriteData
@@ -129,6 +131,33 @@ class Handrail:
         """One text of a file in the place of another."""
         args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
         return self.call("edit", args)
+
+    def find(
+        self, pattern: str, path: str = ".", *, max_results: int = 1_000, exclude: Sequence[str] = ()
+    ) -> ToolResult[FindData]:
+        """Files by their names."""
+        args = {"pattern": pattern, "path": path, "maxResults": max_results, "exclude": list(exclude)}
+        return self.call("find", args)
+
+    def grep(
+        self,
+        pattern: str,
+        path: str = ".",
+        *,
+        file_pattern: str | None = None,
+        case_sensitive: bool = True,
+        context_lines: int = 0,
+        max_results: int = 100,
+    ) -> ToolResult[GrepData]:
+        """Lines by what is in them."""
+        args = {
+            "pattern": pattern,
+            "path": path,
+            "caseSensitive": case_sensitive,
+            "contextLines": context_lines,
+            "maxResults": max_results,
+        }
+        return self.call("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
 
     def ls(self, path: str = ".", *, depth: int = 1) -> ToolResult[LsData]:
         """What is in a folder."""
@@ -421,6 +450,8 @@ class AsyncHandrail:
     read = _hopped(Handrail.read)
     write = _hopped(Handrail.write)
     edit = _hopped(Handrail.edit)
+    find = _hopped(Handrail.find)
+    grep = _hopped(Handrail.grep)
     ls = _hopped(Handrail.ls)
     changes = _hopped(Handrail.changes)
     diff = _hopped(Handrail.diff)

@@ -45,11 +45,23 @@ def test_every_row_that_is_not_ok_says_what_to_type(here, state: Path, config) -
     config("mode = 3\n")
     done = here("doctor", "--json", PATH="/nowhere")
     bad = [row for row in done.json["rows"] if row["status"] != "ok"]
-    assert len(bad) == 3
+    assert len(bad) == 2
     assert all(row["fix"] for row in bad)
     shown = here("doctor", PATH="/nowhere").out
     assert "  ✗ $HANDRAIL_STATE_DIR is in the way: it is not a folder\n      → mv " in shown
-    assert "  ⚠ rg is not on PATH" in shown
+
+
+def test_search_says_which_engine_and_which_version(here, tmp_path: Path) -> None:
+    [found] = [row for row in here("doctor", "--json").json["rows"] if row["group"] == "search"]
+    assert found["status"] == "ok"
+    assert found["text"].startswith("ripgrep: ripgrep 1")
+    assert found["text"].endswith("/rg")
+    broken = tmp_path / "bin" / "rg"
+    broken.parent.mkdir()
+    broken.write_text("#!/nowhere\n")
+    broken.chmod(0o755)
+    [row] = [row for row in here("doctor", "--json", PATH=str(broken.parent)).json["rows"] if row["group"] == "search"]
+    assert (row["status"], row["text"]) == ("error", f"ripgrep at {broken} does not run")
 
 
 def test_a_file_in_the_way_of_the_state_folder_is_exit_1(here, state: Path) -> None:

@@ -108,7 +108,9 @@ likely = (
 )
 arguments = st.one_of(likely, st.dictionaries(keys, anything, max_size=4), anything)
 names = st.one_of(
-    st.sampled_from(["read", "write", "edit", "ls", "echo", "Read", "exec", "", "no_such_tool"]), any_text, anything
+    st.sampled_from(["read", "write", "edit", "find", "grep", "ls", "echo", "Read", "exec", "", "no_such_tool"]),
+    any_text,
+    anything,
 )
 versions = st.one_of(st.none(), st.sampled_from(["1", "1.0.0", "2.0.0", "x", "", "2\ud800"]), any_text, anything)
 permissions = st.one_of(
@@ -196,7 +198,7 @@ def test_any_call_of_a_batch_has_one_result(bench: Bench, name: Any, args: Any, 
     bench.check(outcome.results[0])
 
 
-@pytest.mark.parametrize("name", ["read", "write", "edit", "ls", "echo"])
+@pytest.mark.parametrize("name", ["read", "write", "edit", "find", "grep", "ls", "echo"])
 @given(args=st.dictionaries(keys, anything, max_size=4) | likely)
 def test_any_arguments_of_any_tool_have_one_result(bench: Bench, name: str, args: Any) -> None:
     bench.check(bench.rail.call(name, args))

@@ -9,7 +9,7 @@ from handrail.settings import Settings
 
 
 def test_the_async_face_has_the_same_tool_and_wire_methods() -> None:
-    for name in ("read", "write", "edit", "ls", "call", "batch", "answer", "waiting"):
+    for name in ("read", "write", "edit", "find", "grep", "ls", "call", "batch", "answer", "waiting"):
         assert inspect.iscoroutinefunction(getattr(AsyncHandrail, name))
         assert getattr(AsyncHandrail, name).__doc__ == getattr(Handrail, name).__doc__
 

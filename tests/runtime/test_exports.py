@@ -11,6 +11,8 @@ PARAMETERS = {
     "read": ({"path"}, {"offset", "limit"}),
     "write": ({"path", "content"}, set()),
     "edit": ({"path", "oldText", "newText"}, {"replaceAll"}),
+    "find": ({"pattern"}, {"path", "maxResults", "exclude"}),
+    "grep": ({"pattern"}, {"path", "filePattern", "caseSensitive", "contextLines", "maxResults"}),
     "ls": ({"path"}, {"depth"}),
 }
 RETIRED = [

@@ -64,7 +64,7 @@ def assert_unknown(rail: Handrail, name: str) -> None:
 
 
 def test_a_session_offers_the_base_layer_and_its_custom_tools(rail: Make) -> None:
-    assert names(rail(tools=[weather])) == ["read", "write", "edit", "ls", "weather"]
+    assert names(rail(tools=[weather])) == ["read", "write", "edit", "find", "grep", "ls", "weather"]
 
 
 @pytest.mark.parametrize("name", ["exec_command", "Read", "READ", "read ", "read_file", "", "ls\n", "rеad", "x" * 150])
@@ -107,13 +107,13 @@ def test_repair_does_not_guess_between_two(rail: Make) -> None:
 )
 def test_a_disabled_tool_is_not_offered(rail: Make, settings: Settings) -> None:
     one = rail(settings=settings, tools=[weather])
-    assert names(one) == ["read", "write", "edit", "ls"]
+    assert names(one) == ["read", "write", "edit", "find", "grep", "ls"]
     assert_unknown(one, "weather")
 
 
 def test_a_base_tool_can_be_disabled(rail: Make) -> None:
     one = rail(settings=Settings(tools=Tools(disable=("write",))))
-    assert names(one) == ["read", "edit", "ls"]
+    assert names(one) == ["read", "edit", "find", "grep", "ls"]
     assert_unknown(one, "write")
 
 
@@ -127,10 +127,10 @@ def test_a_tool_that_is_off_is_offered_when_it_is_enabled(rail: Make) -> None:
 @pytest.mark.parametrize(
     ("denied", "left"),
     [
-        (("fs.write",), ["read", "ls", "deploy"]),
-        (("net.connect",), ["read", "write", "edit", "ls"]),
+        (("fs.write",), ["read", "find", "grep", "ls", "deploy"]),
+        (("net.connect",), ["read", "write", "edit", "find", "grep", "ls"]),
         (("fs.read", "fs.write", "net.connect"), []),
-        (("proc.exec",), ["read", "write", "edit", "ls", "deploy"]),
+        (("proc.exec",), ["read", "write", "edit", "find", "grep", "ls", "deploy"]),
     ],
 )
 def test_a_tool_that_needs_a_denied_permission_is_not_offered(rail: Make, denied: Any, left: list[str]) -> None:

@@ -43,6 +43,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     writable = ["~/scratch"]
     [search]
     ignore = ["*.lock"]
+    engine = "python"
     [undo]
     days = 7
     [tools]
@@ -68,6 +69,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "paths.read_only": ("/usr/share/dict", str(tmp_path)),
         "paths.writable": (f"{tmp_path}/scratch",),
         "search.ignore": ("*.lock",),
+        "search.engine": "python",
         "undo.days": 7,
     }
     assert set(loaded.sources.values()) == {f"user file {tmp_path}/.config/handrail/config.toml"}

@@ -37,6 +37,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "paths.read_only": (),
         "paths.writable": (),
         "search.ignore": (),
+        "search.engine": "auto",
         "undo.days": 30,
     }
 

@@ -17,7 +17,9 @@ from handrail import Handrail
 NOBODY = 65534
 # Imports come first: where the code lies, the user may have no right to look.
 SCRIPT = """
-import difflib, json, os, pathspec, sys, handrail.tools.editing
+import difflib, json, os, sys
+import handrail.tools.editing, handrail.tools.finding, handrail.tools.grepping, handrail.tools.saving
+import handrail.changes.settling, handrail.store.change_log, handrail.workspace.search.ripgrep
 from handrail import Handrail
 from handrail.settings import Settings
 folder, who = sys.argv[1], int(sys.argv[2])
@@ -58,7 +60,7 @@ def as_ordinary_user(common_folder: Path) -> Callable[[Calls], list[Plain]]:
     def run(calls: Calls) -> list[Plain]:
         source = str(Path(sys.modules["handrail"].__file__ or "").parent.parent)
         command = [sys.executable, "-c", SCRIPT, str(common_folder), str(NOBODY)]
-        environment = {"PYTHONPATH": source}
+        environment = {"PYTHONPATH": source, "PATH": str(common_folder / "bin")}
         done = subprocess.run(
             command, input=json.dumps(calls), env=environment, cwd="/", text=True, capture_output=True, check=False
         )

@@ -163,7 +163,7 @@ def test_our_ignore_rules_are_those_of_git(one: Handrail, workspace: Path) -> No
     for folder in folders:
         (workspace / folder).mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "init", "-q", "."], cwd=workspace, check=True)
-    asked = "".join(f"{folder}/\0" for folder in folders)
+    asked = "".join(f"{folder}\0" for folder in folders)
     told = subprocess.run(
         ["git", "check-ignore", "--stdin", "-z"],
         cwd=workspace,

@@ -1,4 +1,4 @@
-"""The checks of doctor. Each looks and changes nothing; its words name no user and no path of this machine."""
+"""The checks of doctor. Each looks and changes nothing; its words name no user and no folder of theirs."""
 
 import os
 import sys
@@ -11,6 +11,7 @@ from handrail.runtime.restoring import unsettled
 from handrail.settings import SettingsError, load, state_folder, user_file
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
+from handrail.workspace.search.binary import program_version, ripgrep_program
 
 _LITTLE_SPACE = 200 * 1024 * 1024
 _NO_SPACE = 10 * 1024 * 1024
@@ -51,13 +52,17 @@ def state() -> Iterator[Row]:
 
 
 def search() -> Iterator[Row]:
-    """Whether ripgrep is here."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    if any(os.access(os.path.join(folder, "rg"), os.X_OK) for folder in folders if folder):
-        yield Row("search", "ok", "rg is on PATH; no tool of this version uses it yet")
-    else:
+    """What searches: ripgrep, which one and which version."""
+    program = ripgrep_program(())
+    if program is None:
         install = "apt-get install ripgrep" if sys.platform == "linux" else "brew install ripgrep"
-        yield Row("search", "warning", "rg is not on PATH; no tool of this version needs it yet", install)
+        yield Row("search", "warning", "there is no ripgrep; Python searches instead, slower", install)
+        return
+    shown, version = without_home(program), program_version(program)
+    if version is None:
+        yield Row("search", "error", f"ripgrep at {shown} does not run", f"{shown} --version")
+    else:
+        yield Row("search", "ok", f"ripgrep: {version} at {shown}")
 
 
 def config() -> Iterator[Row]:

@@ -6,16 +6,17 @@ from typing import Literal
 
 Protection = Literal["credential", "protected"]
 
-_CREDENTIAL_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".password-store"})
-_CREDENTIAL_FILES = frozenset(
+CREDENTIAL_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".password-store"})
+CREDENTIAL_FILES = frozenset(
     {
         ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".htpasswd",
         "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "credentials.json",
         ".vault-token", ".dockercfg", "service-account.json",
     }
 )  # fmt: skip
-_CREDENTIAL_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
-_TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"})
+CREDENTIAL_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
+PUBLIC_ENDINGS = (".pub.pem", ".pub.key")
+TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"})
 
 _PROTECTED_FOLDERS = frozenset(
     {
@@ -49,18 +50,27 @@ def folded(name: str) -> str:
 @lru_cache(maxsize=4096)
 def protection(path: str) -> Protection | None:
     """How the names on a path are protected; the strictest counts."""
-    parts = [folded(part).rstrip(". ") or part for part in path.split("/") if part not in {"", "."}]
+    parts = [_compared(part) for part in path.split("/") if part not in {"", "."}]
     if any(_credential(part) for part in parts):
         return "credential"
     return "protected" if _protected(parts) else None
 
 
+def is_credential(name: str) -> bool:
+    """Whether a single name is one of a credential file or folder: `protection`, for who looks at many names."""
+    return _credential(_compared(name))
+
+
+def _compared(part: str) -> str:
+    return folded(part).rstrip(". ") or part
+
+
 def _credential(part: str) -> bool:
-    if part in _CREDENTIAL_FOLDERS or part in _CREDENTIAL_FILES:
+    if part in CREDENTIAL_FOLDERS or part in CREDENTIAL_FILES:
         return True
     if part.startswith(".env."):
-        return part.rpartition(".")[2] not in _TEMPLATES
-    return part.endswith(_CREDENTIAL_ENDINGS) and not part.endswith((".pub.pem", ".pub.key"))
+        return part.rpartition(".")[2] not in TEMPLATES
+    return part.endswith(CREDENTIAL_ENDINGS) and not part.endswith(PUBLIC_ENDINGS)
 
 
 def _protected(parts: list[str]) -> bool:

@@ -37,6 +37,13 @@ class Meta(Wire, frozen=True):
     """How many there are in all, where that is known."""
     total_is_lower_bound: bool = False
     """There are more than `total`, or nobody counted."""
+    files: int | None = None
+    """How many files the matches of a search are in."""
+    protected: int | None = None
+    """How many names a search passed over because policy withholds them, up to the last result that is shown; it says
+    nothing of what is in them."""
+    engine: Literal["ripgrep", "python"] | None = None
+    """What searched."""
     next_offset: int | None = None
     """The `offset` of the next page."""
     output: str | None = None

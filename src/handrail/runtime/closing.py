@@ -225,7 +225,9 @@ def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict
     if (fits and output.whole is None) or flight.name == "read" or session.offer.get("read") is None:
         return text, {}
     reference = session.outputs.keep(flight.call.tool_call_id, whole)
-    shown = text if fits else preview_of(text, flight.budget, reference)
+    if output.whole is not None:
+        text += f"… this is a part of it; read {reference} for all of it …\n"
+    shown = text if len(text) <= flight.budget else preview_of(text, flight.budget, reference)
     return shown, {"output": reference, "characters": len(whole)}
 
 

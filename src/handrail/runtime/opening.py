@@ -23,8 +23,11 @@ from handrail.store.journal import Journal
 from handrail.store.runner import Runner
 from handrail.tools.contract import Outputs, Seen, Tool
 from handrail.tools.edit import edit_tool
+from handrail.tools.find import find_tool
+from handrail.tools.grep import grep_tool
 from handrail.tools.ls import ls_tool
 from handrail.tools.read import read_tool
+from handrail.tools.searching import Searching
 from handrail.tools.write import write_tool
 from handrail.workspace.replace import Current
 from handrail.workspace.root import Root
@@ -125,10 +128,13 @@ class _NoSession:
 
 def _base_tools(seen: Seen, outputs: Outputs, recorder: "Records", settings: Settings) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
+    searching = Searching(settings.search.ignore, settings.search.engine)
     return (
         read_tool(seen, outputs, images=settings.read.images),
         write_tool(seen, recorder),
         edit_tool(seen, recorder),
+        find_tool(searching),
+        grep_tool(searching, outputs),
         ls_tool(settings.search.ignore),
     )
 

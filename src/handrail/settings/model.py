@@ -8,6 +8,7 @@ from handrail.protocol.decision import Mode
 from handrail.protocol.permission import Permission
 
 Durability = Literal["crash", "power"]
+SearchEngine = Literal["auto", "ripgrep", "python"]
 Characters = Annotated[int, msgspec.Meta(ge=1_000, le=100_000_000)]
 Folder = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
 """Absolute or in the home folder: relative to the workspace, it would be the agent's to fill."""
@@ -65,6 +66,7 @@ class Search(Section, frozen=True, kw_only=True):
     """What `find`, `grep` and `ls` look at."""
 
     ignore: tuple[str, ...] = ()
+    engine: SearchEngine = "auto"
 
 
 class Undo(Section, frozen=True, kw_only=True):

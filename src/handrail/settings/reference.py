@@ -37,6 +37,7 @@ REFERENCE: dict[str, Entry] = {
     "paths.read_only": Entry("Folders outside the workspace that may be read.", _FOLDERS),
     "paths.writable": Entry("Folders outside the workspace that may be read and written.", _FOLDERS),
     "search.ignore": Entry("Patterns skipped besides the built-in ignore list.", "a list of patterns"),
+    "search.engine": Entry("What searches; auto takes ripgrep where there is one.", "auto, ripgrep or python"),
     "undo.days": Entry("Days for which a change can be taken back.", "a whole number from 1 to 3650"),
 }
 """Every dotted key, in the order of the model."""

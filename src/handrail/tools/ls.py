@@ -7,6 +7,7 @@ from msgspec import Meta
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool, Touched
+from handrail.tools.shown import shown_name
 from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.ignore import rules_at
 from handrail.workspace.listing import Entry, Listing, listing
@@ -76,7 +77,7 @@ def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
     if truncated:
         warnings = (f"Only {shown} entries are shown; list a folder inside, or use a smaller depth.",)
     of = f" of {'' if found.exact else 'at least '}{found.total}" if truncated else ""
-    entries = tuple(LsEntry(path=_text(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries)
+    entries = tuple(LsEntry(path=shown_name(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries)
     return Output(
         summary=f"{shown}{of} entries in {clipped(arguments.path)}",
         content=content or "(empty)\n",
@@ -88,18 +89,11 @@ def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
 
 
 def _line(entry: Entry) -> str:
-    path = _text(entry.path)
+    path = shown_name(entry.path)
     if entry.kind == "directory":
         return f"{path}/{f'  ({entry.note})' if entry.note else ''}"
     detail = human_size(entry.size) if entry.size is not None else entry.note or entry.kind
     return f"{path}  {detail}"
-
-
-def _text(path: str) -> str:
-    """A name as text: bytes that are none, and control characters, are made visible."""
-    if path.isprintable():
-        return path
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in path)
 
 
 def human_size(size: int) -> str:

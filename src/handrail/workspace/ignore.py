@@ -1,51 +1,90 @@
-"""Which folders and files searches and deep listings pass over: one list for all tools."""
+"""Which folders and files searches and deep listings pass over: one list for all tools, read as ripgrep reads it."""
 
 import os
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from handrail.workspace.ignore_file import Rules
+from handrail.workspace.ignore_files import FILES, IgnoreFiles
 
 ALWAYS = (".git", "node_modules", "dist", "build", ".next")
 TEMPORARY = ".handrail-"
 """How the names of our own unfinished files begin."""
-_LARGEST = 1 << 16
+
+_ALWAYS = frozenset(map(os.fsencode, ALWAYS))
+_TEMPORARY = TEMPORARY.encode()
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_STARS = 3
-"""More of them in one name take seconds to match against a long one, and no real list has them."""
+
+_Level = tuple[int, Rules]
+"""Rules, and how many bytes of a path lead to their folder."""
+_NO_LEVELS: tuple[tuple[_Level, ...], ...] = ((),) * len(FILES)
 
 
 class Ignore:
-    """The rules that hold in one folder: its own, its parents' and the built-in ones."""
+    """The rules that hold in one folder: its own, its parents', the person's and the built-in ones."""
 
-    __slots__ = ("_extra", "_path", "_rules")
+    __slots__ = ("_files", "_levels", "_path", "_person", "_settings", "_start")
 
     def __init__(
-        self, extra: "GitIgnoreSpec | None" = None, path: str = "", rules: "tuple[tuple[str, GitIgnoreSpec], ...]" = ()
+        self,
+        files: IgnoreFiles | None = None,
+        settings: Rules | None = None,
+        person: Rules | None = None,
+        path: bytes = b"",
+        levels: tuple[tuple[_Level, ...], ...] = _NO_LEVELS,
+        start: int = 0,
     ) -> None:
-        self._extra = extra
+        self._files = files or IgnoreFiles()
+        self._settings = settings
+        """Of these nothing is taken back by a file of the workspace."""
+        self._person = person
+        """The person's own for every repository."""
         self._path = path
-        self._rules = rules
+        self._levels = levels
+        """For each of FILES the rules from the innermost folder outwards."""
+        self._start = start
+        """How many bytes of a path lead to the folder where the walk began."""
 
-    def inside(self, folder: int, name: str) -> "Ignore":
-        """The rules of a folder that was just entered, with those its own .gitignore adds."""
-        path = f"{self._path}{name}/" if name else self._path
-        own = _read(folder)
-        added = ((path, own),) if own else ()
-        return Ignore(self._extra, path, self._rules + added)
+    @property
+    def gap(self) -> str | None:
+        """Why the rules are not all known, if so: more of them were found than are read."""
+        return self._files.gap
 
-    def matches(self, name: str, *, folder: bool) -> bool:
+    def inside(self, folder: int, name: bytes | str) -> "Ignore":
+        """The rules of a folder that was just entered, with those that its own files add."""
+        name = os.fsencode(name)
+        path = b"%b%b/" % (self._path, name) if name else self._path
+        own = self._files.of_folder(folder)
+        if not any(own):
+            return self._at(path, self._levels)
+        levels = tuple(
+            ((len(path), rules), *outer) if rules else outer for rules, outer in zip(own, self._levels, strict=True)
+        )
+        return self._at(path, levels)
+
+    def matches(self, name: bytes | str, *, folder: bool) -> bool:
         """Whether a name in this folder is passed over."""
-        if name in ALWAYS or name.startswith(TEMPORARY):
+        name = os.fsencode(name)
+        if (folder and name in _ALWAYS) or name.startswith(_TEMPORARY):
             return True
-        path = f"{self._path}{name}{'/' if folder else ''}"
-        if self._extra is not None and self._extra.match_file(path):
+        path = self._path + name
+        if self._settings is not None and self._settings.verdict(path, folder=folder):
             return True
-        for base, rules in reversed(self._rules):
-            verdict = rules.check_file(path[len(base) :]).include
-            if verdict is not None:
-                return verdict
-        return False
+        for levels in self._levels:
+            for length, rules in levels:
+                verdict = rules.verdict(path[length:], folder=folder)
+                if verdict is not None:
+                    return verdict
+        return self._person is not None and bool(self._person.verdict(path[self._start :], folder=folder))
+
+    def without_parents(self) -> "Ignore":
+        """Only what holds everywhere, in the same folder."""
+        return self._at(self._path, _NO_LEVELS)
+
+    def starting_here(self) -> "Ignore":
+        """The rules for a walk that begins in this folder."""
+        return Ignore(self._files, self._settings, self._person, self._path, self._levels, len(self._path))
+
+    def _at(self, path: bytes, levels: tuple[tuple[_Level, ...], ...]) -> "Ignore":
+        return Ignore(self._files, self._settings, self._person, path, levels, self._start)
 
 
 def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore:
@@ -53,49 +92,15 @@ def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore
 
     A folder that they pass over was asked for by name, so what passes it over does not hold in it.
     """
-    extra = _spec(list(patterns)) if patterns else None
-    ignore, folder = Ignore(extra).inside(root, ""), os.dup(root)
+    files = IgnoreFiles()
+    settings = Rules(list(patterns)) if patterns else None
+    ignore, folder = Ignore(files, settings, files.of_person()).inside(root, b""), os.dup(root)
     try:
-        for name in relative.split("/") if relative != "." else ():
+        for name in map(os.fsencode, relative.split("/") if relative != "." else ()):
             folder, outer = os.open(name, _FOLDER, dir_fd=folder), folder
             os.close(outer)
-            ignore = (Ignore(extra) if ignore.matches(name, folder=True) else ignore).inside(folder, name)
+            outside = ignore.without_parents() if ignore.matches(name, folder=True) else ignore
+            ignore = outside.inside(folder, name)
     finally:
         os.close(folder)
-    return ignore
-
-
-def _read(folder: int) -> "GitIgnoreSpec | None":
-    try:
-        descriptor = os.open(".gitignore", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return None
-    try:
-        text = os.read(descriptor, _LARGEST).decode("utf-8", "replace")
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return _spec(text.split("\n"))
-
-
-def _spec(lines: list[str]) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415  costs start-up time, and only deep walks need it
-
-    lines = [line for line in lines if all(name.count("*") <= _STARS for name in line.split("/"))]
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        return GitIgnoreSpec.from_lines(_valid(lines, GitIgnoreSpec))
-
-
-def _valid(lines: list[str], spec: "type[GitIgnoreSpec]") -> list[str]:
-    """The lines that are patterns: one broken line does not void the others."""
-    kept: list[str] = []
-    for line in lines:
-        try:
-            spec.from_lines([line])
-        except ValueError:
-            continue
-        kept.append(line)
-    return kept
+    return ignore.starting_here()

@@ -1,12 +1,26 @@
 """What a search engine is: something that names candidates. They are verified, ordered and counted by others."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
+EngineName = Literal["ripgrep", "python"]
 Stop = Callable[[], bool]
 """Asked between candidates: True ends the search early."""
+
+
+class Notes(msgspec.Struct):
+    """What an engine saw on its way and did not search."""
+
+    protected: set[bytes] = msgspec.field(default_factory=set[bytes])
+    """The names that policy withholds, by their paths below the folder; of a withheld folder only its own."""
+    counted: bool = False
+    """Whether `protected` is complete."""
+    unreadable: int = 0
+    """Folders and files that the operating system refused."""
+    oversized: int = 0
+    """Lines too long to be taken in."""
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -24,6 +38,7 @@ class Where(msgspec.Struct, frozen=True):
     """Globs of files and folders that are passed over."""
     ignore: tuple[str, ...] = ()
     """Patterns of the settings, written as in a .gitignore."""
+    notes: Notes = msgspec.field(default_factory=Notes)
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -33,6 +48,8 @@ class Pattern(msgspec.Struct, frozen=True):
     case_sensitive: bool = True
     context: int = 0
     """Lines shown before and after each hit."""
+    per_file: int = 100_001
+    """Hits of one file after which the rest of it is of no interest: enough to know that there are too many."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -41,11 +58,14 @@ class Line(msgspec.Struct, frozen=True):
     number: int
     """From 1."""
     offset: int
-    """Where it begins in the file, in bytes."""
+    """Where `data` begins in the file, in bytes: of the text as UTF-8 and without its mark, where it is UTF-16."""
     data: bytes
-    """Its bytes in the file, without the line ending."""
+    """Its bytes in the file, without the line ending; of a long line the part around its first match."""
     spans: tuple[tuple[int, int], ...] = ()
     """Where the expression matches in it, in bytes; none for a neighbour."""
+    cut_before: bool = False
+    cut_after: bool = False
+    """Whether the line goes on before or after `data`."""
 
 
 class FileHits(msgspec.Struct, frozen=True):
@@ -59,7 +79,9 @@ class FileHits(msgspec.Struct, frozen=True):
 class Engine(Protocol):
     """Names candidates in any order. What it says is not trusted: it may be about another file by now."""
 
-    name: str
+    name: EngineName
+    ordered: bool
+    """Whether candidates come in the order of `in_order`."""
 
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
@@ -67,6 +89,15 @@ class Engine(Protocol):
 
     def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         """The files with lines that match."""
+        ...
+
+    def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+        """The names that policy withheld from the search that was just made of a place, in order up to `last` if
+        that is given; never by what is in them."""
+        ...
+
+    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
+        """The hits in an open file, read from where it stands; BINARY_FILE where it is no text."""
         ...
 
 

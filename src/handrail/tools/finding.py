@@ -1,0 +1,73 @@
+"""How find finds, and what it says."""
+
+from collections.abc import Callable
+
+from handrail.tools.contract import Context, Output
+from handrail.tools.find import FindArguments, FindData
+from handrail.tools.search_words import limits_of, namer, narrow, place_of, searched
+from handrail.tools.searching import Searching
+from handrail.tools.shown import counted, shown_name
+from handrail.workspace.errors import tool_error
+from handrail.workspace.search.engine import EngineName, Where
+from handrail.workspace.search.search import Found, find_files
+from handrail.workspace.workspace import Opened
+
+
+def find(searching: Searching, context: Context, arguments: FindArguments) -> Output:
+    """Runs the search and words the answer."""
+    engines = searching.engines(context.workspace)
+    with context.workspace.open_folder(arguments.path) as opened:
+        where = Where(
+            opened.descriptor,
+            opened.root.descriptor,
+            opened.relative,
+            arguments.pattern,
+            arguments.exclude,
+            searching.ignore,
+        )
+        most, kernel = arguments.max_results, context.workspace.kernel
+        try:
+            found = find_files(engines, where, most, context.cancelled, kernel=kernel)
+        except OSError as error:  # the folder was moved while it was looked at
+            raise tool_error(error, arguments.path) from None
+        context.check_cancelled()
+        return _output(arguments, found, opened, engines.whole.name)
+
+
+def _output(arguments: FindArguments, found: Found[bytes], opened: Opened, engine: EngineName) -> Output:
+    name = namer(opened)
+    shown = [name(path) for path in found.items[: arguments.max_results]]
+    more = found.total > len(shown) or not found.exact
+    content = "".join(f"{path}\n" for path in shown)
+    return Output(
+        summary=_summary(len(shown), found, arguments.path),
+        content=content or f"No files. {searched(place_of(opened), arguments.pattern, arguments.exclude)}\n",
+        data=FindData(path=opened.real, files=tuple(shown)),
+        whole=_whole(found, shown, name),
+        truncated=more,
+        meta={
+            "returned": len(shown),
+            "total": found.total if found.exact else max(found.total, len(shown)),
+            "total_is_lower_bound": not found.exact,
+            "files": len(shown),
+            "protected": found.protected,
+            "engine": engine,
+            "limits": limits_of(found),
+        },
+        warnings=narrow(found, len(shown), "files", "path, pattern or exclude"),
+    )
+
+
+def _whole(found: Found[bytes], shown: list[str], name: Callable[[bytes], str]) -> str | None:
+    """All of them, where all are known and not all are shown."""
+    if not found.exact or found.total <= len(shown):
+        return None
+    return "".join(f"{path}\n" for path in (*shown, *map(name, found.items[len(shown) :])))
+
+
+def _summary(shown: int, found: Found[bytes], path: str) -> str:
+    place = "" if path == "." else f" in {shown_name(path)[:200]}"
+    if shown < found.total or not found.exact:
+        least = "" if found.exact else "at least "
+        return f"{shown:,} of {least}{counted(found.total, 'file')}{place}"
+    return f"{counted(shown, 'file')}{place}" if shown else f"No files{place}"

@@ -1,0 +1,113 @@
+"""What grep says: matches for programs, lines grouped by file for models."""
+
+from collections.abc import Callable, Iterator
+
+from handrail.tools.contract import Output
+from handrail.tools.grep import GrepArguments, GrepData, GrepMatch
+from handrail.tools.search_words import limits_of, narrow
+from handrail.tools.shown import counted, shown_name
+from handrail.workspace.search.engine import EngineName, FileHits, Line
+from handrail.workspace.search.search import Found, hit_count
+from handrail.workspace.text import decoded_page, encoding_of
+
+Name = Callable[[bytes], str]
+
+
+def answer(
+    arguments: GrepArguments, found: Found[FileHits], real: str, engine: EngineName, name: Name, empty: str
+) -> Output:
+    """The result of a search in one folder or file."""
+    shown = list(_first(found.items, arguments.max_results, arguments.context_lines))
+    returned = sum(map(hit_count, shown))
+    more = found.total > returned or not found.exact
+    return Output(
+        summary=_summary(returned, len(shown), found),
+        content="\n".join(_grouped(hits, name) for hits in shown) or f"No matches. {empty}\n",
+        data=GrepData(path=real, matches=tuple(_matches(shown, name, arguments.context_lines))),
+        whole="\n".join(_grouped(hits, name) for hits in found.items) if found.exact and more else None,
+        truncated=more,
+        meta={
+            "returned": returned,
+            "total": found.total if found.exact else max(found.total, returned),
+            "total_is_lower_bound": not found.exact,
+            "files": len(found.items) if found.exact else len(shown),
+            "protected": found.protected,
+            "engine": engine,
+            "limits": limits_of(found),
+        },
+        warnings=narrow(found, returned, "matches", "path, filePattern or pattern"),
+    )
+
+
+def _summary(returned: int, files: int, found: Found[FileHits]) -> str:
+    if not returned:
+        return "No matches"
+    if found.total > returned or not found.exact:
+        least = "" if found.exact else "at least "
+        return f"{returned:,} of {least}{counted(found.total, 'match')}, in {counted(files, 'file')}"
+    return f"{counted(returned, 'match')} in {counted(files, 'file')}"
+
+
+def _first(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]:
+    """So many matches in all, each with its neighbours."""
+    for hits in items:
+        if most <= 0:
+            return
+        count = hit_count(hits)
+        yield hits if count <= most else FileHits(hits.path, _until(hits.lines, most, context))
+        most -= count
+
+
+def _until(lines: tuple[Line, ...], most: int, context: int) -> tuple[Line, ...]:
+    """The lines up to a match, and those of its neighbours that follow it."""
+    seen = 0
+    for index, line in enumerate(lines):
+        seen += bool(line.spans)
+        if seen == most:
+            last = line.number + context
+            rest = (after for after in lines[index + 1 :] if after.number <= last and not after.spans)
+            return (*lines[: index + 1], *rest)
+    return lines
+
+
+def _grouped(hits: FileHits, name: Name) -> str:
+    """The file's name on a line of its own, so that no colon in it is taken for another."""
+    rows = [name(hits.path)]
+    width = len(str(hits.lines[-1].number))
+    before: int | None = None
+    for line in hits.lines:
+        if before is not None and line.number > before + 1 and _has_neighbours(hits):
+            rows.append("  --")
+        rows.append(f"  {line.number:>{width}}{':' if line.spans else '-'} {_text(line)}")
+        before = line.number
+    return "\n".join(rows) + "\n"
+
+
+def _has_neighbours(hits: FileHits) -> bool:
+    return any(not line.spans for line in hits.lines)
+
+
+def _matches(items: list[FileHits], name: Name, context: int) -> Iterator[GrepMatch]:
+    for hits in items:
+        path = name(hits.path)
+        texts = {line.number: _text(line) for line in hits.lines}
+        for line in hits.lines:
+            if line.spans:
+                yield GrepMatch(
+                    path=path,
+                    line=line.number,
+                    text=texts[line.number],
+                    before=_near(texts, range(line.number - context, line.number)),
+                    after=_near(texts, range(line.number + 1, line.number + context + 1)),
+                )
+
+
+def _near(texts: dict[int, str], numbers: range) -> tuple[str, ...]:
+    return tuple(texts[number] for number in numbers if number in texts)
+
+
+def _text(line: Line) -> str:
+    """The line as text, and marked where it goes on."""
+    text = decoded_page(line.data, encoding_of(line.data) or "utf-8")[0]
+    visible = text if text.isprintable() else "".join(c if c == "\t" else shown_name(c) for c in text)
+    return f"{'…' if line.cut_before else ''}{visible}{'…' if line.cut_after else ''}"

@@ -1,0 +1,97 @@
+"""How grep searches: a folder, one file, or a kept output."""
+
+import os
+
+from handrail.protocol.error import ToolError
+from handrail.tools.contract import Context, Output, Outputs
+from handrail.tools.grep import GrepArguments
+from handrail.tools.grep_answer import answer
+from handrail.tools.read import OUTPUT
+from handrail.tools.search_words import namer, place_of, searched
+from handrail.tools.searching import Searching
+from handrail.tools.shown import shown_name
+from handrail.workspace.errors import tool_error
+from handrail.workspace.search.engine import FileHits, Notes, Pattern, Where
+from handrail.workspace.search.search import Engines, Found, find_hits, find_in_stream
+from handrail.workspace.workspace import Opened
+
+
+def grep(searching: Searching, outputs: Outputs, context: Context, arguments: GrepArguments) -> Output:
+    """Runs the search and words the answer."""
+    engines = searching.engines(context.workspace)
+    pattern = _pattern(arguments)
+    if arguments.path.startswith(OUTPUT):
+        descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
+        try:
+            return _grep_stream(engines, descriptor, pattern, context, arguments, arguments.path)
+        finally:
+            os.close(descriptor)
+    opened = _folder(context, arguments.path)
+    if opened is not None:
+        with opened:
+            return _grep_folder(searching, engines, opened, pattern, context, arguments)
+    with context.workspace.open_file(arguments.path) as file:
+        return _grep_stream(engines, file.descriptor, pattern, context, arguments, file.real)
+
+
+def _pattern(arguments: GrepArguments) -> Pattern:
+    text = arguments.pattern
+    if "\n" in text:
+        from handrail.workspace.search.complaints import lines_only  # noqa: PLC0415  nearly nobody does that
+
+        raise lines_only()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ToolError("INVALID_ARGUMENT", "pattern is not valid text (a lone surrogate).") from None
+    if "\0" in text:
+        raise ToolError("INVALID_ARGUMENT", "pattern holds a NUL character; files with NULs are binary, not searched.")
+    return Pattern(text, arguments.case_sensitive, arguments.context_lines)
+
+
+def _folder(context: Context, path: str) -> Opened | None:
+    """The folder that is to be searched; None where the path is no folder."""
+    try:
+        return context.workspace.open_folder(path)
+    except ToolError as error:
+        if error.code != "NOT_A_DIRECTORY":
+            raise
+    return None
+
+
+def _grep_folder(
+    searching: Searching,
+    engines: Engines,
+    opened: Opened,
+    pattern: Pattern,
+    context: Context,
+    arguments: GrepArguments,
+) -> Output:
+    where = Where(
+        opened.descriptor,
+        opened.root.descriptor,
+        opened.relative,
+        include=arguments.file_pattern,
+        ignore=searching.ignore,
+    )
+    most, kernel = arguments.max_results, context.workspace.kernel
+    try:
+        found = find_hits(engines, where, pattern, most, context.cancelled, kernel=kernel)
+    except OSError as error:  # the folder was moved while it was looked at
+        raise tool_error(error, arguments.path) from None
+    context.check_cancelled()
+    empty = searched(place_of(opened), arguments.file_pattern)
+    return answer(arguments, found, opened.real, engines.whole.name, namer(opened), empty)
+
+
+def _grep_stream(
+    engines: Engines, descriptor: int, pattern: Pattern, context: Context, arguments: GrepArguments, real: str
+) -> Output:
+    """A file that was named is searched through the descriptor that was opened: there is nothing to look at again."""
+    hits = find_in_stream(engines, descriptor, pattern, context.cancelled)
+    context.check_cancelled()
+    items: list[FileHits] = [] if hits is None else [hits]
+    total = sum(1 for hit in items for line in hit.lines if line.spans)
+    found = Found(items, total, True, (), 0, Notes())
+    name = shown_name(real)
+    return answer(arguments, found, real, engines.whole.name, lambda _: name, f"Searched {name}.")

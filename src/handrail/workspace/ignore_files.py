@@ -1,0 +1,95 @@
+"""Finds and reads the ignore files of a walk: those in its folders, and the person's own for every repository."""
+
+import os
+import re
+import stat
+
+from handrail.workspace.ignore_file import Rules, rules_of
+
+FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
+"""The files with rules that a folder may have, those that win first."""
+
+_MOST = 1 << 20
+"""Bytes of rules in one walk: many times what a large project has."""
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_INNER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
+"""As loose as ripgrep's own look at git's settings."""
+
+
+class IgnoreFiles:
+    """Reads ignore files until they are more than any project has."""
+
+    __slots__ = ("_left", "gap")
+
+    def __init__(self) -> None:
+        self._left = _MOST
+        self.gap: str | None = None
+        """Why some rules are not known, if so."""
+
+    def of_folder(self, folder: int) -> list[Rules | None]:
+        """The rules in each of FILES in an open folder."""
+        return [self._read_inside(folder, name) for name in FILES]
+
+    def of_person(self) -> Rules | None:
+        """The rules of git's `core.excludesFile`, or of the file that git reads without that setting."""
+        path = _excludes_file()
+        return self._read(path, None) if path.startswith("/") else None
+
+    def _read_inside(self, folder: int, name: str) -> Rules | None:
+        outer, _, rest = name.partition("/")
+        if not rest:
+            return self._read(name, folder)
+        try:
+            inner = os.open(outer, _INNER_FOLDER, dir_fd=folder)
+        except OSError:
+            return None
+        try:
+            return self._read_inside(inner, rest)
+        finally:
+            os.close(inner)
+
+    def _read(self, name: str, folder: int | None) -> Rules | None:
+        data = _content(name, folder, self._left + 1)
+        if len(data) > self._left:
+            self.gap = f"the ignore files have more than {_MOST >> 20} MB"
+            return None
+        self._left -= len(data)
+        rules = rules_of(data) if data else None
+        if rules and rules.incomplete:
+            self.gap = "an ignore file has a line with too many alternatives"
+        return rules
+
+
+def _excludes_file() -> str:
+    home = os.path.expanduser("~")
+    settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    for path in (f"{home}/.gitconfig", f"{settings}/git/config"):
+        found = _EXCLUDES_FILE.search(_content(path, None, 1 << 20))
+        if found:
+            return os.fsdecode(found[1]).replace("~", home)
+    return f"{settings}/git/ignore"
+
+
+def _content(name: str, folder: int | None, most: int) -> bytes:
+    """The beginning of a regular file; nothing when it is none. In the workspace, a link is not followed."""
+    try:
+        descriptor = os.open(name, _READ if folder is None else _READ | os.O_NOFOLLOW, dir_fd=folder)
+    except (OSError, ValueError):
+        return b""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return b""
+        return _bytes(descriptor, most)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _bytes(descriptor: int, most: int) -> bytes:
+    parts: list[bytes] = []
+    while most > 0 and (part := os.read(descriptor, most)):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,37 @@
+"""Which engine searches: ripgrep where there is one, else Python."""
+
+from handrail.protocol.error import ToolError
+from handrail.settings.model import SearchEngine
+from handrail.workspace.search.search import Engines
+from handrail.workspace.workspace import Workspace
+
+_PATIENCE = 10.0
+"""Seconds for what takes ripgrep one: Python is slower, and its answer is to be the same."""
+
+
+def engines(workspace: Workspace, choice: SearchEngine) -> Engines:
+    """The engines for a workspace; ToolError UNAVAILABLE where the chosen one is not here."""
+    found = None if choice == "python" else _ripgrep(workspace)
+    if found is None and choice == "ripgrep":
+        message = "ripgrep is not installed, and the setting search.engine asks for it; `handrail doctor` says more."
+        raise ToolError("UNAVAILABLE", message)
+    return found or _python(workspace)
+
+
+def _ripgrep(workspace: Workspace) -> Engines | None:
+    from handrail.workspace.search.binary import ripgrep_program  # noqa: PLC0415  once a session, when it searches
+
+    program = ripgrep_program(root.path for root in workspace.roots)
+    if program is None:
+        return None
+    from handrail.workspace.search.ripgrep import Ripgrep  # noqa: PLC0415  as above
+
+    kernel = workspace.kernel
+    return Engines(Ripgrep(program, kernel=kernel), Ripgrep(program, kernel=kernel, ordered=True))
+
+
+def _python(workspace: Workspace) -> Engines:
+    from handrail.workspace.search.python import PythonEngine  # noqa: PLC0415  only where there is no ripgrep
+
+    whole = PythonEngine(kernel=workspace.kernel, ordered=False)
+    return Engines(whole, PythonEngine(kernel=workspace.kernel), _PATIENCE)

@@ -1,0 +1,29 @@
+"""Lines as they are kept and shown: of a long one, the part around its first match."""
+
+from collections.abc import Sequence
+
+from handrail.workspace.search.engine import Line
+
+SHOWN = 500
+"""About so many characters of a line are shown."""
+_LEAD = 100
+"""Of them so many before the first match."""
+
+
+def clip(number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]]) -> Line:
+    """The line, or its part around the first match. Bytes are cut, never a character of UTF-8 in two."""
+    if len(data) <= SHOWN:
+        return Line(number, offset, data, tuple(spans))
+    first = spans[0][0] if spans else 0
+    start = _between_characters(data, max(0, min(first - _LEAD, len(data) - SHOWN)))
+    end = _between_characters(data, min(len(data), start + SHOWN))
+    inside = tuple((max(a, start) - start, min(b, end) - start) for a, b in spans if a <= end and b >= start)
+    return Line(number, offset + start, data[start:end], inside, start > 0, end < len(data))
+
+
+def _between_characters(data: bytes, at: int) -> int:
+    """The place itself, or the nearest before it where a character begins."""
+    for back in range(min(4, at)):
+        if at - back >= len(data) or data[at - back] & 0xC0 != 0x80:
+            return at - back
+    return at

@@ -1,0 +1,93 @@
+"""Globs as ripgrep understands them, matched in a time that grows with the path and not with the stars."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from handrail.protocol.error import ToolError
+from handrail.workspace.errors import clipped
+from handrail.workspace.search.glob_tokens import FOLDERS, STAR, GlobError, Piece, Pieces, TooManyWaysError, parsed
+
+Matches = Callable[[bytes], bool]
+"""Whether a path is meant."""
+
+
+def matcher(glob: str) -> Matches:
+    """Whether a path below the searched folder matches: by its name without a slash in the glob, else as a whole."""
+    found = _compiled(glob)
+    return lambda path: found(path) is not None
+
+
+def excluder(glob: str) -> Callable[[bytes, bool], bool]:
+    """Whether a path is left out, and whether a folder with all that is in it; a glob that ends in / means folders."""
+    only_folders = glob.endswith("/")
+    found = _compiled(glob.rstrip("/"))
+    return lambda path, folder: (folder or not only_folders) and found(path) is not None
+
+
+def anchored(glob: str) -> str:
+    """The glob for whole paths that a glob stands for: without a slash it matches at any depth."""
+    if glob.startswith("/"):
+        glob = glob[1:]
+    elif "/" not in glob and glob != "**":
+        glob = f"**/{glob}"
+    # Without more, a/** would match the folder a/ too.
+    return f"{glob}/*" if glob.endswith("/**") else glob
+
+
+def expression(ways: tuple[Pieces, ...]) -> bytes:
+    """An expression that matches the same paths, to be tried at their beginning."""
+    return b"(?:%b)" % b"|".join(map(_way, ways)) if ways else b"(?!)"
+
+
+def _compiled(glob: str) -> Callable[[bytes], re.Match[bytes] | None]:
+    try:
+        ways = parsed(anchored(glob))
+    except GlobError as error:
+        raise ToolError("INVALID_ARGUMENT", f"The glob {clipped(glob)!r} is broken: {error}.") from None
+    except TooManyWaysError:
+        message = f"The glob {clipped(glob)!r} has too many alternatives; use several narrower searches."
+        raise ToolError("INVALID_ARGUMENT", message) from None
+    return re.compile(expression(ways), re.DOTALL).match
+
+
+def _way(pieces: Pieces) -> bytes:
+    """Nothing is tried twice: a group is closed as soon as it matched, because its first match is also the best one.
+
+    For bytes behind a star, the nearest place leaves most to what follows; and if they hold a slash or end the path,
+    there is only one place. For names behind any number of folders it is the same, up to the next such wildcard.
+    """
+    *runs, last = _split(pieces, FOLDERS)
+    if not runs:
+        return _run(last, b"\\Z")
+    first, *middle = [_run(run) for run in runs]
+    closed = b"".join(b"(?>(?:[^/]*+/)*?%b)" % run for run in middle)
+    return b"%b%b(?:[^/]*+/)*?%b" % (first, closed, _run(last, b"\\Z"))
+
+
+def _run(pieces: Pieces, end: bytes = b"") -> bytes:
+    """What stands between two wildcards for folders."""
+    first, *others = [b"".join(map(_one, run)) for run in _split(pieces, STAR)]
+    if not others:
+        return first + end
+    others[-1] += end
+    return first + b"".join(b"(?>[^/]*?%b)" % other for other in others)
+
+
+def _split(pieces: Pieces, wildcard: str) -> list[Pieces]:
+    runs: list[list[Piece]] = [[]]
+    for piece in pieces:
+        if piece == wildcard:
+            runs.append([])
+        else:
+            runs[-1].append(piece)
+    return [tuple(run) for run in runs]
+
+
+@lru_cache(maxsize=512)
+def _one(piece: Piece) -> bytes:
+    """An expression for one byte."""
+    members = sorted(byte for byte in piece if isinstance(byte, int))
+    if len(members) == 1:
+        return re.escape(bytes(members))
+    return b"[%b]" % b"".join(b"\\x%02x" % byte for byte in members) if members else b"(?!)"

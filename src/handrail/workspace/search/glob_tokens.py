@@ -1,0 +1,230 @@
+"""Reads a glob the way ripgrep 14 does, its corner cases included, and takes it apart into plain pieces.
+
+A path is matched byte by byte: `?` is one byte, and a class is a set of bytes.
+"""
+
+from typing import Literal
+
+STAR: Literal["star"] = "star"
+"""Any bytes but a slash."""
+FOLDERS: Literal["folders"] = "folders"
+"""Any number of whole names, each with its slash."""
+
+Piece = frozenset[int] | Literal["star", "folders"]
+"""One byte out of a set, or one of the wildcards."""
+Pieces = tuple[Piece, ...]
+
+_Kind = Literal["prefix", "suffix", "between", "star"]
+_Token = frozenset[int] | _Kind | tuple["_Tokens", ...]
+_Tokens = tuple[_Token, ...]
+
+_MOST = 1_024
+"""Ways to spell out a glob's alternatives; no glob that a person writes has as many."""
+_SLASH = frozenset(b"/")
+_ANY = frozenset(range(256)) - _SLASH
+
+
+_WILDCARDS: dict[_Kind, Pieces] = {
+    "star": (STAR,),
+    "prefix": (FOLDERS,),
+    "suffix": (_SLASH, FOLDERS, STAR),
+    "between": (_SLASH, FOLDERS),
+}
+
+
+class GlobError(Exception):
+    """The glob is broken; the text says how."""
+
+
+class TooManyWaysError(Exception):
+    """The glob has more alternatives than are spelled out."""
+
+
+def parsed(glob: str) -> tuple[Pieces, ...]:
+    """The ways to match a glob: a path matches when it matches one of them."""
+    tokens = _Reader(glob).tokens()
+    if tokens == ("prefix",):
+        return ((FOLDERS, STAR),)
+    return () if _never_found(tokens) else tuple(_spelled_out(tokens))
+
+
+def literal(pieces: Pieces) -> bytes | None:
+    """The one text that pieces match; None when there are others."""
+    if all(isinstance(piece, frozenset) and len(piece) == 1 for piece in pieces):
+        return bytes(byte for piece in pieces for byte in piece if isinstance(byte, int))
+    return None
+
+
+def _never_found(tokens: _Tokens) -> bool:
+    """ripgrep looks a name up by what follows its last dot, and does not see a dot that ends the name."""
+    if not tokens or tokens[-1] != frozenset(b"."):
+        return False
+    whole_path = all(isinstance(token, frozenset) for token in tokens[1:]) and (
+        isinstance(tokens[0], frozenset) or (tokens[0] == "prefix" and _SLASH in tokens)
+    )
+    return not whole_path
+
+
+class _Reader:
+    """One pass over a glob."""
+
+    def __init__(self, glob: str) -> None:
+        self._glob = glob
+        self._at = 0
+        self._open: list[list[_Token]] = [[]]
+        """The tokens so far; above them, the alternatives of the group that is open."""
+
+    def tokens(self) -> _Tokens:
+        special = {
+            "*": self._star, "?": lambda: self._add(_ANY), "[": self._class, "{": self._group, "}": self._end_of_group,
+            ",": self._comma, "\\": self._escape,
+        }  # fmt: skip
+        while (character := self._next()) is not None:
+            read = special.get(character)
+            read() if read else self._literal(character)
+        if len(self._open) > 1:
+            raise GlobError("a { is not closed by a }")
+        return tuple(self._open[0])
+
+    def _next(self) -> str | None:
+        self._at += 1
+        return self._glob[self._at - 1] if self._at <= len(self._glob) else None
+
+    def _peek(self) -> str | None:
+        return self._glob[self._at] if self._at < len(self._glob) else None
+
+    def _add(self, token: _Token) -> None:
+        self._open[-1].append(token)
+
+    def _literal(self, character: str) -> None:
+        self._open[-1].extend(frozenset((byte,)) for byte in _bytes_of(character))
+
+    def _escape(self) -> None:
+        character = self._next()
+        if character is None:
+            raise GlobError("it ends in a backslash that escapes nothing")
+        self._literal(character)
+
+    def _group(self) -> None:
+        if len(self._open) > 1:
+            raise GlobError("a { stands inside another {…}")
+        self._open.append([])
+
+    def _comma(self) -> None:
+        if len(self._open) > 1:
+            self._open.append([])
+        else:
+            self._literal(",")
+
+    def _end_of_group(self) -> None:
+        ways = tuple(tuple(tokens) for tokens in self._open[1:])
+        del self._open[1:]
+        self._add(ways)
+
+    def _star(self) -> None:
+        before = self._glob[self._at - 2] if self._at > 1 else None
+        if self._peek() != "*":
+            self._add("star")
+            return
+        self._at += 1
+        in_group = len(self._open) > 1
+        if not self._open[-1]:
+            self._stars_at_start()
+        elif before == "/" or (in_group and before in {",", "{"}):
+            self._stars_behind_slash(in_group)
+        else:
+            self._two_stars()
+
+    def _stars_at_start(self) -> None:
+        if self._peek() in {None, "/"}:
+            self._add("prefix")
+            self._at += 1
+        else:
+            self._two_stars()
+
+    def _stars_behind_slash(self, in_group: bool) -> None:
+        following = self._peek()
+        if following == "/":
+            self._at += 1
+            self._across("between")
+        elif following is None or (in_group and following in {",", "}"}):
+            self._across("suffix")
+        else:
+            self._two_stars()
+
+    def _two_stars(self) -> None:
+        self._open[-1].extend(("star", "star"))
+
+    def _across(self, kind: Literal["suffix", "between"]) -> None:
+        """`/**` takes the place of the slash before it, and adds nothing to another one."""
+        before = self._open[-1].pop()
+        self._add(before if before in {"prefix", "suffix"} else kind)
+
+    def _class(self) -> None:
+        negated = self._peek() in {"!", "^"}
+        self._at += negated
+        ranges: list[list[str]] = []
+        in_range, first = False, True
+        while (character := self._next()) != "]" or first:
+            if character is None:
+                raise GlobError("a [ is not closed by a ]")
+            if character == "-" and not first and not in_range:
+                in_range = True
+            elif in_range:
+                ranges[-1][1] = character
+                if character < ranges[-1][0]:
+                    raise GlobError(f"the range {ranges[-1][0]}-{character} is the wrong way round")
+                in_range = False
+            else:
+                ranges.append([character, character])
+            first = False
+        if in_range:
+            ranges.append(["-", "-"])
+        members = frozenset(byte for low, high in ranges for byte in _range(low, high))
+        # As a group of its own it is told apart from a plain character.
+        self._add(((frozenset(range(256)) - members if negated else members,),))
+
+
+def _bytes_of(character: str) -> bytes:
+    try:
+        return character.encode()
+    except UnicodeEncodeError:
+        raise GlobError("it is not valid text") from None
+
+
+def _range(low: str, high: str) -> list[int]:
+    """The bytes of a class's range: ripgrep writes both ends as bytes, so only the inner two make the range."""
+    first, last = _bytes_of(low), _bytes_of(high)
+    if low == high:
+        return list(first)
+    return [*first[:-1], *range(first[-1], last[0] + 1), *last[1:]]
+
+
+def _spelled_out(tokens: _Tokens) -> list[Pieces]:
+    ways: list[Pieces] = [()]
+    for token in tokens:
+        choices = _choices(token, first=ways == [()])
+        if len(ways) * len(choices) > _MOST:
+            raise TooManyWaysError
+        ways = [way + choice for way in ways for choice in choices]
+    return list(dict.fromkeys(ways))
+
+
+def _choices(token: _Token, *, first: bool) -> list[Pieces]:
+    if isinstance(token, tuple):
+        # An alternative that is empty counts for nothing, and a group of such for an empty text.
+        return [way for tokens in token if tokens for way in _inside(tokens, first=first)] or [()]
+    if isinstance(token, frozenset):
+        # A slash is kept apart, since the wildcards stop at it.
+        return [(token,)] if len(token) == 1 or 47 not in token else [(token - _SLASH,), (_SLASH,)]
+    if token == "prefix" and not first:  # noqa: S105  no password
+        return [(), (_SLASH,), (STAR, _SLASH, FOLDERS)]
+    return [_WILDCARDS[token]]
+
+
+def _inside(tokens: _Tokens, *, first: bool) -> list[Pieces]:
+    ways = _spelled_out(tokens)
+    if first or tokens[0] != "prefix":
+        return ways
+    rest = _spelled_out(tokens[1:])
+    return [start + way for start in _choices("prefix", first=False) for way in rest]

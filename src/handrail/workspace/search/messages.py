@@ -1,0 +1,124 @@
+"""ripgrep's JSON lines, put together to the hits of whole files."""
+
+import base64
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from handrail.workspace.search.clip import clip
+from handrail.workspace.search.engine import FileHits, Line
+
+LONGEST = 1 << 24
+"""A message longer than this is dropped: a line of that length is no text that anybody reads."""
+
+
+class Bytes(msgspec.Struct, rename={"encoded": "bytes"}):
+    """Text where it is UTF-8, else base64."""
+
+    text: str | None = None
+    encoded: str | None = None
+
+    def raw(self) -> bytes:
+        """As it is in the file or on the disk."""
+        return self.text.encode() if self.text is not None else base64.b64decode(self.encoded or "")
+
+
+class Span(msgspec.Struct):
+    start: int
+    end: int
+
+
+class Begin(msgspec.Struct, tag="begin"):
+    pass
+
+
+class LineData(msgspec.Struct):
+    lines: Bytes
+    line_number: int
+    absolute_offset: int
+    submatches: list[Span]
+
+    def line(self) -> Line:
+        """The line without its end, cut to what is shown."""
+        data = self.lines.raw().removesuffix(b"\n").removesuffix(b"\r")
+        return clip(self.line_number, self.absolute_offset, data, [(span.start, span.end) for span in self.submatches])
+
+
+class Match(msgspec.Struct, tag="match"):
+    data: LineData
+
+    def line(self) -> Line:
+        """The line; that it matched shows in its spans, also where nothing in particular matched."""
+        line = self.data.line()
+        return line if line.spans else msgspec.structs.replace(line, spans=((0, 0),))
+
+
+class Neighbour(msgspec.Struct, tag="context"):
+    data: LineData
+
+    def line(self) -> Line:
+        """The line."""
+        return self.data.line()
+
+
+class EndData(msgspec.Struct):
+    path: Bytes
+    binary_offset: int | None
+
+
+class End(msgspec.Struct, tag="end"):
+    data: EndData
+
+
+class Summary(msgspec.Struct, tag="summary"):
+    pass
+
+
+Message = Begin | Match | Neighbour | End | Summary
+
+
+class Assembly:
+    """Turns messages into hits; `complete` once ripgrep has said that it is through."""
+
+    def __init__(self) -> None:
+        self._decoder = msgspec.json.Decoder(Message, strict=False)
+        self._lines: list[Line] = []
+        self.complete = False
+        self.oversized = 0
+        self.binary = False
+        """Whether the file last ended turned out to be no text."""
+
+    def hits(self, pieces: Iterable[bytes]) -> Iterator[FileHits]:
+        """The files that ended, and are text."""
+        for line in self._rows(pieces):
+            message = self._decoder.decode(line)
+            if isinstance(message, Match | Neighbour):
+                self._lines.append(message.line())
+            elif isinstance(message, End):
+                yield from self._ended(message.data)
+            elif isinstance(message, Summary):
+                self.complete = True
+
+    def _ended(self, end: EndData) -> Iterator[FileHits]:
+        lines, self._lines = tuple(self._lines), []
+        self.binary = end.binary_offset is not None
+        if lines and not self.binary:
+            yield FileHits(end.path.raw().removeprefix(b"./"), lines)
+
+    def _rows(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Whole lines; of one that does not end, no more than LONGEST is ever held."""
+        held: list[bytes] = []
+        size = 0
+        for piece in pieces:
+            first, *rest = piece.split(b"\n")
+            size += len(first)
+            if size <= LONGEST:
+                held.append(first)
+            if not rest:
+                continue
+            if size <= LONGEST:
+                yield b"".join(held)
+            else:
+                self.oversized += 1
+            yield from rest[:-1]
+            held, size = [rest[-1]], len(rest[-1])

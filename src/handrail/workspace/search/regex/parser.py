@@ -1,0 +1,202 @@
+"""Reads an expression as Rust's regex crate does: what it refuses is refused, what is beyond us is said to be."""
+
+import msgspec
+
+from handrail.workspace.search.regex import characters
+from handrail.workspace.search.regex.characters import Test
+from handrail.workspace.search.regex.classes import read_class
+from handrail.workspace.search.regex.reader import BeyondError, BrokenError, LineBreakError, Reader
+from handrail.workspace.search.regex.tree import At, Characters, Choice, Node, Repeat, Sequence, can_be_empty
+
+_DEEPEST = 100
+_MOST_COPIES = 1_000
+_FLAGS = "imsUuxR"
+_PLACES: dict[str, At] = {
+    "b": At("boundary"), "B": At("no boundary"), "<": At("word start"), ">": At("word end"),
+}  # fmt: skip
+_SIMPLE: dict[str, Node] = {
+    ".": Characters(characters.everything, whole=True), "^": At("line start"), "$": At("line end"),
+}  # fmt: skip
+_NAMED_PLACES = {"start": At("word start"), "end": At("word end")}
+
+
+class Flags(msgspec.Struct, frozen=True):
+    """What `(?…)` may change that matters to us."""
+
+    any_case: bool
+    swapped: bool = False
+    """Whether repetitions are lazy unless marked greedy."""
+
+
+def parsed(pattern: str, *, case_sensitive: bool) -> tuple[Node, bool]:
+    """The tree of an expression, and whether tables of Unicode decide what it matches.
+
+    BrokenError, LineBreakError, BeyondError when there is none.
+    """
+    # As ripgrep does: so a)(b is two groups, and a backslash at the end takes the last parenthesis away.
+    reader = Reader(f"(?:{pattern})", shift=3)
+    found, _ = _alternatives(reader, Flags(not case_sensitive), 0)
+    if not reader.ended:
+        raise BrokenError("a ) has no ( before it", reader.place)
+    return found, reader.asks_tables
+
+
+def _alternatives(reader: Reader, flags: Flags, depth: int) -> tuple[Node, Flags]:
+    """Up to the end of the group; flags that are set in it hold for all alternatives that follow."""
+    if depth > _DEEPEST:
+        raise BeyondError("so many groups inside each other")
+    ways: list[Node] = []
+    while True:
+        way, flags = _sequence(reader, flags, depth)
+        ways.append(way)
+        if not reader.takes("|"):
+            return (ways[0] if len(ways) == 1 else Choice(tuple(ways))), flags
+
+
+def _sequence(reader: Reader, flags: Flags, depth: int) -> tuple[Node, Flags]:
+    parts: list[Node] = []
+    repeatable = False
+    while not reader.ended and reader.peek() not in {"|", ")"}:
+        if reader.peek() in {"*", "+", "?", "{"}:
+            if not repeatable:
+                raise BrokenError("there is nothing before it to be repeated", reader.place)
+            parts[-1] = _repeated(reader, parts[-1], flags)
+            continue
+        changed = _flags_alone(reader, flags)
+        repeatable = changed is None
+        if changed is not None:
+            flags = changed
+        else:
+            parts.append(_atom(reader, flags, depth))
+    return (parts[0] if len(parts) == 1 else Sequence(tuple(parts))), flags
+
+
+def _atom(reader: Reader, flags: Flags, depth: int) -> Node:
+    character = reader.next()
+    simple = _SIMPLE.get(character)
+    if simple is not None:
+        return simple
+    if character == "(":
+        return _group(reader, flags, depth)
+    if character == "[":
+        return Characters(read_class(reader, any_case=flags.any_case))
+    return _escape(reader, flags) if character == "\\" else _literal(reader, character, flags)
+
+
+def _literal(reader: Reader, character: str, flags: Flags) -> Node:
+    if character in "\r\n":
+        raise LineBreakError
+    test: Test = frozenset(character).__contains__
+    reader.asks_tables |= flags.any_case and not character.isascii()
+    return Characters(characters.in_any_case(test) if flags.any_case else test)
+
+
+def _escape(reader: Reader, flags: Flags) -> Node:
+    letter = reader.peek()
+    if letter in _PLACES:
+        reader.next()
+        reader.asks_tables = True
+        return (_named_place(reader) if letter == "b" else None) or _PLACES[letter]
+    if letter in {"A", "z"}:
+        raise BeyondError(f"\\{letter}")
+    found = reader.escape(any_case=flags.any_case)
+    return _literal(reader, found, flags) if isinstance(found, str) else Characters(found)
+
+
+def _named_place(reader: Reader) -> At | None:
+    """`\\b{start}` and its like; with anything but letters in it, the brace is a repetition."""
+    name = reader.ahead("{", "}")
+    if name is None or not name.replace("-", "").isalpha():
+        return None
+    if name in {"start-half", "end-half"}:
+        raise BeyondError(f"\\b{{{name}}}")
+    if name not in _NAMED_PLACES:
+        raise BrokenError(f"there is no \\b{{{name}}}", reader.place)
+    reader.skip(len(name) + 2)
+    return _NAMED_PLACES[name]
+
+
+def _group(reader: Reader, flags: Flags, depth: int) -> Node:
+    start = reader.place - 1
+    if reader.takes("?"):
+        flags = _opened(reader, flags)
+    found, _ = _alternatives(reader, flags, depth + 1)
+    if not reader.takes(")"):
+        raise BrokenError("a ( is not closed by a )", start)
+    return found
+
+
+def _opened(reader: Reader, flags: Flags) -> Flags:
+    """What follows `(?`, up to where the group's own expression begins."""
+    for mark in ("=", "!", "<=", "<!"):
+        if reader.takes(mark):
+            raise BrokenError("look-around is not supported", reader.place - len(mark) - 2)
+    if reader.takes("P<") or reader.takes("<"):
+        reader.group_name()
+        return flags
+    flags, end = _read_flags(reader, flags)
+    if end != ":":
+        raise BrokenError("flags are set where a group was expected", reader.place)
+    return flags
+
+
+def _flags_alone(reader: Reader, flags: Flags) -> Flags | None:
+    """`(?i)`, which holds up to the end of the group around it; None when something else comes next."""
+    letters = reader.ahead("(?", ")")
+    if letters is None or not letters or set(letters) - set(f"{_FLAGS}-"):
+        return None
+    reader.skip(2)
+    return _read_flags(reader, flags)[0]
+
+
+def _read_flags(reader: Reader, flags: Flags) -> tuple[Flags, str]:
+    seen, on = "", True
+    while (letter := reader.next()) not in {":", ")"}:
+        if letter in seen or (letter not in _FLAGS and letter != "-"):
+            raise BrokenError("a flag is unknown or set twice", reader.place - 1)
+        seen += letter
+        if letter == "-":
+            on = False
+        else:
+            flags = _changed(flags, letter, on=on)
+    if seen.endswith("-") or (not seen and letter == ")"):
+        raise BrokenError("flags are missing", reader.place - 1)
+    return flags, letter
+
+
+def _changed(flags: Flags, letter: str, *, on: bool) -> Flags:
+    if letter == "i":
+        return Flags(on, flags.swapped)
+    if letter == "U":
+        return Flags(flags.any_case, on)
+    # A dot never matches a line's end here, and lines, Unicode and carriage returns are what they are.
+    if letter == "s" or (on and letter in "muR"):
+        return flags
+    raise BeyondError(f"the flag {'' if on else '-'}{letter}")
+
+
+def _repeated(reader: Reader, body: Node, flags: Flags) -> Node:
+    sign = reader.next()
+    least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign) or _counts(reader)
+    greedy = reader.takes("?") == flags.swapped
+    if (least, most) == (0, 1):
+        return Choice((body, Sequence()) if greedy else (Sequence(), body))
+    if can_be_empty(body):
+        raise BeyondError("repeating what may be empty")
+    if max(least, most or 0) > _MOST_COPIES:
+        raise BeyondError("so many repetitions")
+    return Repeat(body, least, most, greedy)
+
+
+def _counts(reader: Reader) -> tuple[int, int | None]:
+    start = reader.place - 1
+    least = reader.number()
+    most: int | None = least
+    if reader.takes(","):
+        reader.spaces()
+        most = None if reader.peek() == "}" else reader.number()
+    if not reader.takes("}"):
+        raise BrokenError("a { is not closed by a }", start)
+    if most is not None and most < least:
+        raise BrokenError("the counts of a repetition are the wrong way round", start)
+    return least, most

@@ -1,0 +1,182 @@
+"""Searches a folder: the same answer every run, within limits, and nothing that was not looked at again.
+
+An ordered run gives the first results soon where there are many; an unordered one is through sooner where there are
+few. Which it will be, nobody knows before: so one is begun and, when it turns out to be the wrong one, given up.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from handrail.protocol.error import ToolError
+from handrail.workspace.search.engine import Engine, FileHits, Notes, Pattern, Stop, Where, in_order
+from handrail.workspace.search.gather import MOST, SECONDS, Run
+from handrail.workspace.search.verify import true_hits, true_names
+
+Item = TypeVar("Item")
+Limit = Literal["time", "hits", "size"]
+_STREAM_SECONDS = 20
+_ATTEMPT = 0.025
+_GLANCE = 0.008
+"""After so long it shows whether an attempt will be in time."""
+_SOON = 0.02
+"""Names that are too many after so long are sooner shown in order than counted and looked at again, all of them."""
+
+
+class Engines(msgspec.Struct, frozen=True):
+    """The same engine twice: one run is through sooner, the other begins at the beginning."""
+
+    whole: Engine
+    ordered: Engine
+    seconds: float = SECONDS
+    """How long a whole run may take."""
+
+
+class Found(msgspec.Struct, Generic[Item], frozen=True):
+    """Verified results in order."""
+
+    items: list[Item]
+    total: int
+    exact: bool
+    """Whether `total` counts everything there is."""
+    limits: tuple[Limit, ...]
+    protected: int
+    notes: Notes
+
+
+class Task(msgspec.Struct, Generic[Item], frozen=True):
+    """What is searched for, apart from how."""
+
+    candidates: Callable[[Engine, Where, Stop], Iterator[Item]]
+    weigh: Callable[[Item], tuple[int, int]]
+    """How many results an item holds, and how many bytes."""
+    path: Callable[[Item], bytes]
+    verified: Callable[[list[Item]], list[Item]]
+
+
+def find_files(engines: Engines, where: Where, most: int, cancelled: Stop, *, kernel: bool) -> Found[bytes]:
+    """The files below a folder. Names come fast: the whole is tried first, and given up where it is far too much."""
+
+    def verified(paths: list[bytes]) -> list[bytes]:
+        return list(true_names(where.folder, paths, kernel=kernel))
+
+    task = Task[bytes](
+        candidates=lambda engine, place, stop: engine.files(place, stop),
+        weigh=lambda path: (1, len(path)),
+        path=lambda path: path,
+        verified=verified,
+    )
+    search = _Search(engines, where, task, most, cancelled)
+    return (
+        search.whole(judge=lambda seconds, count: count > most and seconds < _SOON)
+        or search.ordered(seconds=4 * _SOON)
+        or search.limited()
+    )
+
+
+def find_hits(
+    engines: Engines, where: Where, pattern: Pattern, most: int, cancelled: Stop, *, kernel: bool
+) -> Found[FileHits]:
+    """The lines that match. Reading takes its time: the beginning is tried first, and given up where hits are rare."""
+
+    def verified(found: list[FileHits]) -> list[FileHits]:
+        checked = (true_hits(where.folder, hits, most, kernel=kernel) for hits in found)
+        return [hits for hits in checked if hits is not None]
+
+    first = msgspec.structs.replace(pattern, per_file=most + 1)
+    task = Task[FileHits](
+        candidates=lambda engine, place, stop: engine.hits(place, first if engine.ordered else pattern, stop),
+        weigh=lambda hits: (hit_count(hits), sum(len(line.data) for line in hits.lines)),
+        path=lambda hits: hits.path,
+        verified=verified,
+    )
+    search = _Search(engines, where, task, most, cancelled)
+
+    def too_slow(seconds: float, count: int) -> bool:
+        return seconds > _GLANCE and count < most * seconds / _ATTEMPT
+
+    return search.ordered(seconds=_ATTEMPT, judge=too_slow) or search.limited()
+
+
+def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> FileHits | None:
+    """The lines of one open file that match; a file that was named may take longer than a folder."""
+    end = time.monotonic() + _STREAM_SECONDS
+    found = engines.whole.stream(descriptor, pattern, lambda: cancelled() or time.monotonic() > end)
+    if found is None and time.monotonic() > end:
+        raise ToolError("TIMEOUT", f"The file could not be searched in {_STREAM_SECONDS} s; search another way.")
+    return found
+
+
+def hit_count(found: FileHits) -> int:
+    """How many lines matched, neighbours left out."""
+    return sum(1 for line in found.lines if line.spans)
+
+
+class _Search(Generic[Item]):
+    def __init__(self, engines: Engines, where: Where, task: Task[Item], most: int, cancelled: Stop) -> None:
+        self._engines = engines
+        self._where = where
+        self._task = task
+        self._most = most
+        self._cancelled = cancelled
+
+    def ordered(
+        self, seconds: float, judge: Callable[[float, int], bool] = lambda _seconds, _count: False
+    ) -> Found[Item] | None:
+        """The first results; None where it took too long to see them, or too few of them were true."""
+        run, where = self._run(self._engines.ordered, self._most, seconds, judge)
+        if run.end in {"time", "slow"}:
+            return None
+        found = self._found(run, where, self._engines.ordered)
+        return found if found.exact or found.total >= self._most else None
+
+    def whole(self, judge: Callable[[float, int], bool] = lambda _seconds, _count: False) -> Found[Item] | None:
+        """Everything; None where it was given up."""
+        run, where = self._run(self._engines.whole, MOST, self._engines.seconds, judge)
+        if run.end != "complete":
+            return None
+        return self._found(run, where, self._engines.whole)
+
+    def limited(self) -> Found[Item]:
+        """Everything; where that is too much, the first results, or at the worst some, and which limit it was."""
+        run, where = self._run(self._engines.whole, MOST, self._engines.seconds)
+        if run.end == "complete":
+            return self._found(run, where, self._engines.whole)
+        limit: Limit = "hits" if run.end == "enough" else "size" if run.end == "size" else "time"
+        first = None if self._cancelled() else self.ordered(seconds=self._engines.seconds)
+        found = first or self._found(run, where, self._engines.whole, exact=False)
+        return msgspec.structs.replace(found, limits=(limit,))
+
+    def _run(
+        self,
+        engine: Engine,
+        most: int,
+        seconds: float,
+        judge: Callable[[float, int], bool] = lambda _seconds, _count: False,
+    ) -> tuple[Run[Item], Where]:
+        where = msgspec.structs.replace(self._where, notes=Notes())
+        run = Run(self._task.weigh, most=most, seconds=seconds, cancelled=self._cancelled, judge=judge)
+        run.take(self._task.candidates(engine, where, run.stop))
+        return run, where
+
+    def _last(self, items: list[Item], total: int, *, complete: bool) -> bytes | None:
+        """The path of the last result that is shown, where not all are: it is the same whichever run found it."""
+        if complete and total <= self._most:
+            return None
+        shown = 0
+        for item in items:
+            shown += self._task.weigh(item)[0]
+            if shown >= self._most:
+                return self._task.path(item)
+        return self._task.path(items[-1]) if items else None
+
+    def _found(self, run: Run[Item], where: Where, engine: Engine, *, exact: bool | None = None) -> Found[Item]:
+        path = self._task.path
+        run.items.sort(key=lambda item: in_order(path(item)))
+        items = self._task.verified(run.items)
+        complete = run.end == "complete" if exact is None else exact
+        total = sum(self._task.weigh(item)[0] for item in items)
+        withheld = engine.withheld(where, self._last(items, total, complete=complete), self._cancelled)
+        return Found(items, total, complete, (), len(withheld), where.notes)

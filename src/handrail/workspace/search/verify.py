@@ -1,0 +1,106 @@
+"""Looks again at what an engine named: only what is inside, now, and as it was said to be, is ever shown."""
+
+import codecs
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from handrail.workspace.search.beneath import open_beneath
+from handrail.workspace.search.engine import FileHits, Line
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_FEW = 8
+"""So many names of a folder are looked up one by one; for more, the folder is listed."""
+_NEAR = 1 << 16
+"""Lines that lie together in so many bytes are read at once."""
+_DECODED_AT_MOST = 64 * 1024 * 1024
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+def true_names(folder: int, paths: Sequence[bytes], *, kernel: bool) -> Iterator[bytes]:
+    """Of paths below an open folder, in order, those that are regular files; each folder is opened once."""
+    for parent, group in groupby(paths, key=lambda path: path.rpartition(b"/")[0]):
+        names = {path.rpartition(b"/")[2]: path for path in group}
+        try:
+            descriptor = open_beneath(folder, os.fsdecode(parent) or ".", _FOLDER, kernel=kernel)
+        except OSError:
+            continue
+        try:
+            yield from _files_among(descriptor, names)
+        finally:
+            os.close(descriptor)
+
+
+def true_hits(folder: int, found: FileHits, most: int, *, kernel: bool) -> FileHits | None:
+    """The lines that the file really holds at their places; None where there are none, or no such file inside.
+
+    An engine need not have read on after more hits than `most`, so whether such a file is text is looked up.
+    """
+    try:
+        descriptor = open_beneath(folder, os.fsdecode(found.path), _READ, kernel=kernel)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        lines = _true_lines(descriptor, found.lines)
+        if sum(1 for line in lines if line.spans) > most and _has_nul(descriptor):
+            return None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return FileHits(found.path, lines) if any(line.spans for line in lines) else None
+
+
+def _files_among(folder: int, names: dict[bytes, bytes]) -> Iterator[bytes]:
+    if len(names) <= _FEW:
+        there = {name for name in names if _is_file(folder, name)}
+    else:
+        with os.scandir(folder) as entries:
+            there = {os.fsencode(entry.name) for entry in entries if entry.is_file(follow_symlinks=False)}
+    return (path for name, path in names.items() if name in there)
+
+
+def _is_file(folder: int, name: bytes) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _true_lines(descriptor: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    mark = os.pread(descriptor, 3, 0)
+    if mark[:2] in _UTF16:
+        text = _as_utf8(descriptor, _UTF16[mark[:2]])
+        return tuple(line for line in lines if text[line.offset : line.offset + len(line.data)] == line.data)
+    start, end = lines[0].offset, lines[-1].offset + len(lines[-1].data)
+    shift = len(codecs.BOM_UTF8) if mark == codecs.BOM_UTF8 else 0
+    if end - start <= _NEAR:
+        near = os.pread(descriptor, end - start, start + shift)
+        return tuple(line for line in lines if near.startswith(line.data, line.offset - start))
+    return tuple(line for line in lines if os.pread(descriptor, len(line.data), line.offset + shift) == line.data)
+
+
+def _has_nul(descriptor: int) -> bool:
+    """Whether a file holds a NUL, and is therefore no text; in UTF-16 nearly every character has one."""
+    offset = 0
+    while piece := os.pread(descriptor, 1 << 20, offset):
+        if offset == 0 and piece[:2] in _UTF16:
+            return False
+        if b"\0" in piece:
+            return True
+        offset += len(piece)
+    return False
+
+
+def _as_utf8(descriptor: int, encoding: str) -> bytes:
+    """The text as ripgrep saw it: without its mark, in UTF-8."""
+    pieces: list[bytes] = []
+    offset = 2
+    while (piece := os.pread(descriptor, 1 << 20, offset)) and offset < _DECODED_AT_MOST:
+        pieces.append(piece)
+        offset += len(piece)
+    return b"".join(pieces).decode(encoding, "replace").encode()

@@ -1,0 +1,218 @@
+"""Globs and ignore files mean what they mean to ripgrep, and no glob takes long."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.protocol.error import ToolError
+from handrail.workspace.ignore import rules_at
+from handrail.workspace.search.glob import matcher
+
+from .conftest import Both
+
+NAMES = [
+    "a", "b", "ab", "ba", "a.b", "b.a", "a.", ".a", "..a", "a b", "a ", "é", "-", "a,b", "[a]", "!a", "#a", "{a}",
+    "a\\", "*", "?", "a\nb", "^", "]", "c.b.a",
+]  # fmt: skip
+PIECES = [
+    "a", "b", "/", "/", "*", "**", "**/", "/**", "?", "[a]", "[!a]", "[^a]", "[a-c]", "[]a]", "[", "{a,b}", "{", "}",
+    ",", "{a,", ".", ".", "\\", "\\*", "!", "#", " ", "é", "-", "{**/a,b}", "{a/**,b}", "[.]", "{,a}", "[!", "{}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("glob", "matching", "other"),
+    [
+        ("*.py", ["a.py", "x/y/a.py", ".py"], ["a.pyc", "py", "a.py/b"]),
+        ("src/*.py", ["src/a.py"], ["a.py", "x/src/a.py", "src/x/a.py"]),
+        ("/a", ["a"], ["x/a"]),
+        ("**/a", ["a", "x/a", "x/y/a"], ["xa", "a/x"]),
+        ("a/**", ["a/b", "a/b/c"], ["a", "xa/b"]),
+        ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["ab", "a/xb"]),
+        ("a?c", ["abc", "x/axc"], ["ac", "a/c", "aéc"]),
+        ("[a-c]x", ["ax", "cx"], ["dx", "x"]),
+        ("[!a-c]x", ["dx"], ["ax"]),
+        ("*.{py,js}", ["a.py", "b.js"], ["a.ts", "a."]),
+        ("{a,b}/{c,d}", ["a/c", "b/d"], ["a/b", "x/a/c"]),
+        (r"\*a", ["*a"], ["ba"]),
+        ("a{,b}", ["ab"], ["a"]),
+    ],
+)
+def test_a_glob_matches_names_at_any_depth_and_paths_with_a_slash_from_the_folder_on(
+    glob: str, matching: list[str], other: list[str]
+) -> None:
+    matches = matcher(glob)
+    assert [path for path in matching + other if matches(path.encode())] == matching
+
+
+@pytest.mark.parametrize("glob", ["[", "[a", "{a", "{a,{b}}", "a\\", "[z-a]", "\ud800"])
+def test_a_broken_glob_is_refused_with_the_reason(glob: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        matcher(glob)
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert "broken" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("*a" * 30 + "b", "a" * 250),
+        ("**/" + "*a*/**/" * 8 + "b", "a/" * 500 + "c"),
+        ("{a,b}" * 10 + "*c", "ab" * 120),
+        ("[!x]" * 8 + "*" * 50 + "y", "a" * 250),
+    ],
+)
+def test_no_glob_takes_long(glob: str, path: str) -> None:
+    assert not matcher(glob)(path.encode())
+
+
+def test_too_many_alternatives_are_refused() -> None:
+    with pytest.raises(ToolError) as caught:
+        matcher("{a,b,c}" * 20)
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def lines(random: Random) -> bytes:
+    made: list[str] = []
+    for _ in range(random.choice([1, 1, 2, 4])):
+        line = "".join(random.choices(PIECES, k=random.randint(1, 6)))
+        before, after = random.choice(["", "", "", "!", "/", "!/", "\\"]), random.choice(["", "", "", "/", " ", "\r"])
+        made.append(f"{before}{line}{after}")
+    data = "\n".join(made).encode()
+    return random.choice([b"", b"", b"", b"", b"\xff\n", b"\xef\xbb\xbf", b"#x\n"]) + data
+
+
+def fill(folder: Path, random: Random) -> None:
+    """A few files, some of them in folders, and an ignore file or two."""
+    for _ in range(12):
+        path = folder.joinpath(*random.choices(NAMES, k=random.choice([1, 1, 2, 2, 3])))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        except OSError:
+            continue
+    kinds = [".gitignore", ".ignore", ".rgignore"]
+    (folder / random.choice(kinds)).write_bytes(lines(random))
+    below = [entry for entry in sorted(folder.iterdir()) if entry.is_dir()]
+    for inner in below[: random.randint(0, 2)]:
+        (inner / random.choice(kinds)).write_bytes(lines(random))
+
+
+@given(random=st.randoms(use_true_random=False))
+def test_ignore_files_pass_over_what_ripgrep_passes_over(
+    both: Both, tmp_path_factory: pytest.TempPathFactory, random: Random
+) -> None:
+    root = tmp_path_factory.mktemp("ignore")
+    for number in range(12):
+        (root / f"k{number}").mkdir()
+        fill(root / f"k{number}", random)
+    python, ripgrep = both.files(root)
+    assert python == ripgrep
+    below = f"k{random.randrange(12)}"
+    python, ripgrep = both.files(root, below)
+    assert python == ripgrep
+
+
+@pytest.fixture
+def ignored(workspace: Path) -> Callable[..., bool]:
+    """Whether a path is passed over, or a folder on the way to it."""
+
+    def ask(path: str, below: str = ".", patterns: tuple[str, ...] = ()) -> bool:
+        root = os.open(workspace, os.O_RDONLY)
+        rules, folder = rules_at(root, below, patterns), os.open(below, os.O_RDONLY, dir_fd=root)
+        *outer, name = path.split("/")
+        try:
+            for step in outer:
+                if rules.matches(step, folder=True):
+                    return True
+                folder = os.open(step, os.O_RDONLY, dir_fd=folder)
+                rules = rules.inside(folder, step)
+            return rules.matches(name, folder=False)
+        finally:
+            os.close(root)
+
+    return ask
+
+
+def test_built_in_folders_are_passed_over_at_any_depth_and_files_of_that_name_are_not(
+    workspace: Path, ignored: Callable[..., bool]
+) -> None:
+    (workspace / "a" / "build").mkdir(parents=True)
+    assert ignored("a/build/x")
+    assert not ignored("a/build")
+
+
+def test_the_nearer_file_wins_and_among_kinds_the_stronger(workspace: Path, ignored: Callable[..., bool]) -> None:
+    (workspace / "a").mkdir()
+    (workspace / ".gitignore").write_text("x\ny\n")
+    (workspace / "a" / ".gitignore").write_text("!x\n")
+    assert [ignored(path) for path in ("x", "a/x", "a/y")] == [True, False, True]
+    (workspace / ".ignore").write_text("x\n")
+    assert ignored("a/x")
+    (workspace / ".rgignore").write_text("!x\n")
+    assert not ignored("x")
+
+
+def test_what_git_excludes_and_what_the_person_ignores_everywhere_counts(
+    workspace: Path, at_home: Path, ignored: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / ".git" / "info").mkdir(parents=True)
+    (workspace / ".git" / "info" / "exclude").write_text("x\n!z\n")
+    own = workspace.parent / "config"
+    (own / "git").mkdir(parents=True)
+    (own / "git" / "ignore").write_text("y\nz\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own))
+    assert [ignored(path) for path in ("x", "y", "z")] == [True, True, False]
+    (own / "mine").write_text("w\n")
+    (own / "git" / "config").write_text(f'[core]\n\texcludesFile = "{own}/mine"\n')
+    assert [ignored(path) for path in ("w", "y")] == [True, False]
+
+
+def test_ignore_files_above_the_root_do_not_count(workspace: Path, ignored: Callable[..., bool]) -> None:
+    (workspace.parent / ".gitignore").write_text("x\n")
+    assert not ignored("x")
+
+
+def test_rules_between_the_root_and_the_folder_count_unless_they_pass_the_folder_over(
+    workspace: Path, ignored: Callable[..., bool]
+) -> None:
+    (workspace / "a" / "b").mkdir(parents=True)
+    (workspace / "out").mkdir()
+    (workspace / ".gitignore").write_text("x\n/out/\n")
+    assert ignored("x", "a/b")
+    assert not ignored("x", "out")
+
+
+def test_patterns_of_the_settings_are_not_taken_back_by_files(workspace: Path, ignored: Callable[..., bool]) -> None:
+    (workspace / ".gitignore").write_text("!x\n")
+    assert ignored("x", patterns=("x",))
+    assert not ignored("y", patterns=("y", "!y"))
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore", ".git"])
+def test_a_link_in_place_of_an_ignore_file_is_not_followed(
+    workspace: Path, ignored: Callable[..., bool], name: str
+) -> None:
+    outside = workspace.parent / "outside"
+    (outside / "info").mkdir(parents=True)
+    (outside / "info" / "exclude").write_text("x\n")
+    (workspace / name).symlink_to(outside if name == ".git" else outside / "info" / "exclude")
+    assert not ignored("x")
+
+
+def test_large_ignore_files_count_to_the_last_line(workspace: Path, ignored: Callable[..., bool]) -> None:
+    (workspace / ".gitignore").write_text("".join(f"name-{n}\n*.e{n}\n" for n in range(10_000)) + "*a*b*c*d*e\n")
+    assert [ignored(path) for path in ("name-9999", "x.e9999", "abcde", "abcd")] == [True, True, True, False]
+
+
+def test_what_is_ignored_beyond_all_measure_is_left_to_ripgrep(both: Both, workspace: Path) -> None:
+    (workspace / "x").touch()
+    (workspace / ".gitignore").write_text("{a,b,c}" * 20)
+    assert both.files(workspace)[0] == "UNAVAILABLE"
+    (workspace / ".gitignore").write_text("name\n" * 1_000_000)
+    assert both.files(workspace)[0] == "UNAVAILABLE"

@@ -1,0 +1,125 @@
+"""Without ripgrep: the same files and the same lines, byte for byte, on real trees and on an odd one."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import Handrail
+from handrail.settings import Settings
+from handrail.settings.model import Search
+from handrail.workspace.search.engine import Pattern
+
+from .conftest import Both
+
+Trees = Callable[[bool], list[Path]]
+
+PATTERNS = [
+    r"import", r"^import \w+", r"\bdef\b", r"def \w+\(self", r"class [A-Z]\w*\(", r"\d{4}-\d{2}-\d{2}",
+    r"[^\x00-\x7f]", r"é|ü|ß", r"TODO|FIXME|XXX", r"return$", r"^\s*$", r"^$", r".{120,}", r"foo.*bar", r'"[^"]*"$',
+    r"\s+$", r"https?://[\w./-]+", r"(?i)error", r"\w+\s*=\s*\w+\.\w+", r"0x[0-9a-fA-F]+", r"(?:\w+\.)+\w+\(",
+    r"except (\w+)( as \w+)?:", r"\$\{?\w+", r"lambda [^:]*:", r"\bassert\b.*\bis not None", r"[[:upper:]]{5,}",
+    r"\\n", r"\.join\(", r"[a-z&&[^aeiou]]{8,}", r"a*?b", r"^#!", r"\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}+", r"\W{6,}",
+    r"(a|b|ab)(c|bcd)(d*)", r"x{3,5}", r'(?U)".*"', r"\btest_\w+", r"\S+@\S+\.\w+", r"^.{80}$",
+    r"if .* (and|or) .*:", r"%[sdr]", r"\bK\b", r"ſ|K|k", r"[α-ωά-ώ]+", r"\D\d{3}\D", r"^\t+", r"print\(.*\)\s*$",
+    r"[]\[]", r"yield from|async def", r"self\.\w+ = None", r"foo", r"foo$", r"^foo", r"\bfoo\b", r"\Bo", r"o\b",
+    r"\<f", r"o\>", r"[^f]oo", r"fo{2}", r"(?i:FOO) ", r"x+ foo y+", r"word.*foo\(", r"(?:word )+foo", r"\x66oo",
+    r"[[:^ascii:]]+", r"[\w--[a-z]]{3}", r"\s\S+\s", r"(foo|fo)o?", r"end|last", r"\b\w{15,}\b", r"[\t ]+\S",
+]  # fmt: skip
+GLOBS = [None, "*.py", "*.{py,txt}", "src/**", "**/deep*/**/*.py", "[!a-m]*", "text/?????*", "*.p[xyz]", "src/*.py"]
+EXCLUDES: list[tuple[str, ...]] = [(), ("*.txt",), ("src/",), ("deep", "**/x.py"), ("/text",), ("sub/**",)]
+FOLDERS = [".", "src", "sub", "docs", "docs/x", "node_modules", "sub/only-here", ".git", "sub/build"]
+
+
+def test_there_are_enough_patterns() -> None:
+    assert len(set(PATTERNS)) >= 60
+
+
+@pytest.mark.parametrize("number", range(len(PATTERNS)))
+def test_the_lines_of_real_trees_are_the_same(both: Both, real_trees: Trees, deep: bool, number: int) -> None:
+    pattern = Pattern(PATTERNS[number], case_sensitive=number % 2 == 0, context=number % 3)
+    for tree in real_trees(deep):
+        python, ripgrep = both.hits(tree, pattern, exclude=("site-packages/", "test/"))
+        assert python == ripgrep
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_lines_of_an_odd_tree_are_the_same(both: Both, odd_tree: Path, deep: bool, pattern: str) -> None:
+    ways = ((True, 0), (False, 1), (False, 0), (True, 1), (True, 20))
+    for case_sensitive, context in ways if deep else ways[:2]:
+        python, ripgrep = both.hits(odd_tree, Pattern(pattern, case_sensitive, context))
+        assert python == ripgrep
+
+
+@pytest.mark.parametrize("pattern", [r"foo", r"\bfoo\(", r"\w+\(\w+\)", r"[^ ]+$", r"(?:word )+foo"])
+def test_a_line_of_a_megabyte_is_the_same(both: Both, tmp_path: Path, deep: bool, pattern: str) -> None:
+    (tmp_path / "one").write_bytes(b"word " * (200_000 if deep else 20_000) + b"foo(bar)\nword\n")
+    (tmp_path / "two").write_bytes(b"w" * (1_000_000 if deep else 100_000) + b" foo(bar)\nword\n")
+    python, ripgrep = both.hits(tmp_path, Pattern(pattern))
+    assert python == ripgrep
+    assert python
+
+
+def test_no_pattern_is_left_to_ripgrep_and_most_find_something(both: Both, odd_tree: Path) -> None:
+    found = [both.hits(odd_tree, Pattern(pattern), "src")[0] for pattern in PATTERNS]
+    assert not any(isinstance(hits, str) for hits in found)
+    assert sum(bool(hits) for hits in found) > len(PATTERNS) // 3
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("glob", GLOBS)
+def test_the_files_of_an_odd_tree_are_the_same(
+    both: Both, odd_tree: Path, deep: bool, folder: str, glob: str | None
+) -> None:
+    for exclude in EXCLUDES if deep else EXCLUDES[(len(folder) + len(glob or "")) % 3 :: 3]:
+        python, ripgrep = both.files(odd_tree, folder, include=glob, exclude=exclude)
+        assert python == ripgrep
+
+
+@pytest.mark.parametrize("glob", GLOBS[:4])
+def test_the_files_of_real_trees_are_the_same(both: Both, real_trees: Trees, deep: bool, glob: str | None) -> None:
+    for tree in real_trees(deep):
+        python, ripgrep = both.files(tree, include=glob, exclude=("test*", "*.pyc"))
+        assert python == ripgrep
+
+
+@pytest.mark.parametrize("ignore", [("*.py",), ("src/", "!src/"), ("/sub/a.log", "deep"), ("!keep", "*.txt", "!b.txt")])
+def test_patterns_of_the_settings_pass_over_the_same(both: Both, odd_tree: Path, ignore: tuple[str, ...]) -> None:
+    for folder in (".", "src", "sub"):
+        python, ripgrep = both.files(odd_tree, folder, ignore=ignore)
+        assert python == ripgrep
+
+
+def answers(odd_tree: Path, state: Path, engine: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    """What the tools say with one engine, but for its name and for what differs between any two calls."""
+    said: list[Any] = []
+    settings = Settings(search=Search(engine=engine))
+    with Handrail(odd_tree, mode="auto", state_dir=state, settings=settings) as rail:
+        for name, arguments in calls:
+            result = rail.call(name, arguments)
+            if result.error is not None:
+                said.append(result.error.code)
+                continue
+            assert result.meta.engine == engine
+            meta = {key: getattr(result.meta, key) for key in ("returned", "total", "files", "truncated", "protected")}
+            content = re.sub(r"call-\S+", "call", result.content)
+            said.append((content, result.data, meta, result.summary, result.warnings))
+    return said
+
+
+def test_the_tools_say_the_same_with_either_engine(odd_tree: Path, tmp_path: Path) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = []
+    for number, pattern in enumerate(PATTERNS):
+        options = {"contextLines": number % 3, "caseSensitive": number % 2 == 0, "maxResults": 10_000}
+        calls.append(("grep", {"pattern": pattern, "path": FOLDERS[number % 4], **options}))
+        calls.append(("grep", {"pattern": pattern, "filePattern": "*.{py,txt}", **options}))
+    calls += [("grep", {"pattern": "foo", "path": f"text/{name}.txt"}) for name in ("many", "broken", "utf-16-le")]
+    calls += [("grep", {"pattern": "foo|x", "path": path}) for path in ("binary/late.bin", "binary/early.bin", ".env")]
+    calls += [("find", {"pattern": glob or "*", "path": folder}) for glob in GLOBS for folder in FOLDERS]
+    calls += [("grep", {"pattern": broken}) for broken in ("(", "a{2", "[z-a]", r"(a)\1", "(?=a)", r"a\nb", "[", "*")]
+    calls += [("find", {"pattern": broken}) for broken in ("[", "{a", "a\\", "{a,{b,c}}")]
+    python, ripgrep = (answers(odd_tree, tmp_path / name, name, calls) for name in ("python", "ripgrep"))
+    for call, ours, theirs in zip(calls, python, ripgrep, strict=True):
+        assert ours == theirs, call

@@ -1,0 +1,101 @@
+"""Trees and files that are too much: the answer is bounded, says so, and is the same again."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from handrail import Handrail
+from handrail.kernel.openat2 import works
+from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.engine import Pattern, Where
+from handrail.workspace.search.gather import MOST
+from handrail.workspace.search.messages import LONGEST
+from handrail.workspace.search.ripgrep import MOST_NOISE, Ripgrep
+
+Rail = Callable[..., Handrail]
+
+
+@pytest.fixture
+def one(rail: Rail) -> Handrail:
+    return rail()
+
+
+def test_more_hits_than_are_counted_end_the_search_which_says_so(one: Handrail, workspace: Path) -> None:
+    for name in ("a", "b"):
+        (workspace / name).write_text("hit\n" * (MOST - 10))
+    results = [one.grep("hit", max_results=10) for _ in range(3)]
+    assert len({result.content for result in results}) == 1
+    for result in results:
+        assert [match.line for match in result.data.matches] == list(range(1, 11))
+        assert (result.meta.truncated, result.meta.total_is_lower_bound, result.meta.output) == (True, True, None)
+        assert result.meta.total > 10
+        assert "narrow path, filePattern or pattern" in result.warnings[0]
+
+
+def test_a_wide_search_that_cannot_be_through_names_its_limit(one: Handrail, workspace: Path) -> None:
+    for number in range(11):
+        (workspace / f"f{number:02}").write_text("hit\n" * 10_000)
+    (workspace / "a").write_text("x\n" * 4_000_000)  # an ordered search is not at its end in time
+    result = one.grep("hit", max_results=10_000)
+    assert result.meta.returned == 10_000
+    assert result.data.matches[-1].path == "f00"
+    assert result.meta.total_is_lower_bound or result.meta.total == 110_000
+
+
+def test_a_line_too_long_to_be_taken_in_is_passed_over_and_told(one: Handrail, workspace: Path) -> None:
+    (workspace / "long").write_text("hit " + "x" * (LONGEST + 10) + "\nhit again\n")
+    result = one.grep("hit")
+    assert [(match.line, match.text) for match in result.data.matches] == [(2, "hit again")]
+    assert "1 matching line" in " ".join(result.warnings)
+
+
+def test_many_long_lines_are_shown_within_bounds(one: Handrail, workspace: Path) -> None:
+    (workspace / "long").write_text(("x" * 100_000 + "hit" + "y" * 100_000 + "\n") * 50)
+    result = one.grep("hit", context_lines=1)
+    assert result.meta.returned == 50
+    assert len(result.content) < 50 * 600
+    assert all(match.text.startswith("…x") and match.text.endswith("y…") for match in result.data.matches)
+
+
+@pytest.mark.parametrize("ignored", [3, MOST_NOISE + 500])
+def test_protected_names_are_counted_however_much_is_ignored(workspace: Path, ignored: int) -> None:
+    """ripgrep logs each ignored name, which takes long: where there are many, the log is given up."""
+    (workspace / ".gitignore").write_text("*.o\n")
+    for number in range(ignored):
+        (workspace / f"f{number}.o").write_text("hit\n")
+    for name in (".env", "big", "small"):
+        (workspace / name).write_text("hit\n")
+    engine = Ripgrep(ripgrep_program(()) or "", kernel=works())
+    folder = os.open(workspace, os.O_RDONLY)
+    for turn in range(2):
+        where = Where(folder, folder, ".")
+        found = list(engine.hits(where, Pattern("hit"), lambda: False))
+        assert sorted(hits.path for hits in found) == [b"big", b"small"], turn
+        assert where.notes.counted == (ignored < MOST_NOISE)
+        assert engine.withheld(where, None, lambda: False) == {b".env"}
+        assert engine.withheld(where, b"-", lambda: False) == set()
+    os.close(folder)
+
+
+def test_many_files_are_found_and_searched(
+    one: Handrail, workspace: Path, count: Callable[[int], int], deep: bool
+) -> None:
+    files = count(200_000)
+    for number in range(files):
+        if number % 500 == 0:
+            folder = workspace / f"d{number // 500:03}"
+            folder.mkdir()
+        descriptor = os.open(f"{folder}/f{number}.txt", os.O_WRONLY | os.O_CREAT)
+        if number % 10_000 == 5:
+            os.write(descriptor, b"needle\n")
+        os.close(descriptor)
+    found = one.find(f"f{files - 1}.txt")
+    assert (found.meta.returned, found.meta.files) == (1, 1) or found.meta.limits == ("search.time",)
+    first = one.find("*", max_results=3)
+    assert list(first.data.files) == ["d000/f0.txt", "d000/f1.txt", "d000/f10.txt"]
+    searched = one.grep("needle")
+    assert searched.meta.limits == ("search.time",) or searched.meta.total == files // 10_000
+    if not deep:
+        assert (found.meta.limits, searched.meta.limits) == ((), ())
