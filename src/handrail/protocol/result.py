@@ -41,8 +41,7 @@ class Meta(Wire, frozen=True):
     """How many files the matches of a search are in."""
     protected: int | None = None
     """How many names a search passed over because policy withholds them, up to the last result shown; absent where that
-    could not be counted in time. It says
-    nothing of what is in them."""
+    could not be counted in time. It says nothing of what is in them."""
     engine: Literal["ripgrep", "python"] | None = None
     """What searched."""
     next_offset: int | None = None
