@@ -36,11 +36,12 @@ def main() -> int:
         chain = verify(StateFolder(str(state)))
     state_of_chain = "intact" if chain.intact else "BROKEN"
     print(f"\nThe audit has {chain.records} records, one for each call; the chain is {state_of_chain}.")
-    return 0 if chain.intact and chain.records == 10 else 1
+    return 0 if chain.intact and chain.records == 13 else 1
 
 
 def play(rail: Handrail, workspace: Path) -> None:
     show("What is here?", rail.ls(".", depth=3))
+    show("Where is it rounded?", rail.grep("round", file_pattern="*.py"))
     show("One file of it.", rail.read("src/total.py"))
     show("A change: the person sees the difference and says yes.", rail.write("src/total.py", ROUNDED))
     show(
@@ -51,8 +52,10 @@ def play(rail: Handrail, workspace: Path) -> None:
     show("A path that leads out.", rail.read("../../etc/passwd"))
     show("Credentials stay closed, even to read.", rail.read(".env"))
     show("A call with the arguments of another system.", rail.call("read", {"file_path": "src/total.py", "limit": 0}))
+    show("The person takes the last change back.", rail.undo())
     (workspace / "src" / "total.py").write_text("# somebody else was here\n")
     show("Somebody else changed the file meanwhile: nothing is overwritten.", rail.write("src/total.py", TOTAL))
+    show("Nor does undo overwrite it.", rail.undo())
 
 
 def make_shop(workspace: Path) -> None:
