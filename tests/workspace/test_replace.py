@@ -18,15 +18,11 @@ from handrail import Handrail
 from handrail.kernel import rename
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
-from handrail.workspace.replace import (
-    Current,
-    NewFolders,
-    _taken_back,
-    content_of,
-    current,
-    remove_unfinished,
-    replace,
-)
+from handrail.workspace.content import content_of
+from handrail.workspace.current import Current, current
+from handrail.workspace.new_folders import NewFolders
+from handrail.workspace.replace import _taken_back, replace
+from handrail.workspace.unfinished import remove_unfinished
 
 KEEP = 1 << 20
 

@@ -8,10 +8,13 @@ from handrail.changes.history import History
 from handrail.changes.ways import agrees, back, moves
 from handrail.protocol.error import StoreError, ToolError
 from handrail.store.change_log import Step
+from handrail.workspace.content import Content
+from handrail.workspace.current import changed
 from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.exact import Found, found_at, reach
+from handrail.workspace.new_folders import NewFolders, sync_folder
 from handrail.workspace.removal import remove_file, remove_folder, remove_link
-from handrail.workspace.replace import Content, NewFolders, changed, replace, sync_folder
+from handrail.workspace.replace import replace
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 

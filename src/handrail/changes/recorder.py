@@ -10,8 +10,8 @@ import msgspec
 from handrail.changes.history import History
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError
+from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
-from handrail.workspace.replace import Current
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 

@@ -11,8 +11,8 @@ from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
 from handrail.store.change_log import Entry, Step
 from handrail.workspace.exact import reach, shown_path
-from handrail.workspace.replace import remove_unfinished
 from handrail.workspace.temporary import temporary_name
+from handrail.workspace.unfinished import remove_unfinished
 from handrail.workspace.workspace import Workspace
 
 Settled = Literal["done", "nothing"]

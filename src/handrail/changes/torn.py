@@ -8,7 +8,7 @@ import stat
 
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
-from handrail.workspace.replace import write_in_place
+from handrail.workspace.in_place import write_in_place
 from handrail.workspace.walk import Landing
 
 _BLOCK = 4096

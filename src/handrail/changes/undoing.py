@@ -12,9 +12,10 @@ from handrail.edit.taking_back import take_back
 from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Entry, Step
+from handrail.workspace.content import content_of
+from handrail.workspace.current import Current
 from handrail.workspace.errors import tool_error
 from handrail.workspace.exact import Found, found_at, reach, shown_path
-from handrail.workspace.replace import Current, content_of
 from handrail.workspace.text import decoded, encoded
 from handrail.workspace.workspace import Workspace
 

@@ -29,7 +29,7 @@ from handrail.tools.ls import ls_tool
 from handrail.tools.read import read_tool
 from handrail.tools.searching import Searching
 from handrail.tools.write import write_tool
-from handrail.workspace.replace import Current
+from handrail.workspace.current import Current
 from handrail.workspace.root import Root
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace

@@ -17,9 +17,9 @@ from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_problem, should_parse
 from handrail.tools.replacing import Replaced, replaced
 from handrail.tools.saving import Records, Saved, Saving, save
+from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
 from handrail.workspace.lossless import lossless, shown
-from handrail.workspace.replace import Current
 from handrail.workspace.walk import Landing
 
 _LISTED = 100

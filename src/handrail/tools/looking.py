@@ -9,8 +9,8 @@ from handrail.policy.names import protection
 from handrail.protocol.error import ToolError
 from handrail.tools.contract import Context, Seen
 from handrail.tools.marks import part_of, staleness
+from handrail.workspace.current import Current, current
 from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.replace import Current, current
 from handrail.workspace.walk import Landing
 
 

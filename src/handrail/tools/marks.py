@@ -6,9 +6,9 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.error import ToolError
+from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
 from handrail.workspace.large import hash_of_part
-from handrail.workspace.replace import Current
 
 
 class Whole(msgspec.Struct, frozen=True, tag="whole"):

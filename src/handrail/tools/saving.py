@@ -11,8 +11,12 @@ from handrail.edit.diff import Diff
 from handrail.protocol.change import Change, ChangeSet, State, action_of
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
+from handrail.workspace.content import Content, content_of
+from handrail.workspace.current import Current
 from handrail.workspace.exact import exact_path, state_of
-from handrail.workspace.replace import Content, Current, NewFolders, Written, content_of, replace, sync_folder
+from handrail.workspace.in_place import Written
+from handrail.workspace.new_folders import NewFolders, sync_folder
+from handrail.workspace.replace import replace
 from handrail.workspace.temporary import temporary_name
 from handrail.workspace.walk import Landing
 

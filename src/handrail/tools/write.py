@@ -13,8 +13,8 @@ from handrail.tools.contract import Context, Output, Seen, Tool, Touched
 from handrail.tools.looking import landed, look
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_problem
+from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
-from handrail.workspace.replace import Current
 from handrail.workspace.text import (
     Encoding,
     LineEnding,

@@ -11,9 +11,9 @@ import msgspec
 
 from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
+from handrail.workspace.current import Current, current, link_hash
 from handrail.workspace.errors import clipped
 from handrail.workspace.place import innermost
-from handrail.workspace.replace import Current, current, link_hash
 from handrail.workspace.root import Root, path_of
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace

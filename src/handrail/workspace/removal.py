@@ -6,8 +6,8 @@ import os
 
 from handrail.kernel.rename import rename_new
 from handrail.protocol.error import ToolError
+from handrail.workspace.current import Current, is_still, link_hash
 from handrail.workspace.errors import clipped
-from handrail.workspace.replace import Current, is_still, link_hash
 
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 

@@ -17,8 +17,8 @@ from handrail.protocol.decision import Access, FileKind, PathFact
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped, outside, tool_error
 from handrail.workspace.nearby import nearby
+from handrail.workspace.new_folders import NewFolders
 from handrail.workspace.place import Place, innermost, place
-from handrail.workspace.replace import NewFolders
 from handrail.workspace.root import Root, path_of
 from handrail.workspace.walk import Landing, is_link, walk
 

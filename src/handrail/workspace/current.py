@@ -1,0 +1,106 @@
+"""What a file is at a moment, and whether it still is that."""
+
+import errno
+import hashlib
+import os
+import stat
+
+import msgspec
+
+from handrail.protocol.error import ToolError
+from handrail.workspace.errors import clipped
+from handrail.workspace.text import SAMPLE
+
+DIGITS = 16
+"""Of a hash, in the name of an unfinished file."""
+_CHUNK = 1 << 20
+_COMPARED = 1 << 16
+"""Bytes compared at a time: so few that they stay in the cache."""
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Current(msgspec.Struct, frozen=True):
+    """The bytes a write is about to replace."""
+
+    status: os.stat_result
+    hash: str
+    data: bytes | None
+    """None above the limit that was asked for."""
+    start: bytes = b""
+    """The first bytes, however many there are."""
+
+
+def current(folder: int, name: str, keep: int) -> Current | None:
+    """The file as it is now, its bytes kept up to a size; None when there is none."""
+    try:
+        descriptor = os.open(name, _READ, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), name)
+        return _contents(descriptor, status, keep)
+    finally:
+        os.close(descriptor)
+
+
+def is_still(folder: int, name: str, known: Current) -> bool:
+    """Whether a name has exactly the file and the bytes that we know."""
+    try:
+        descriptor = os.open(name, _READ, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        return os.path.samestat(os.fstat(descriptor), known.status) and holds(descriptor, known)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def link_hash(folder: int, name: str) -> str | None:
+    """The hash of a link's target; None when it is no link."""
+    try:
+        return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
+    except OSError:
+        return None
+
+
+def holds(descriptor: int, known: Current) -> bool:
+    """Whether an open file has the bytes that we know: compared where they are at hand, as that is quicker."""
+    if known.data is None:
+        return _contents(descriptor, known.status, 0).hash == known.hash
+    at = 0
+    while chunk := os.read(descriptor, _COMPARED):
+        if not known.data.startswith(chunk, at):
+            return False
+        at += len(chunk)
+    return at == len(known.data)
+
+
+def _contents(descriptor: int, status: os.stat_result, keep: int) -> Current:
+    if status.st_size <= keep:
+        # In one piece, as the file most likely is: one byte more than its size shows that it did not grow.
+        data = os.read(descriptor, status.st_size + 1)
+        if len(data) == status.st_size and not os.read(descriptor, 1):
+            return Current(status, hashlib.sha256(data).hexdigest(), data, data[:SAMPLE])
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    digest, kept, size, start = hashlib.sha256(), bytearray(), 0, b""
+    while chunk := os.read(descriptor, _CHUNK):
+        digest.update(chunk)
+        start = start or chunk[:SAMPLE]
+        size += len(chunk)
+        if size <= keep:
+            kept += chunk
+    return Current(status, digest.hexdigest(), bytes(kept) if size <= keep else None, start)
+
+
+def changed(path: str) -> ToolError:
+    """The refusal when somebody else was faster."""
+    return ToolError(
+        "CONFLICT",
+        f"{clipped(path)} changed while it was being written. Nothing was written. Read it, then call again.",
+    )
