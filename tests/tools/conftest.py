@@ -19,6 +19,7 @@ NOBODY = 65534
 SCRIPT = """
 import difflib, json, os, sys
 import handrail.tools.editing, handrail.tools.finding, handrail.tools.grepping, handrail.tools.saving
+import handrail.tools.listing, handrail.tools.writing, traceback
 import handrail.changes.settling, handrail.store.change_log, handrail.workspace.search.ripgrep
 from handrail import Handrail
 from handrail.settings import Settings

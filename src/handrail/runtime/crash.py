@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import traceback
 from collections.abc import Callable
 
 from handrail.protocol.error import StoreError, ToolError
@@ -35,5 +34,7 @@ def _for_the_owner(path: str, flags: int) -> int:
 
 def places(error: BaseException) -> list[str]:
     """The way to the error through the code, the place itself last."""
+    import traceback  # noqa: PLC0415  costs start-up time, and defects are rare
+
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]

@@ -7,13 +7,6 @@ from msgspec import Meta
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool, Touched
-from handrail.tools.shown import shown_name
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.ignore import rules_at
-from handrail.workspace.listing import Entry, Listing, listing
-
-LIMIT = 1_000
-"""Most entries in one listing."""
 
 
 class LsArguments(Arguments, frozen=True):
@@ -55,52 +48,11 @@ LS = ToolSpec(
 
 
 def ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
-    """The tool ls; `ignore` adds patterns to the built-in list."""
+    """The tool ls; `ignore` adds patterns to the built-in list. What it is done with is loaded on first use."""
 
     def run(context: Context, arguments: LsArguments) -> Output:
-        with context.workspace.open_folder(arguments.path) as opened:
-            try:
-                rules = rules_at(opened.root.descriptor, opened.relative, ignore)
-                found = listing(opened.descriptor, arguments.depth, LIMIT, rules)
-            except OSError as error:
-                raise tool_error(error, arguments.path) from None
-            return _output(arguments, found, opened.real)
+        from handrail.tools.listing import list_folder  # noqa: PLC0415  as said
+
+        return list_folder(context, arguments, ignore)
 
     return Tool(LS, run, lambda arguments: Touched(reads=(arguments.path,)))
-
-
-def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
-    shown = len(found.entries)
-    content = "".join(f"{_line(entry)}\n" for entry in found.entries)
-    truncated = not found.exact or shown < found.total
-    warnings: tuple[str, ...] = ()
-    if truncated:
-        warnings = (f"Only {shown} entries are shown; list a folder inside, or use a smaller depth.",)
-    of = f" of {'' if found.exact else 'at least '}{found.total}" if truncated else ""
-    entries = tuple(LsEntry(path=shown_name(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries)
-    return Output(
-        summary=f"{shown}{of} entries in {clipped(arguments.path)}",
-        content=content or "(empty)\n",
-        data=LsData(path=real, entries=entries),
-        truncated=truncated,
-        meta={"returned": shown, "total": found.total, "total_is_lower_bound": not found.exact},
-        warnings=warnings,
-    )
-
-
-def _line(entry: Entry) -> str:
-    path = shown_name(entry.path)
-    if entry.kind == "directory":
-        return f"{path}/{f'  ({entry.note})' if entry.note else ''}"
-    detail = human_size(entry.size) if entry.size is not None else entry.note or entry.kind
-    return f"{path}  {detail}"
-
-
-def human_size(size: int) -> str:
-    """1234 → 1.2 KB."""
-    amount = float(size)
-    for unit in ("B", "KB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"

@@ -2,37 +2,18 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Meta
 
-from handrail.edit.diff import Diff, unified_diff
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Seen, Tool, Touched
-from handrail.tools.looking import landed, look
-from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_problem
-from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
-from handrail.workspace.text import (
-    Encoding,
-    LineEnding,
-    Text,
-    decoded,
-    encoded,
-    line_ending_of,
-    whole_characters,
-)
-from handrail.workspace.walk import Landing
 
 if TYPE_CHECKING:
-    from handrail.tools.saving import Records, Saved
+    from handrail.tools.saving import Records
 
 LONGEST = 32 * 1024 * 1024
 """Characters that one write may carry: several copies of them are in memory and in the journal."""
-DIFFED = 8 * 1024 * 1024
-"""Old contents above this size are replaced without a diff."""
 
 
 class WriteArguments(Arguments, frozen=True):
@@ -70,117 +51,17 @@ WRITE = ToolSpec(
 )
 
 
-class _Plan(msgspec.Struct, frozen=True):
-    """Everything about a write but the doing."""
-
-    before: Current | None
-    text_before: Text | None
-    data: bytes
-    encoding: str
-    line_ending: str
-    unread: bool
-    warnings: tuple[str, ...]
-
-    @property
-    def old(self) -> str:
-        return self.text_before.text if self.text_before else ""
-
-
 def write_tool(seen: Seen, records: "Records") -> Tool:
-    """The tool write for one session."""
+    """The tool write for one session. What it is done with is loaded when it is first used: many sessions only look."""
 
     def run(context: Context, arguments: WriteArguments) -> Output:
-        from handrail.tools.saving import Saving, save  # noqa: PLC0415  who only reads does not pay for it
+        from handrail.tools.writing import write  # noqa: PLC0415  as said
 
-        with landed(context, arguments.path) as (landing, real):
-            plan = _plan(landing, real, arguments, seen)
-            diff = _diff(plan, arguments.content, real)
-            saving = Saving("write", arguments.path, real, plan.before, plan.data, diff, _is_binary(plan))
-            saved = save(records, context, landing, saving)
-        seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
-        return _output(arguments, real, plan, saved, diff)
+        return write(context, arguments, seen, records)
 
     def preview(context: Context, arguments: WriteArguments) -> Preview:
-        with landed(context, arguments.path) as (landing, real):
-            plan = _plan(landing, real, arguments, seen)
-        diff = _diff(plan, arguments.content, real)
-        return Preview(kind="diff", text=diff.text or "(no change)\n", truncated=diff.truncated)
+        from handrail.tools.writing import diff_before  # noqa: PLC0415  as said
+
+        return diff_before(context, arguments, seen)
 
     return Tool(WRITE, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
-
-
-def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
-    found = look(landing, real, arguments.path, seen, keep=DIFFED, doing="writing")
-    path, before = clipped(arguments.path), found.before
-    text = decoded(before.data) if before and before.data is not None else None
-    data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
-    if found.seen and before is None:
-        warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
-    problem = parse_problem(real, arguments.content)
-    if problem:
-        warnings = (*warnings, f"{path} was written, but {problem}.")
-    return _Plan(before, text, data, encoding, ending, found.unread, warnings)
-
-
-def _format(before: Current | None, text: Text | None) -> tuple[Encoding, LineEnding]:
-    """The encoding and line endings to keep: those of the file, by its first bytes where it is large."""
-    if before is not None and before.data is None:
-        text = decoded(whole_characters(before.start))
-    return (text.encoding, text.line_ending) if text else ("utf-8", "lf")
-
-
-def _bytes(
-    content: str, encoding: Encoding, ending: LineEnding, path: str
-) -> tuple[bytes, str, LineEnding, tuple[str, ...]]:
-    """The content as the file has it, and what encoding and line endings that makes."""
-    becomes: LineEnding = "crlf" if ending == "crlf" and "\n" in content else line_ending_of(content)
-    try:
-        return encoded(content, encoding, ending), encoding, becomes, ()
-    except UnicodeEncodeError as error:
-        warning = f"{path} was {encoding}, which has no {content[error.start]!r}; it is UTF-8 now."
-        return encoded(content, "utf-8", ending), "utf-8", becomes, (warning,)
-
-
-def _diff(plan: _Plan, content: str, real: str) -> Diff:
-    if plan.before is not None and plan.text_before is None:
-        return Diff("(the old content is binary or over 8 MiB: no diff)\n", content.count("\n"), 0)
-    diff = unified_diff(plan.old, content.replace("\r\n", "\n"), real, created=plan.before is None)
-    if diff.text or plan.before is None or plan.before.data == plan.data:
-        return diff
-    before = plan.text_before.line_ending if plan.text_before else "none"
-    if before != plan.line_ending:
-        return Diff(f"(only line endings change: {before} becomes {plan.line_ending})\n", 0, 0)
-    return Diff("(only bytes that are no text change)\n", 0, 0)
-
-
-def _is_binary(plan: _Plan) -> bool:
-    return plan.before is not None and plan.before.data is not None and plan.text_before is None
-
-
-def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: "Saved", diff: Diff) -> Output:
-    before, written, changes = plan.before, saved.written, saved.changes
-    summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=changes is None)
-    return Output(
-        summary=summary,
-        content=f"{summary}.\n",
-        data=WriteData(
-            path=real,
-            created=before is None,
-            size=written.size,
-            hash=written.hash,
-            before=before.hash if before else None,
-            encoding=plan.encoding,
-            line_ending=plan.line_ending,
-            diff=diff.text,
-        ),
-        meta={"unread": plan.unread, "in_place": written.in_place},
-        files_changed=(real,) if changes else (),
-        warnings=(*plan.warnings, *saved.warnings),
-        changes=changes,
-    )
-
-
-def _summary(path: str, diff: Diff, *, created: bool, unchanged: bool) -> str:
-    if unchanged:
-        return f"{path} has this content already; nothing was written"
-    return f"{'Created' if created else 'Wrote'} {path} +{diff.added} −{diff.removed}"
