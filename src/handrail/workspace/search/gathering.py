@@ -8,7 +8,8 @@ import msgspec
 from handrail.workspace.search.clip import clip
 from handrail.workspace.search.content import Blocks
 from handrail.workspace.search.engine import Line
-from handrail.workspace.search.expression import Expression, Matched, Spans
+from handrail.workspace.search.expression import Expression
+from handrail.workspace.search.regex.searcher import Matched, Spans
 
 LONGEST_MESSAGE = 1 << 24
 """A line that ripgrep could only tell about in a longer message is passed over there, and so it is here."""
