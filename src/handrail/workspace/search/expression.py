@@ -1,6 +1,6 @@
 """Regular expressions with Rust's meaning, line by line; what Python cannot be sure of is left to ripgrep."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.complaints import lines_only
@@ -30,10 +30,10 @@ class Expression:
             raise needs_ripgrep(f"pattern has {error}") from None
         self._others: dict[frozenset[str], Searcher] = {}
 
-    def lines(self, text: str) -> Iterator[Matched]:
+    def lines(self, text: str, stop: Callable[[], bool] = lambda: False) -> Iterator[Matched]:
         """The lines of a text that match. Bytes that are no UTF-8 stand in it as lone surrogates."""
         try:
-            yield from self._for(text).lines(text)
+            yield from self._for(text).lines(text, stop)
         except BeyondError as error:
             raise needs_ripgrep(f"the search meets {error}") from None
 

@@ -37,7 +37,7 @@ class Gathering:
                 self._number, self._offset = self._number + 1, self._offset + blocks.passed_over
                 self._before.clear()
             text = block.decode("utf-8", "surrogateescape")
-            matched = self._expression.lines(text)
+            matched = self._expression.lines(text, stop)
             self._hits(_Text(text), matched) if not self._context else self._all(block, text, matched)
             if stop() or self.hits >= self._most:
                 return

@@ -109,7 +109,8 @@ def _of_choice(ways: tuple[Node, ...], following: frozenset[str], alphabet: Alph
     for way in ways:
         total = total.beside(_effort(way, following, alphabet))
         starts, skippable = _first(way, alphabet)
-        overlapping += bool(skippable or starts & taken)
+        starts = starts | following if skippable else starts
+        overlapping += bool(starts & taken)
         taken |= starts
     return total.beside(_Effort(overlapping))
 

@@ -44,32 +44,28 @@ class Searcher:
         self._asks_words = asks_words(tree)
         self._empty_anywhere = can_be_empty(tree, places=False)
 
-    def lines(self, text: str) -> Iterator[Matched]:
-        """The lines that match."""
+    def lines(self, text: str, stop: Callable[[], bool]) -> Iterator[Matched]:
+        """The lines that match; asks about every second whether to stop."""
         if self._required not in text:
             return iter(())
-        if self._may_be_empty or (self._asks_words and _STRAY.search(text)):
-            return self._line_by_line(text, 0, len(text))
-        return self._in_stretches(text)
+        if self._pattern is None or self._may_be_empty or (self._asks_words and _STRAY.search(text)):
+            return self._line_by_line(text, 0, len(text), stop)
+        return self._at_once(text, self._pattern, stop)
 
-    def _in_stretches(self, text: str) -> Iterator[Matched]:
-        """Every match has characters: so all lines that are short enough can be searched at once."""
-        if self._pattern is None:
-            return self._line_by_line(text, 0, len(text))
-        if len(text) <= self._limit.longest:
-            return _grouped(text, ((match.start(), match.end()) for match in self._pattern.finditer(text)))
-        return self._around_long_lines(text, self._pattern)
+    def _at_once(self, text: str, pattern: re.Pattern[str], stop: Callable[[], bool]) -> Iterator[Matched]:
+        """Every match has characters: so lines need not be taken apart before there is one."""
+        for start, end in _stretches(text, self._limit.longest):
+            if stop():
+                return
+            if end - start <= self._limit.longest:
+                yield from _grouped(
+                    text, ((found.start(), found.end()) for found in pattern.finditer(text, start, end))
+                )
+            else:
+                yield from self._line_by_line(text, start, end, stop)
 
-    def _around_long_lines(self, text: str, pattern: re.Pattern[str]) -> Iterator[Matched]:
-        done = 0
-        for start, end in _long_lines(text, self._limit.longest):
-            yield from _grouped(text, ((m.start(), m.end()) for m in pattern.finditer(text, done, start)))
-            yield from self._line_by_line(text, start, end)
-            done = end
-        yield from _grouped(text, ((m.start(), m.end()) for m in pattern.finditer(text, done)))
-
-    def _line_by_line(self, text: str, start: int, stop: int) -> Iterator[Matched]:
-        while start < stop:
+    def _line_by_line(self, text: str, start: int, until: int, stop: Callable[[], bool]) -> Iterator[Matched]:
+        while start < until and not stop():
             end = text.find("\n", start)
             end = len(text) if end < 0 else end
             spans = self._spans(text, start, end) if text.find(self._required, start, end) >= 0 else None
@@ -138,15 +134,12 @@ def _grouped(text: str, matches: Iterator[tuple[int, int]]) -> Iterator[Matched]
         yield Matched(start, end, spans)
 
 
-def _long_lines(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Where the lines with more than so many characters are, without their newlines."""
+def _stretches(text: str, longest: int) -> Iterator[tuple[int, int]]:
+    """Whole lines, as many together as have so many characters; a line with more of them by itself."""
     start = 0
-    while start + longest < len(text):
-        end = text.rfind("\n", start, start + longest + 1)
-        if end >= start:
-            start = end + 1
-            continue
-        end = text.find("\n", start + longest)
-        end = len(text) if end < 0 else end
+    while start < len(text):
+        end = text.rfind("\n", start, start + longest) + 1 if start + longest < len(text) else len(text)
+        if end <= start:
+            end = text.find("\n", start) + 1 or len(text)
         yield start, end
-        start = end + 1
+        start = end
