@@ -36,11 +36,12 @@ def main() -> int:
         chain = verify(StateFolder(str(state)))
     state_of_chain = "intact" if chain.intact else "BROKEN"
     print(f"\nThe audit has {chain.records} records, one for each call; the chain is {state_of_chain}.")
-    return 0 if chain.intact and chain.records == 8 else 1
+    return 0 if chain.intact and chain.records == 9 else 1
 
 
 def play(rail: Handrail, workspace: Path) -> None:
     show("What is here?", rail.ls(".", depth=3))
+    show("Where is it rounded?", rail.grep("round", file_pattern="*.py"))
     show("One file of it.", rail.read("src/total.py"))
     show("A change: the person sees the difference and says yes.", rail.write("src/total.py", ROUNDED))
     show("A wrong name, and the answer that helps.", rail.read("src/totl.py"))

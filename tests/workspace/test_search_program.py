@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,21 @@ def test_a_program_that_never_ends_is_ended(rail: Rail, tmp_path: Path, monkeypa
     for started in marker.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(started), 0)
+
+
+def test_a_cancelled_search_ends_its_program(rail: Rail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    program(tmp_path / "bin" / "rg", f"#!/bin/sh\necho $$ >{started}\nexec /bin/sleep 1000\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    one = rail(settings=ONLY_RIPGREP)
+    with ThreadPoolExecutor(1) as pool:
+        searching = pool.submit(one.find, "x")
+        number = int(started.read_text())  # waits until it runs
+        one.cancel()
+        assert searching.result(timeout=30).error.code == "CANCELLED"
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
 
 
 def test_the_environment_of_the_program_is_nearly_empty(

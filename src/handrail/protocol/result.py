@@ -40,8 +40,8 @@ class Meta(Wire, frozen=True):
     files: int | None = None
     """How many files the matches of a search are in."""
     protected: int | None = None
-    """How many names a search passed over because policy withholds them, up to the last result that is shown; it says
-    nothing of what is in them."""
+    """How many names a search passed over because policy withholds them, up to the last result shown; absent where that
+    could not be counted in time. It says nothing of what is in them."""
     engine: Literal["ripgrep", "python"] | None = None
     """What searched."""
     next_offset: int | None = None

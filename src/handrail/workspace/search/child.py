@@ -3,11 +3,13 @@
 import os
 import select
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
 from handrail.protocol.error import ToolError
+from handrail.workspace.root import path_of
 from handrail.workspace.search.engine import Stop
 
 _PIECE = 1 << 18
@@ -27,12 +29,11 @@ class Child:
         try:
             self._process = subprocess.Popen(  # noqa: S603  the program was chosen by us, and its options are ours
                 arguments,
-                cwd=None if folder is None else f"/proc/self/fd/{folder}",
+                cwd=None if folder is None else _place(folder),
                 env=environment,
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pipesize=1 << 20,
                 bufsize=0,
             )
         except OSError as error:
@@ -84,3 +85,8 @@ class Child:
         if self._process.stdout is None or self._process.stderr is None:
             raise AssertionError("both were asked for")
         return self._process.stdout.fileno(), self._process.stderr.fileno()
+
+
+def _place(folder: int) -> str:
+    """A name for an open folder: itself where the system has one, else where it is now."""
+    return f"/proc/self/fd/{folder}" if sys.platform == "linux" else path_of(folder)

@@ -5,8 +5,11 @@ import re
 from handrail.protocol.error import ToolError
 from handrail.protocol.wording import visible
 
-_PASSED_OVER = re.compile(rb"rg: DEBUG\|ignore::walk\|[^|]*: ignoring (?:\./)?(.*): Ignore\(IgnoreMatch\(Override")
-_REFUSED = re.compile(rb"rg: .*\(os error \d+\)")
+_LOG = re.compile(rb"(?:rg: )?DEBUG\|")
+"""ripgrep puts its name before each line since version 14."""
+_PASSED_OVER = re.compile(rb".*?\|ignore::walk\|[^|]*?: ignoring (?:\./)?(.*): Ignore\(IgnoreMatch\(Override")
+_MISHAP = re.compile(rb".*\(os error (\d+)\)")
+_REFUSED = {b"1", b"13"}
 _KEPT = 8192
 _LONGEST_LINE = 1 << 16
 
@@ -15,7 +18,12 @@ class Complaints:
     """The lines of one run, sorted by what they mean."""
 
     def __init__(self) -> None:
+        self.mishaps = 0
+        """What could not be opened, and does not end the search: also what went away meanwhile."""
         self.unreadable = 0
+        """Of that, what the operating system refused."""
+        self.logs = False
+        """Whether it logs in the way that is known."""
         self.noise = 0
         """Lines that say which names were passed over."""
         self.passed_over: list[bytes] = []
@@ -40,20 +48,22 @@ class Complaints:
         return ToolError("UNAVAILABLE", f"ripgrep failed (status {status}): {visible(words.strip(), 300)}")
 
     def _sort(self, line: bytes) -> None:
-        if line.startswith(b"rg: DEBUG|"):
+        if _LOG.match(line):
+            self.logs = True
             self.noise += b": ignoring " in line
             found = _PASSED_OVER.match(line)
             if found:
                 self.passed_over.append(found[1])
-        elif _REFUSED.match(line):
-            self.unreadable += 1
+        elif mishap := _MISHAP.match(line):
+            self.mishaps += 1
+            self.unreadable += mishap[1] in _REFUSED
         elif len(self._words) < _KEPT:
             self._words += line + b"\n"
 
 
 def _broken_expression(words: str) -> ToolError:
     """ripgrep shows the expression and points at the place; the model has the expression and needs the reason."""
-    if '"\\n" is not allowed' in words:
+    if "is not allowed in a regex" in words and r"\n" in words:
         return lines_only()
     reasons: list[str] = re.findall(r"^error: (.*)$", words, re.MULTILINE)
     reason = visible(reasons[-1] if reasons else words.strip().removeprefix("rg: "), 300).rstrip(".")

@@ -81,7 +81,7 @@ class Assembly:
     """Turns messages into hits; `complete` once ripgrep has said that it is through."""
 
     def __init__(self) -> None:
-        self._decoder = msgspec.json.Decoder(Message, strict=False)
+        self._decoder = msgspec.json.Decoder(Message)
         self._lines: list[Line] = []
         self.complete = False
         self.oversized = 0

@@ -37,8 +37,8 @@ class Ripgrep:
             for path in _names(child.pieces(stop)):
                 if kept(path):
                     yield path
-            where.notes.unreadable += complaints.unreadable
-            if not child.stopped and (status := child.status()) not in {0, 1} and not complaints.unreadable:
+            where.notes.unreadable = complaints.unreadable
+            if not child.stopped and (status := child.status()) not in {0, 1} and not complaints.mishaps:
                 raise complaints.failure(status)
 
     def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
@@ -52,8 +52,8 @@ class Ripgrep:
                 yield found
             # What a hit adds would tell of what is in a protected file: only names that were passed over count.
             where.notes.protected = set(complaints.passed_over)
-            where.notes.counted = complaints.noise <= MOST_NOISE
-            if where.notes.counted:
+            where.notes.counted = complaints.logs and complaints.noise <= MOST_NOISE
+            if complaints.noise <= MOST_NOISE:
                 return
             self._noisy.add(where.relative)
         for found in self._run(where, pattern, stop, Complaints(), log=False):

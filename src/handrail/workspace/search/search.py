@@ -42,7 +42,8 @@ class Found(msgspec.Struct, Generic[Item], frozen=True):
     exact: bool
     """Whether `total` counts everything there is."""
     limits: tuple[Limit, ...]
-    protected: int
+    protected: int | None
+    """How many names policy withheld; None where counting them would have taken too long."""
     notes: Notes
 
 
@@ -161,6 +162,11 @@ class _Search(Generic[Item]):
         run.take(self._task.candidates(engine, where, run.stop))
         return run, where
 
+    def _withheld(self, engine: Engine, where: Where, last: bytes | None) -> int | None:
+        end = time.monotonic() + SECONDS
+        names = engine.withheld(where, last, lambda: self._cancelled() or time.monotonic() > end)
+        return len(names) if time.monotonic() <= end else None
+
     def _last(self, items: list[Item], total: int, *, complete: bool) -> bytes | None:
         """The path of the last result that is shown, where not all are: it is the same whichever run found it."""
         if complete and total <= self._most:
@@ -178,5 +184,5 @@ class _Search(Generic[Item]):
         items = self._task.verified(run.items)
         complete = run.end == "complete" if exact is None else exact
         total = sum(self._task.weigh(item)[0] for item in items)
-        withheld = engine.withheld(where, self._last(items, total, complete=complete), self._cancelled)
-        return Found(items, total, complete, (), len(withheld), where.notes)
+        withheld = self._withheld(engine, where, self._last(items, total, complete=complete))
+        return Found(items, total, complete, (), withheld, where.notes)
