@@ -14,8 +14,6 @@ _MOST = 1 << 20
 """Bytes of rules in one walk: many times what a large project has."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _INNER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_EXCLUDES_FILE = rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$'
-"""As loose as ripgrep's own look at git's settings."""
 
 
 class IgnoreFiles:
@@ -76,15 +74,25 @@ def _rules_of(data: bytes) -> "Rules | None":
 
 
 def _excludes_file() -> str:
-    import re  # noqa: PLC0415  only walks need it
-
     home = os.path.expanduser("~")
     settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     for path in (f"{home}/.gitconfig", f"{settings}/git/config"):
-        found = re.search(_EXCLUDES_FILE, _content(path, None, 1 << 20))
-        if found:
-            return os.fsdecode(found[1]).replace("~", home)
+        named = _named_in(_content(path, None, 1 << 20))
+        if named:
+            return os.fsdecode(named).replace("~", home)
     return f"{settings}/git/ignore"
+
+
+def _named_in(configuration: bytes) -> bytes:
+    """The file that settings of git name, in whatever section: ripgrep looks no closer. Paths with spaces are passed
+    over, as they are there."""
+    for line in configuration.split(b"\n"):
+        key, _, value = line.partition(b"=")
+        if key.strip().lower() == b"excludesfile":
+            path = value.strip().removeprefix(b'"').removesuffix(b'"').strip()
+            if len(path.split()) == 1:
+                return path
+    return b""
 
 
 def _content(name: str, folder: int | None, most: int) -> bytes:
