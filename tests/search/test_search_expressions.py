@@ -77,7 +77,7 @@ def test_expressions_find_what_ripgrep_finds_or_are_left_to_it(
 ) -> None:
     root, made = tmp_path_factory.mktemp("lines"), Maker(random)
     (root / "file").write_bytes(made.lines())
-    for _ in range(6):
+    for _ in range(4):
         pattern = Pattern(made.expression(), random.random() < 0.7, random.choice([0, 0, 1]))
         python, ripgrep = both.hits(root, pattern)
         assert python in (ripgrep, "UNAVAILABLE"), pattern
@@ -164,8 +164,12 @@ def all_of_unicode(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("pattern", [r"\w", r"\d", r"\s", r"\p{Lu}", r"\pM", r"(?i)[k-s]", r"(?i)[à-ω]", r"\b"])
-def test_sets_have_the_same_members_in_all_of_unicode(both: Both, all_of_unicode: Path, pattern: str) -> None:
+@pytest.mark.parametrize("pattern", [r"\d", r"\s", r"\p{Lu}", r"\pM", r"(?i)[k-s]", r"(?i)[à-ω]", r"\w", r"\b"])
+def test_sets_have_the_same_members_in_all_of_unicode(
+    both: Both, all_of_unicode: Path, deep: bool, pattern: str
+) -> None:
+    if pattern == r"\b" and not deep:
+        pattern = r"[\w&&[^a-z]]\b"
     python, ripgrep = both.hits(all_of_unicode, Pattern(pattern))
     assert python == ripgrep
     assert python

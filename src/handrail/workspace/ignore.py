@@ -1,9 +1,12 @@
 """Which folders and files searches and deep listings pass over: one list for all tools, read as ripgrep reads it."""
 
 import os
+from typing import TYPE_CHECKING
 
-from handrail.workspace.ignore_file import Rules
-from handrail.workspace.ignore_files import FILES, IgnoreFiles
+from handrail.workspace.ignore_files import FILES, IgnoreFiles, parsed_rules
+
+if TYPE_CHECKING:
+    from handrail.workspace.ignore_file import Rules
 
 ALWAYS = (".git", "node_modules", "dist", "build", ".next")
 TEMPORARY = ".handrail-"
@@ -13,7 +16,7 @@ _ALWAYS = frozenset(map(os.fsencode, ALWAYS))
 _TEMPORARY = TEMPORARY.encode()
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_Level = tuple[int, Rules]
+_Level = tuple[int, "Rules"]
 """Rules, and how many bytes of a path lead to their folder."""
 _NO_LEVELS: tuple[tuple[_Level, ...], ...] = ((),) * len(FILES)
 
@@ -26,8 +29,8 @@ class Ignore:
     def __init__(
         self,
         files: IgnoreFiles | None = None,
-        settings: Rules | None = None,
-        person: Rules | None = None,
+        settings: "Rules | None" = None,
+        person: "Rules | None" = None,
         path: bytes = b"",
         levels: tuple[tuple[_Level, ...], ...] = _NO_LEVELS,
         start: int = 0,
@@ -93,7 +96,7 @@ def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore
     A folder that they pass over was asked for by name, so what passes it over does not hold in it.
     """
     files = IgnoreFiles()
-    settings = Rules(list(patterns)) if patterns else None
+    settings = parsed_rules(patterns) if patterns else None
     ignore, folder = Ignore(files, settings, files.of_person()).inside(root, b""), os.dup(root)
     try:
         for name in map(os.fsencode, relative.split("/") if relative != "." else ()):

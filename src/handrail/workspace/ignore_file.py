@@ -4,7 +4,8 @@ import re
 from functools import lru_cache
 
 from handrail.workspace.search.glob import anchored, expression
-from handrail.workspace.search.glob_tokens import FOLDERS, STAR, GlobError, Pieces, TooManyWaysError, literal, parsed
+from handrail.workspace.search.glob_tokens import GlobError
+from handrail.workspace.search.glob_ways import FOLDERS, STAR, Pieces, TooManyWaysError, literal, parsed
 
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
 _SPACE = f"{_BLANKS}\u2028\u2029\u202f\u205f\u3000"

@@ -1,10 +1,11 @@
 """Finds and reads the ignore files of a walk: those in its folders, and the person's own for every repository."""
 
 import os
-import re
 import stat
+from typing import TYPE_CHECKING
 
-from handrail.workspace.ignore_file import Rules, rules_of
+if TYPE_CHECKING:
+    from handrail.workspace.ignore_file import Rules
 
 FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """The files with rules that a folder may have, those that win first."""
@@ -13,8 +14,6 @@ _MOST = 1 << 20
 """Bytes of rules in one walk: many times what a large project has."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _INNER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
-"""As loose as ripgrep's own look at git's settings."""
 
 
 class IgnoreFiles:
@@ -27,16 +26,16 @@ class IgnoreFiles:
         self.gap: str | None = None
         """Why some rules are not known, if so."""
 
-    def of_folder(self, folder: int) -> list[Rules | None]:
+    def of_folder(self, folder: int) -> "list[Rules | None]":
         """The rules in each of FILES in an open folder."""
         return [self._read_inside(folder, name) for name in FILES]
 
-    def of_person(self) -> Rules | None:
+    def of_person(self) -> "Rules | None":
         """The rules of git's `core.excludesFile`, or of the file that git reads without that setting."""
         path = _excludes_file()
         return self._read(path, None) if path.startswith("/") else None
 
-    def _read_inside(self, folder: int, name: str) -> Rules | None:
+    def _read_inside(self, folder: int, name: str) -> "Rules | None":
         outer, _, rest = name.partition("/")
         if not rest:
             return self._read(name, folder)
@@ -49,26 +48,51 @@ class IgnoreFiles:
         finally:
             os.close(inner)
 
-    def _read(self, name: str, folder: int | None) -> Rules | None:
+    def _read(self, name: str, folder: int | None) -> "Rules | None":
         data = _content(name, folder, self._left + 1)
         if len(data) > self._left:
             self.gap = f"the ignore files have more than {_MOST >> 20} MB"
             return None
         self._left -= len(data)
-        rules = rules_of(data) if data else None
+        rules = _rules_of(data) if data else None
         if rules and rules.incomplete:
             self.gap = "an ignore file has a line with too many alternatives"
         return rules
+
+
+def parsed_rules(patterns: tuple[str, ...]) -> "Rules":
+    """The rules that the settings spell out."""
+    from handrail.workspace.ignore_file import Rules  # noqa: PLC0415  only walks need it
+
+    return Rules(list(patterns))
+
+
+def _rules_of(data: bytes) -> "Rules | None":
+    from handrail.workspace.ignore_file import rules_of  # noqa: PLC0415  only walks that meet an ignore file need it
+
+    return rules_of(data)
 
 
 def _excludes_file() -> str:
     home = os.path.expanduser("~")
     settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     for path in (f"{home}/.gitconfig", f"{settings}/git/config"):
-        found = _EXCLUDES_FILE.search(_content(path, None, 1 << 20))
-        if found:
-            return os.fsdecode(found[1]).replace("~", home)
+        named = _named_in(_content(path, None, 1 << 20))
+        if named:
+            return os.fsdecode(named).replace("~", home)
     return f"{settings}/git/ignore"
+
+
+def _named_in(configuration: bytes) -> bytes:
+    """The file that settings of git name, in whatever section: ripgrep looks no closer. Paths with spaces are passed
+    over, as they are there."""
+    for line in configuration.split(b"\n"):
+        key, _, value = line.partition(b"=")
+        if key.strip().lower() == b"excludesfile":
+            path = value.strip().removeprefix(b'"').removesuffix(b'"').strip()
+            if len(path.split()) == 1:
+                return path
+    return b""
 
 
 def _content(name: str, folder: int | None, most: int) -> bytes:

@@ -1,38 +1,16 @@
 """Regular expressions with Rust's meaning, line by line; what Python cannot be sure of is left to ripgrep."""
 
-import re
 from collections.abc import Callable, Iterator
-
-import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.complaints import lines_only
-from handrail.workspace.search.regex.alphabet import NO_CHARACTER, Alphabet
 from handrail.workspace.search.regex.characters import is_doubtful
-from handrail.workspace.search.regex.literals import required
 from handrail.workspace.search.regex.parser import parsed
 from handrail.workspace.search.regex.reader import BeyondError, BrokenError, LineBreakError
-from handrail.workspace.search.regex.threads import Threads, is_stray
-from handrail.workspace.search.regex.translate import Limit, translated
-from handrail.workspace.search.regex.tree import Node, asks_words, can_be_empty
+from handrail.workspace.search.regex.searcher import Matched, Searcher
 
 _ALPHABETS_KEPT = 64
-MOST_SPANS = 450_000
-"""Matches of one line: a line with more of them is passed over in any case (see `gathering`)."""
-_STRAY = re.compile(f"[{NO_CHARACTER}]")
 _HINT = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
-
-Spans = list[tuple[int, int]]
-
-
-class Matched(msgspec.Struct, frozen=True):
-    """A line of a text that matches; all in characters."""
-
-    start: int
-    end: int
-    """Where its newline is, or the text's end."""
-    spans: Spans
-    """In the line. None of them can be at the end of a text that no newline ends: ripgrep does not name it."""
 
 
 class Expression:
@@ -41,7 +19,7 @@ class Expression:
     def __init__(self, pattern: str, *, case_sensitive: bool = True) -> None:
         try:
             self._tree, self._asks_tables = parsed(pattern, case_sensitive=case_sensitive)
-            self._in_ascii = _InAlphabet(self._tree, frozenset())
+            self._in_ascii = Searcher(self._tree, frozenset())
         except BrokenError as error:
             where = f" (character {error.place})" if 1 <= error.place <= len(pattern) else ""
             message = f"pattern is no valid regular expression: {error.reason}{where}. {_HINT}"
@@ -50,16 +28,16 @@ class Expression:
             raise lines_only() from None
         except BeyondError as error:
             raise needs_ripgrep(f"pattern has {error}") from None
-        self._others: dict[frozenset[str], _InAlphabet] = {}
+        self._others: dict[frozenset[str], Searcher] = {}
 
-    def lines(self, text: str) -> Iterator[Matched]:
+    def lines(self, text: str, stop: Callable[[], bool] = lambda: False) -> Iterator[Matched]:
         """The lines of a text that match. Bytes that are no UTF-8 stand in it as lone surrogates."""
         try:
-            yield from self._for(text).lines(text)
+            yield from self._for(text).lines(text, stop)
         except BeyondError as error:
             raise needs_ripgrep(f"the search meets {error}") from None
 
-    def _for(self, text: str) -> "_InAlphabet":
+    def _for(self, text: str) -> Searcher:
         if text.isascii():
             return self._in_ascii
         others = frozenset(c for c in set(text) if not c.isascii() and not "\udc80" <= c <= "\udcff")
@@ -69,7 +47,7 @@ class Expression:
                 raise BeyondError("characters that are younger than Python's tables")
             if len(self._others) >= _ALPHABETS_KEPT:
                 self._others.clear()
-            found = self._others[others] = _InAlphabet(self._tree, others)
+            found = self._others[others] = Searcher(self._tree, others)
         return found
 
 
@@ -77,124 +55,3 @@ def needs_ripgrep(reason: str) -> ToolError:
     """The refusal where Python might answer differently."""
     words = f"{reason[0].upper()}{reason[1:]}"
     return ToolError("UNAVAILABLE", f"{words}; that needs ripgrep (rg), which is not installed here.")
-
-
-class _InAlphabet:
-    """The expression for texts made of certain characters."""
-
-    def __init__(self, tree: Node, others: frozenset[str]) -> None:
-        alphabet = Alphabet(others)
-        self._tree, self._alphabet = tree, alphabet
-        self._limit = Limit(tree, alphabet)
-        self._required = required(tree, alphabet)
-        self._pattern = None if self._limit.never else re.compile(translated(tree, alphabet))
-        self._threads: Threads | None = None
-        self._may_be_empty = can_be_empty(tree)
-        self._asks_words = asks_words(tree)
-        self._empty_anywhere = can_be_empty(tree, places=False)
-
-    def lines(self, text: str) -> Iterator[Matched]:
-        if self._required not in text:
-            return iter(())
-        if self._may_be_empty or (self._asks_words and _STRAY.search(text)):
-            return self._line_by_line(text, 0, len(text))
-        return self._in_stretches(text)
-
-    def _in_stretches(self, text: str) -> Iterator[Matched]:
-        """Every match has characters: so all lines that are short enough can be searched at once."""
-        if self._pattern is None:
-            return self._line_by_line(text, 0, len(text))
-        if len(text) <= self._limit.longest:
-            return _grouped(text, ((match.start(), match.end()) for match in self._pattern.finditer(text)))
-        return self._around_long_lines(text, self._pattern)
-
-    def _around_long_lines(self, text: str, pattern: re.Pattern[str]) -> Iterator[Matched]:
-        done = 0
-        for start, end in _long_lines(text, self._limit.longest):
-            yield from _grouped(text, ((m.start(), m.end()) for m in pattern.finditer(text, done, start)))
-            yield from self._line_by_line(text, start, end)
-            done = end
-        yield from _grouped(text, ((m.start(), m.end()) for m in pattern.finditer(text, done)))
-
-    def _line_by_line(self, text: str, start: int, stop: int) -> Iterator[Matched]:
-        while start < stop:
-            end = text.find("\n", start)
-            end = len(text) if end < 0 else end
-            spans = self._spans(text, start, end) if text.find(self._required, start, end) >= 0 else None
-            if spans is not None:
-                yield Matched(start, end, spans)
-            start = end + 1
-
-    def _spans(self, text: str, start: int, end: int) -> Spans | None:
-        """The matches in one line; None when it has none.
-
-        A match may be empty, but not where the one before it ended; the next one is looked for a byte further on.
-        """
-        terminated = end < len(text)
-        stop = end - 1 if terminated and end > start and text[end - 1] == "\r" else end
-        search = self._searcher(text, start, end)
-        spans: Spans | None = None
-        position, last = start, -1
-        while position <= stop and (found := search(text, position, stop)) is not None:
-            spans = [] if spans is None else spans
-            if found[0] < found[1] or (found[0] != last and (terminated or found[0] < end)):
-                spans.append((found[0] - start, found[1] - start))
-                if len(spans) >= MOST_SPANS:
-                    return spans
-            last = found[1]
-            position = last if found[0] < last else self._after_empty(text, last)
-        if spans is None and stop < end:
-            # ripgrep finds a match between \r and \n, but names none in the line without its end.
-            found = search(text, end, end + 1)
-            return [] if found == (end, end) else None
-        return spans
-
-    def _after_empty(self, text: str, at: int) -> int:
-        """Where to go on behind an empty match. Between the bytes of a character there are only empty ones again."""
-        if self._empty_anywhere and not text[at : at + 1].isascii() and not is_stray(text[at]):
-            raise BeyondError("empty matches between the bytes of a character that is not ASCII")
-        return at + 1
-
-    def _searcher(self, text: str, start: int, end: int) -> Callable[[str, int, int], tuple[int, int] | None]:
-        strays = self._asks_words and _STRAY.search(text, start, end)
-        if self._pattern is not None and not strays and self._limit.allows(text, start, end):
-            search = self._pattern.search
-            return lambda text, position, end: _span(search(text, position, end))
-        if self._threads is None:
-            self._threads = Threads(self._tree, self._alphabet)
-        return self._threads.search
-
-
-def _span(match: re.Match[str] | None) -> tuple[int, int] | None:
-    return None if match is None else match.span()
-
-
-def _grouped(text: str, matches: Iterator[tuple[int, int]]) -> Iterator[Matched]:
-    """Matches, each with characters, by their lines."""
-    spans: Spans = []
-    start, end = 0, -1
-    for first, last in matches:
-        if first > end:
-            if spans:
-                yield Matched(start, end, spans)
-            start, end = text.rfind("\n", 0, first) + 1, text.find("\n", last)
-            end = len(text) if end < 0 else end
-            spans = []
-        if len(spans) < MOST_SPANS:
-            spans.append((first - start, last - start))
-    if spans:
-        yield Matched(start, end, spans)
-
-
-def _long_lines(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Where the lines with more than so many characters are, without their newlines."""
-    start = 0
-    while start + longest < len(text):
-        end = text.rfind("\n", start, start + longest + 1)
-        if end >= start:
-            start = end + 1
-            continue
-        end = text.find("\n", start + longest)
-        end = len(text) if end < 0 else end
-        yield start, end
-        start = end + 1

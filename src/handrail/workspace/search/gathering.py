@@ -8,7 +8,8 @@ import msgspec
 from handrail.workspace.search.clip import clip
 from handrail.workspace.search.content import Blocks
 from handrail.workspace.search.engine import Line
-from handrail.workspace.search.expression import Expression, Matched, Spans
+from handrail.workspace.search.expression import Expression
+from handrail.workspace.search.regex.searcher import Matched, Spans
 
 LONGEST_MESSAGE = 1 << 24
 """A line that ripgrep could only tell about in a longer message is passed over there, and so it is here."""
@@ -36,7 +37,7 @@ class Gathering:
                 self._number, self._offset = self._number + 1, self._offset + blocks.passed_over
                 self._before.clear()
             text = block.decode("utf-8", "surrogateescape")
-            matched = self._expression.lines(text)
+            matched = self._expression.lines(text, stop)
             self._hits(_Text(text), matched) if not self._context else self._all(block, text, matched)
             if stop() or self.hits >= self._most:
                 return

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
-from handrail.workspace.search.glob_tokens import FOLDERS, STAR, GlobError, Piece, Pieces, TooManyWaysError, parsed
+from handrail.workspace.search.glob_tokens import GlobError
+from handrail.workspace.search.glob_ways import FOLDERS, STAR, Piece, Pieces, TooManyWaysError, parsed
 
 Matches = Callable[[bytes], bool]
 """Whether a path is meant."""

@@ -1,68 +1,26 @@
-"""Reads a glob the way ripgrep 14 does, its corner cases included, and takes it apart into plain pieces.
+"""Reads a glob the way ripgrep 14 does, its corner cases included.
 
 A path is matched byte by byte: `?` is one byte, and a class is a set of bytes.
 """
 
 from typing import Literal
 
-STAR: Literal["star"] = "star"
-"""Any bytes but a slash."""
-FOLDERS: Literal["folders"] = "folders"
-"""Any number of whole names, each with its slash."""
+Kind = Literal["prefix", "suffix", "between", "star"]
+"""`**/` at the beginning, `/**` at the end, `/**/`, and `*`."""
+Token = frozenset[int] | Kind | tuple["Tokens", ...]
+"""One byte out of a set, a wildcard, or a group of alternatives."""
+Tokens = tuple[Token, ...]
 
-Piece = frozenset[int] | Literal["star", "folders"]
-"""One byte out of a set, or one of the wildcards."""
-Pieces = tuple[Piece, ...]
-
-_Kind = Literal["prefix", "suffix", "between", "star"]
-_Token = frozenset[int] | _Kind | tuple["_Tokens", ...]
-_Tokens = tuple[_Token, ...]
-
-_MOST = 1_024
-"""Ways to spell out a glob's alternatives; no glob that a person writes has as many."""
-_SLASH = frozenset(b"/")
-_ANY = frozenset(range(256)) - _SLASH
-
-
-_WILDCARDS: dict[_Kind, Pieces] = {
-    "star": (STAR,),
-    "prefix": (FOLDERS,),
-    "suffix": (_SLASH, FOLDERS, STAR),
-    "between": (_SLASH, FOLDERS),
-}
+_ANY = frozenset(range(256)) - frozenset(b"/")
 
 
 class GlobError(Exception):
     """The glob is broken; the text says how."""
 
 
-class TooManyWaysError(Exception):
-    """The glob has more alternatives than are spelled out."""
-
-
-def parsed(glob: str) -> tuple[Pieces, ...]:
-    """The ways to match a glob: a path matches when it matches one of them."""
-    tokens = _Reader(glob).tokens()
-    if tokens == ("prefix",):
-        return ((FOLDERS, STAR),)
-    return () if _never_found(tokens) else tuple(_spelled_out(tokens))
-
-
-def literal(pieces: Pieces) -> bytes | None:
-    """The one text that pieces match; None when there are others."""
-    if all(isinstance(piece, frozenset) and len(piece) == 1 for piece in pieces):
-        return bytes(byte for piece in pieces for byte in piece if isinstance(byte, int))
-    return None
-
-
-def _never_found(tokens: _Tokens) -> bool:
-    """ripgrep looks a name up by what follows its last dot, and does not see a dot that ends the name."""
-    if not tokens or tokens[-1] != frozenset(b"."):
-        return False
-    whole_path = all(isinstance(token, frozenset) for token in tokens[1:]) and (
-        isinstance(tokens[0], frozenset) or (tokens[0] == "prefix" and _SLASH in tokens)
-    )
-    return not whole_path
+def tokens_of(glob: str) -> Tokens:
+    """A glob taken apart; GlobError when it is broken."""
+    return _Reader(glob).tokens()
 
 
 class _Reader:
@@ -71,10 +29,10 @@ class _Reader:
     def __init__(self, glob: str) -> None:
         self._glob = glob
         self._at = 0
-        self._open: list[list[_Token]] = [[]]
+        self._open: list[list[Token]] = [[]]
         """The tokens so far; above them, the alternatives of the group that is open."""
 
-    def tokens(self) -> _Tokens:
+    def tokens(self) -> Tokens:
         special = {
             "*": self._star, "?": lambda: self._add(_ANY), "[": self._class, "{": self._group, "}": self._end_of_group,
             ",": self._comma, "\\": self._escape,
@@ -93,7 +51,7 @@ class _Reader:
     def _peek(self) -> str | None:
         return self._glob[self._at] if self._at < len(self._glob) else None
 
-    def _add(self, token: _Token) -> None:
+    def _add(self, token: Token) -> None:
         self._open[-1].append(token)
 
     def _literal(self, character: str) -> None:
@@ -198,33 +156,3 @@ def _range(low: str, high: str) -> list[int]:
     if low == high:
         return list(first)
     return [*first[:-1], *range(first[-1], last[0] + 1), *last[1:]]
-
-
-def _spelled_out(tokens: _Tokens) -> list[Pieces]:
-    ways: list[Pieces] = [()]
-    for token in tokens:
-        choices = _choices(token, first=ways == [()])
-        if len(ways) * len(choices) > _MOST:
-            raise TooManyWaysError
-        ways = [way + choice for way in ways for choice in choices]
-    return list(dict.fromkeys(ways))
-
-
-def _choices(token: _Token, *, first: bool) -> list[Pieces]:
-    if isinstance(token, tuple):
-        # An alternative that is empty counts for nothing, and a group of such for an empty text.
-        return [way for tokens in token if tokens for way in _inside(tokens, first=first)] or [()]
-    if isinstance(token, frozenset):
-        # A slash is kept apart, since the wildcards stop at it.
-        return [(token,)] if len(token) == 1 or 47 not in token else [(token - _SLASH,), (_SLASH,)]
-    if token == "prefix" and not first:  # noqa: S105  no password
-        return [(), (_SLASH,), (STAR, _SLASH, FOLDERS)]
-    return [_WILDCARDS[token]]
-
-
-def _inside(tokens: _Tokens, *, first: bool) -> list[Pieces]:
-    ways = _spelled_out(tokens)
-    if first or tokens[0] != "prefix":
-        return ways
-    rest = _spelled_out(tokens[1:])
-    return [start + way for start in _choices("prefix", first=False) for way in rest]

@@ -12,7 +12,7 @@ from handrail.workspace.search.regex.tree import At, Characters, Choice, Node, P
 
 _MOST_INSTRUCTIONS = 5_000
 _MOST_STEPS = 50_000_000
-"""On one line: some ten seconds."""
+"""For one match: some ten seconds."""
 
 _Step = tuple[Literal["one"], frozenset[str]] | tuple[Literal["at"], Position] | tuple[Literal["or"], int, int]
 _END: _Step = ("or", -1, -1)
@@ -32,6 +32,7 @@ class Threads:
         """The first match in a line from a position on; the line ends at `end`."""
         found: tuple[int, int] | None = None
         threads: dict[int, int] = {}
+        self._steps = 0
         for at in range(position, end + 1):
             if found is None:
                 self._follow(0, at, text, at, end, threads)

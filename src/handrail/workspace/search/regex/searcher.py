@@ -1,0 +1,145 @@
+"""An expression for texts that are made of certain characters: finds the lines that match, whatever it takes."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from handrail.workspace.search.regex.alphabet import NO_CHARACTER, Alphabet
+from handrail.workspace.search.regex.effort import Limit
+from handrail.workspace.search.regex.literals import required
+from handrail.workspace.search.regex.reader import BeyondError
+from handrail.workspace.search.regex.threads import Threads, is_stray
+from handrail.workspace.search.regex.translate import translated
+from handrail.workspace.search.regex.tree import Node, asks_words, can_be_empty
+
+MOST_SPANS = 450_000
+"""Matches of one line: a line with more of them is passed over in any case (see `gathering`)."""
+_STRAY = re.compile(f"[{NO_CHARACTER}]")
+
+Spans = list[tuple[int, int]]
+
+
+class Matched(msgspec.Struct, frozen=True):
+    """A line of a text that matches; all in characters."""
+
+    start: int
+    end: int
+    """Where its newline is, or the text's end."""
+    spans: Spans
+    """In the line. None of them can be at the end of a text that no newline ends: ripgrep does not name it."""
+
+
+class Searcher:
+    """The expression for texts made of certain characters."""
+
+    def __init__(self, tree: Node, others: frozenset[str]) -> None:
+        alphabet = Alphabet(others)
+        self._tree, self._alphabet = tree, alphabet
+        self._limit = Limit(tree, alphabet)
+        self._required = required(tree, alphabet)
+        self._pattern = None if self._limit.never else re.compile(translated(tree, alphabet))
+        self._threads: Threads | None = None
+        self._may_be_empty = can_be_empty(tree)
+        self._asks_words = asks_words(tree)
+        self._empty_anywhere = can_be_empty(tree, places=False)
+
+    def lines(self, text: str, stop: Callable[[], bool]) -> Iterator[Matched]:
+        """The lines that match; asks about every second whether to stop."""
+        if self._required not in text:
+            return iter(())
+        if self._pattern is None or self._may_be_empty or (self._asks_words and _STRAY.search(text)):
+            return self._line_by_line(text, 0, len(text), stop)
+        return self._at_once(text, self._pattern, stop)
+
+    def _at_once(self, text: str, pattern: re.Pattern[str], stop: Callable[[], bool]) -> Iterator[Matched]:
+        """Every match has characters: so lines need not be taken apart before there is one."""
+        for start, end in _stretches(text, self._limit.longest):
+            if stop():
+                return
+            if end - start <= self._limit.longest:
+                yield from _grouped(
+                    text, ((found.start(), found.end()) for found in pattern.finditer(text, start, end))
+                )
+            else:
+                yield from self._line_by_line(text, start, end, stop)
+
+    def _line_by_line(self, text: str, start: int, until: int, stop: Callable[[], bool]) -> Iterator[Matched]:
+        while start < until and not stop():
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+            spans = self._spans(text, start, end) if text.find(self._required, start, end) >= 0 else None
+            if spans is not None:
+                yield Matched(start, end, spans)
+            start = end + 1
+
+    def _spans(self, text: str, start: int, end: int) -> Spans | None:
+        """The matches in one line; None when it has none.
+
+        A match may be empty, but not where the one before it ended; the next one is looked for a byte further on.
+        """
+        terminated = end < len(text)
+        stop = end - 1 if terminated and end > start and text[end - 1] == "\r" else end
+        search = self._searcher(text, start, end)
+        spans: Spans | None = None
+        position, last = start, -1
+        while position <= stop and (found := search(text, position, stop)) is not None:
+            spans = [] if spans is None else spans
+            if found[0] < found[1] or (found[0] != last and (terminated or found[0] < end)):
+                spans.append((found[0] - start, found[1] - start))
+                if len(spans) >= MOST_SPANS:
+                    return spans
+            last = found[1]
+            position = last if found[0] < last else self._after_empty(text, last)
+        if spans is None and stop < end:
+            # ripgrep finds a match between \r and \n, but names none in the line without its end.
+            found = search(text, end, end + 1)
+            return [] if found == (end, end) else None
+        return spans
+
+    def _after_empty(self, text: str, at: int) -> int:
+        """Where to go on behind an empty match. Between the bytes of a character there are only empty ones again."""
+        if self._empty_anywhere and not text[at : at + 1].isascii() and not is_stray(text[at]):
+            raise BeyondError("empty matches between the bytes of a character that is not ASCII")
+        return at + 1
+
+    def _searcher(self, text: str, start: int, end: int) -> Callable[[str, int, int], tuple[int, int] | None]:
+        strays = self._asks_words and _STRAY.search(text, start, end)
+        if self._pattern is not None and not strays and self._limit.allows(text, start, end):
+            search = self._pattern.search
+            return lambda text, position, end: _span(search(text, position, end))
+        if self._threads is None:
+            self._threads = Threads(self._tree, self._alphabet)
+        return self._threads.search
+
+
+def _span(match: re.Match[str] | None) -> tuple[int, int] | None:
+    return None if match is None else match.span()
+
+
+def _grouped(text: str, matches: Iterator[tuple[int, int]]) -> Iterator[Matched]:
+    """Matches, each with characters, by their lines."""
+    spans: Spans = []
+    start, end = 0, -1
+    for first, last in matches:
+        if first > end:
+            if spans:
+                yield Matched(start, end, spans)
+            start, end = text.rfind("\n", 0, first) + 1, text.find("\n", last)
+            end = len(text) if end < 0 else end
+            spans = []
+        if len(spans) < MOST_SPANS:
+            spans.append((first - start, last - start))
+    if spans:
+        yield Matched(start, end, spans)
+
+
+def _stretches(text: str, longest: int) -> Iterator[tuple[int, int]]:
+    """Whole lines, as many together as have so many characters; a line with more of them by itself."""
+    start = 0
+    while start < len(text):
+        end = text.rfind("\n", start, start + longest) + 1 if start + longest < len(text) else len(text)
+        if end <= start:
+            end = text.find("\n", start) + 1 or len(text)
+        yield start, end
+        start = end
