@@ -173,6 +173,10 @@ class Handrail:
 
     def diff(self, number: int | None = None) -> str:
         """The differences that a change set made; without a number, the last one in effect."""
+        return self.numbered_diff(number)[1]
+
+    def numbered_diff(self, number: int | None = None) -> tuple[int, str]:
+        """The same, and which change set it is."""
         from handrail.runtime import person  # noqa: PLC0415  few take anything back
 
         return self._enter(person.diff_of, self._session, number)
@@ -455,6 +459,7 @@ class AsyncHandrail:
     ls = _hopped(Handrail.ls)
     changes = _hopped(Handrail.changes)
     diff = _hopped(Handrail.diff)
+    numbered_diff = _hopped(Handrail.numbered_diff)
     undo = _hopped(Handrail.undo)
     preview_undo = _hopped(Handrail.preview_undo)
     redo = _hopped(Handrail.redo)

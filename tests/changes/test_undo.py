@@ -32,7 +32,7 @@ def test_undo_takes_the_last_change_back_and_says_what_that_changed(one: Handrai
     assert written.meta.undo == 1
     result = one.undo()
     assert result.ok
-    assert result.summary == "Took back 1: 1 file"
+    assert result.summary == "Took back 1: a.txt"
     assert result.data is not None
     assert (result.data.number, result.data.undone, result.data.paths) == (2, (1,), ("a.txt",))
     assert "-2\n+two\n" in result.data.diff
@@ -82,7 +82,7 @@ def test_an_undo_is_listed_and_can_be_undone_by_its_number(one: Handrail, worksp
         (2, "undo", True, (1,)),
         (1, "write", False, ()),
     ]
-    assert one.undo(2).summary == "Brought back 1: 1 file"
+    assert one.undo(2).summary == "Brought back 1: a.txt"
     assert (workspace / "a.txt").read_text() == "x"
     assert [(record.number, record.in_effect, record.undone_by) for record in one.changes()] == [
         (3, True, None),

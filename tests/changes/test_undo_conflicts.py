@@ -61,8 +61,8 @@ def test_what_others_did_to_a_file_stays(one: Handrail, workspace: Path, how: st
     OUTSIDE[how](path)
     before = os.lstat(path) if os.path.lexists(path) else None
     error = refused(one)
-    assert error.message.startswith("Undo 1: a.txt was changed since, not by handrail. Nothing was undone.")
-    assert error.details == {"conflicts": [{"path": "a.txt", "changedBy": []}], "choices": ["lines"]}
+    assert error.message == "Undo 1: a.txt was changed since, not by handrail. Nothing was undone."
+    assert error.details == {"conflicts": [{"path": "a.txt", "changedBy": []}], "choices": []}
     after = os.lstat(path) if os.path.lexists(path) else None
     assert (before and (before.st_ino, before.st_mtime_ns)) == (after and (after.st_ino, after.st_mtime_ns))
     assert one.changes()[0].in_effect
@@ -105,15 +105,15 @@ def test_a_file_removed_by_undo_and_made_anew_by_others_is_not_overwritten_by_re
 
 
 def test_a_later_change_is_named_and_can_be_taken_back_too(one: Handrail, workspace: Path) -> None:
-    (workspace / "a.txt").write_text("0")
-    one.write("a.txt", "1")
+    (workspace / "a.txt").write_text(OLD)
+    one.edit("a.txt", "line 5\n", "ours 5\n")
     one.write("b.txt", "b")
-    one.write("a.txt", "2")
+    one.edit("a.txt", "line 30\n", "ours 30\n")
     error = refused(one, 1)
     assert "a.txt was changed again by 3." in error.message
     assert error.details["choices"] == ["later", "lines"]
-    assert one.undo(1, resolve="later").summary == "Took back 3 and 1: 1 file"
-    assert (workspace / "a.txt").read_text() == "0"
+    assert one.undo(1, resolve="later").summary == "Took back 3 and 1: a.txt"
+    assert (workspace / "a.txt").read_text() == OLD
     assert (workspace / "b.txt").read_text() == "b"
 
 
@@ -136,10 +136,40 @@ def test_only_the_lines_that_are_as_they_were_left_are_taken_back(one: Handrail,
     path.write_text(path.read_text().replace("ours 30\n", "theirs 30\n").replace("line 15\n", "theirs 15\n"))
     result = one.undo(resolve="lines")
     assert result.ok
-    assert result.warnings == ("1 places are no longer as they were left, and stay.",)
+    assert result.warnings == ("1 of its places are no longer as they were left, and stay.",)
     assert path.read_text() == OLD.replace("line 15\n", "theirs 15\n").replace("line 30\n", "theirs 30\n")
     assert one.redo().ok
     assert "ours 5\n" in path.read_text()
+
+
+def test_an_undo_of_lines_is_named_when_it_stands_in_the_way(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text(OLD)
+    one.edit("a.txt", "line 5\n", "ours 5\n")
+    one.edit("a.txt", "line 30\n", "ours 30\n")
+    assert one.undo(1, resolve="lines").ok
+    error = refused(one, 2)
+    assert "a.txt was changed again by 3, an undo." in error.message
+    assert error.details["choices"] == ["lines"]
+    assert one.undo(2, resolve="lines").ok
+    assert (workspace / "a.txt").read_text() == OLD
+
+
+def test_where_nothing_is_as_it_was_left_nothing_is_taken_back(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    one.write("a.txt", "new")
+    (workspace / "a.txt").write_text("theirs")
+    refused(one, resolve="lines")
+    assert [(record.number, record.in_effect) for record in one.changes()] == [(1, True)]
+
+
+def test_a_preview_of_lines_keeps_nothing(one: Handrail, workspace: Path, tmp_path: Path) -> None:
+    (workspace / "a.txt").write_text(OLD)
+    one.edit("a.txt", "line 5\n", "ours 5\n")
+    with (workspace / "a.txt").open("a") as file:
+        file.write("theirs\n")
+    before = sorted((tmp_path / "state").rglob(".changes/blobs/*/*"))
+    assert "+line 5\n" in one.preview_undo(resolve="lines")
+    assert sorted((tmp_path / "state").rglob(".changes/blobs/*/*")) == before
 
 
 def test_lines_keep_the_encoding_and_the_line_endings(one: Handrail, workspace: Path) -> None:

@@ -23,9 +23,9 @@ def rows(text: str) -> list[list[str]]:
 def test_the_changes_are_listed_the_latest_first(here) -> None:
     done = here("log", "--changes")
     assert [(row[0], row[1], " ".join(row[5:])) for row in rows(done.out)] == [
-        ("●", "3", "write a.txt +1 -1"),
-        ("●", "2", "write deep/b.txt +1 -0"),
-        ("●", "1", "write a.txt +1 -1"),
+        ("●", "3", "write a.txt +1 −1"),
+        ("●", "2", "write deep/b.txt +1 −0"),
+        ("●", "1", "write a.txt +1 −1"),
     ]
     assert [row[1] for row in rows(here("log", "--changes", "--limit", "1").out)] == ["3"]
 
@@ -34,7 +34,7 @@ def test_what_was_undone_is_marked_and_the_undo_is_listed(here) -> None:
     here("undo")
     listed = rows(here("log", "--changes").out)
     assert [(row[0], row[1]) for row in listed] == [("●", "4"), ("○", "3"), ("●", "2"), ("●", "1")]
-    assert " ".join(listed[0][5:]) == "Took back 3: 1 file +1 -1"
+    assert " ".join(listed[0][5:]) == "Took back 3: a.txt +1 −1"
     assert " ".join(listed[1][-3:]) == "(undone by 4)"
     assert "undo: modified a.txt (undo 4)" in here("log").out
 
@@ -42,9 +42,9 @@ def test_what_was_undone_is_marked_and_the_undo_is_listed(here) -> None:
 def test_undo_shows_what_it_changed(here, workspace: Path) -> None:
     done = here("undo", "-q")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "Took back 3: 1 file.\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+two\n"
+    assert done.out == "Took back 3: a.txt.\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+two\n"
     assert (workspace / "a.txt").read_text() == "two\n"
-    assert here("redo", "-q").out.startswith("Brought back 3: 1 file.\n")
+    assert here("redo", "-q").out.startswith("Brought back 3: a.txt.\n")
     assert (workspace / "a.txt").read_text() == "three\n"
 
 
@@ -55,14 +55,22 @@ def test_a_preview_changes_nothing(here, workspace: Path) -> None:
     assert (workspace / "a.txt").read_text() == "three\n"
 
 
-def test_a_conflict_names_the_choices_and_each_of_them_works(here, workspace: Path) -> None:
+def test_a_conflict_names_the_choice_and_it_works(here, workspace: Path) -> None:
     refused = here("undo", "1", "-q")
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("CONFLICT: Undo 1: a.txt was changed again by 3. Nothing was undone.")
     assert "--with-later" in refused.err
-    assert "--lines" in refused.err
-    assert here("undo", "1", "--with-later", "-q").out.startswith("Took back 3 and 1: 1 file.\n")
+    assert here("undo", "1", "--with-later", "-q").out.startswith("Took back 3 and 1: a.txt.\n")
     assert (workspace / "a.txt").read_text() == "one\n"
+
+
+def test_lines_that_are_as_they_were_left_can_be_taken_back_alone(here, workspace: Path) -> None:
+    with (workspace / "a.txt").open("a") as file:
+        file.write("theirs\n" * 9)
+    refused = here("undo", "-q")
+    assert refused.err.endswith("You can undo only the lines that are as they were left (--lines).\n")
+    assert here("undo", "--lines").code == 0
+    assert (workspace / "a.txt").read_text() == "two\n" + "theirs\n" * 9
 
 
 def test_a_session_is_taken_back(here, workspace: Path) -> None:
@@ -74,7 +82,7 @@ def test_a_session_is_taken_back(here, workspace: Path) -> None:
 
 
 def test_a_turn_is_taken_back(here, workspace: Path) -> None:
-    assert here("undo", "--turn", "-q").out.startswith("Took back 3: 1 file.\n")
+    assert here("undo", "--turn", "-q").out.startswith("Took back 3: a.txt.\n")
     assert (workspace / "a.txt").read_text() == "two\n"
 
 
@@ -83,7 +91,9 @@ def test_diff_shows_a_change(here) -> None:
     assert here("diff").out.endswith("-two\n+three\n")
     missing = here("diff", "99", "-q")
     assert (missing.code, missing.out) == (1, "")
-    assert "There is no change 99" in missing.err
+    assert missing.err.startswith("NOT_FOUND: There is no change 99")
+    here("undo", "--session")
+    assert here("diff", "-q").err == "NO_CHANGE: No change is in effect in this workspace.\n"
 
 
 def test_json_has_everything(here) -> None:
@@ -98,6 +108,14 @@ def test_json_has_everything(here) -> None:
     refused = here("undo", "3", "--json")
     assert (refused.code, refused.json["result"]["error"]["code"]) == (1, "NO_CHANGE")
     assert here("redo", "--json").json["schema"] == "handrail.redo/1"
+    preview = here("undo", "99", "--preview", "--json")
+    assert (preview.code, preview.json["error"]["code"]) == (1, "NOT_FOUND")
+    assert here("diff", "--json").json["number"] == 3
+
+
+def test_the_next_step_is_said(here) -> None:
+    assert here("undo").err.endswith("to bring it back: handrail redo\n")
+    assert here("redo").err.endswith("to take it back: handrail undo\n")
 
 
 @pytest.mark.parametrize("words", [("undo", "1", "--turn"), ("undo", "0"), ("undo", "x"), ("diff", "-1")])

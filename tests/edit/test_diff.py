@@ -93,7 +93,7 @@ def test_git_makes_the_new_text_of_the_old_one(tmp_path: Path, old: str, new: st
 
 @given(texts.filter(bool))
 def test_git_creates_the_new_file(tmp_path: Path, new: str) -> None:
-    assert applied(tmp_path, unified_diff("", new, "new/file.txt", created=True).text, None, "new/file.txt") == new
+    assert applied(tmp_path, unified_diff(None, new, "new/file.txt").text, None, "new/file.txt") == new
 
 
 @given(texts, st.data())
@@ -170,7 +170,7 @@ def test_git_takes_diffs_of_edits_to_longer_texts(tmp_path: Path, count: Callabl
 )
 def test_any_name_stands_in_the_header_as_git_writes_it(tmp_path: Path, name: str) -> None:
     for old, created in (("old\n", False), (None, True)):
-        diff = unified_diff(old or "", "new\n", name, created=created)
+        diff = unified_diff(None if created else old or "", "new\n", name)
         assert applied(tmp_path, diff.text, old, name) == "new\n"
         assert diff.text.splitlines()[1].removesuffix("\t").isprintable()
         assert len(diff.text.splitlines()) == (4 if created else 5)
@@ -217,7 +217,7 @@ def test_the_time_is_bounded_whatever_the_texts(kind: str) -> None:
 
 
 def test_a_long_diff_is_cut_between_lines_and_says_so() -> None:
-    diff = unified_diff("", "".join(f"line {number}\n" for number in range(20_000)), "f", created=True)
+    diff = unified_diff(None, "".join(f"line {number}\n" for number in range(20_000)), "f")
     assert diff.truncated
     assert diff.added == 20_000
     *_, last, note = diff.text.splitlines()

@@ -17,11 +17,17 @@ def last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     raise _nothing("undo")
 
 
-def one_change(log: ChangeLog, number: int) -> tuple[int, ...]:
+def known(log: ChangeLog, number: int) -> Entry:
     """The change set of a number."""
     entry = log.entry(number)
     if entry is None or entry.state != "done":
         raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
+    return entry
+
+
+def one_change(log: ChangeLog, number: int) -> tuple[int, ...]:
+    """A change set that can be taken back, by its number."""
+    entry = known(log, number)
     if entry.undone_by is not None:
         raise ToolError("NO_CHANGE", f"Change {number} is undone already, by {entry.undone_by}.")
     return (number,)

@@ -9,12 +9,17 @@ from handrail.store.change_log import Step
 def agrees(now: State | None, step: Step) -> bool:
     """Whether a path is what a step starts from. Permission bits count only where the step changes them."""
     then = step.before
-    if now is None or then is None:
-        return now is then
-    if (now.kind, now.hash) != (then.kind, then.hash):
-        return False
+    if not same(now, then) or now is None or then is None:
+        return same(now, then)
     changes_mode = step.after is not None and step.after.mode != then.mode and step.after.kind == then.kind
     return not changes_mode or then.mode is None or now.mode == then.mode
+
+
+def same(one: State | None, other: State | None) -> bool:
+    """Whether two states are the same thing with the same content, whatever its permissions."""
+    if one is None or other is None:
+        return one is other
+    return (one.kind, one.hash) == (other.kind, other.hash)
 
 
 def back(step: Step) -> Step:

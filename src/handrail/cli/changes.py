@@ -1,11 +1,9 @@
 """The change sets of a workspace, as a table."""
 
 from argparse import Namespace
-from collections.abc import Generator
-from contextlib import contextmanager
 
 from handrail.cli.event_row import when
-from handrail.cli.exits import FAILED, OK, Stop
+from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import answer, answer_json, can_show, cut, note, table
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import settings_for
@@ -15,14 +13,19 @@ from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 
 
-@contextmanager
-def opened(options: Namespace) -> Generator[Handrail]:
-    """The workspace with its session cli; what is refused is said in one line."""
-    try:
-        with Handrail(workspace_of(options), session="cli", settings=settings_for(options, None)) as rail:
-            yield rail
-    except ToolError as error:
-        raise Stop(f"{error.code}: {error.message}", FAILED) from None
+def opened(options: Namespace) -> Handrail:
+    """The workspace with its session cli."""
+    return Handrail(workspace_of(options), session="cli", settings=settings_for(options, None))
+
+
+def refused(options: Namespace, command: str, error: ToolError) -> int:
+    """Says why not."""
+    if options.json:
+        told = {"code": error.code, "message": error.message, "details": error.details}
+        answer_json(encode({"schema": f"handrail.{command}/1", "error": told}))
+    else:
+        note(f"{error.code}: {error.message}")
+    return FAILED
 
 
 def print_changes(options: Namespace) -> int:
@@ -48,4 +51,5 @@ def _what(record: ChangeRecord) -> str:
     removed = sum(change.removed or 0 for change in record.changes)
     undone = f" (undone by {record.undone_by})" if record.undone_by is not None else ""
     gone = "" if record.undoable else " (too old to undo)"
-    return f"{cut(record.summary)} +{added} -{removed}{undone}{gone}"
+    minus = "−" if can_show("−") else "-"
+    return f"{cut(record.summary)} +{added} {minus}{removed}{undone}{gone}"

@@ -2,18 +2,24 @@
 
 from argparse import Namespace
 
-from handrail.cli.changes import opened
+from handrail.cli.changes import opened, refused
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json
+from handrail.cli.output import answer, answer_json, note
+from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
 
 
 def run(options: Namespace) -> int:
     """Prints the differences."""
-    with opened(options) as rail:
-        text = rail.diff(options.number)
+    try:
+        with opened(options) as rail:
+            number, text = rail.numbered_diff(options.number)
+    except ToolError as error:
+        return refused(options, "diff", error)
     if options.json:
-        answer_json(encode({"schema": "handrail.diff/1", "number": options.number, "diff": text}))
-    else:
-        answer(text)
+        answer_json(encode({"schema": "handrail.diff/1", "number": number, "diff": text}))
+        return OK
+    answer(text)
+    if any(line.startswith("… ") for line in text.splitlines()):
+        note("the diff is cut where it says so: it is too long to be kept whole")
     return OK

@@ -10,4 +10,4 @@ def run(options: Namespace) -> int:
     """Brings back what the last undo took."""
     with opened(options) as rail:
         result = rail.redo(resolve=resolve(options))
-    return show(options, "redo", result)
+    return show(options, "redo", result, "take it back: handrail undo")

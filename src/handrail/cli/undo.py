@@ -3,9 +3,10 @@
 from argparse import Namespace
 from typing import Any
 
-from handrail.cli.changes import opened
+from handrail.cli.changes import opened, refused
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import answer, answer_json, note
+from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.runtime.person import Resolve
@@ -16,9 +17,12 @@ def run(options: Namespace) -> int:
     number, turn, session, chosen = options.number, options.turn, options.session, resolve(options)
     with opened(options) as rail:
         if options.preview:
-            return _print_preview(options, rail.preview_undo(number, turn=turn, session=session, resolve=chosen))
+            try:
+                return _print_preview(options, rail.preview_undo(number, turn=turn, session=session, resolve=chosen))
+            except ToolError as error:
+                return refused(options, "undo", error)
         result = rail.undo(number, turn=turn, session=session, resolve=chosen)
-    return show(options, "undo", result)
+    return show(options, "undo", result, "bring it back: handrail redo")
 
 
 def resolve(options: Namespace) -> Resolve | None:
@@ -26,14 +30,16 @@ def resolve(options: Namespace) -> Resolve | None:
     return "later" if options.with_later else "lines" if options.lines else None
 
 
-def show(options: Namespace, command: str, result: ToolResult[Any]) -> int:
-    """Prints the result of an undo or a redo."""
+def show(options: Namespace, command: str, result: ToolResult[Any], next_step: str) -> int:
+    """Prints the result of an undo or a redo, and how to turn back."""
     if options.json:
         answer_json(encode({"schema": f"handrail.{command}/1", "result": result}))
     elif result.error is None:
         answer(result.content)
         for text in result.warnings:
             note(f"warning: {text}")
+        if not options.quiet:
+            note(f"to {next_step}")
     else:
         note(f"{result.error.code}: {result.error.message}")
     return OK if result.error is None else FAILED

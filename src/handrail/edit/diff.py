@@ -21,14 +21,16 @@ class Diff(msgspec.Struct, frozen=True):
     truncated: bool = False
 
 
-def unified_diff(before: str, after: str, path: str, *, created: bool = False) -> Diff:
-    """What changes from one text to the other, as `git diff` would show it."""
+def unified_diff(old: str | None, new: str | None, path: str) -> Diff:
+    """What changes from one text to the other, as `git diff` would show it; None where there is no file."""
+    before, after = old or "", new or ""
     if before == after:
         return Diff("", 0, 0)
     if before.count("\n") + after.count("\n") > _LINES:
         note = f"(more than {_LINES} lines: no diff)\n"
         return Diff(note, after.count("\n"), before.count("\n"), truncated=True)
-    return _gathered([whole_block(before, after)], path, created=created)
+    names = ("/dev/null" if old is None else _name(f"a/{path}"), "/dev/null" if new is None else _name(f"b/{path}"))
+    return _gathered([whole_block(before, after)], *names)
 
 
 def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, lines_before: int = 0) -> Diff:
@@ -39,7 +41,7 @@ def diff_of(before: str, replacements: Sequence[Replacement], path: str, *, line
     lines = (before.count("\n", start, end) + text.count("\n") for start, end, text in replacements)
     if sum(lines) > _LINES:
         return Diff(f"(more than {_LINES} lines: no diff)\n", *_counted(before, replacements), truncated=True)
-    return _gathered(blocks(before, replacements, lines_before), path)
+    return _gathered(blocks(before, replacements, lines_before), _name(f"a/{path}"), _name(f"b/{path}"))
 
 
 def _counted(before: str, replacements: Sequence[Replacement]) -> tuple[int, int]:
@@ -48,10 +50,9 @@ def _counted(before: str, replacements: Sequence[Replacement]) -> tuple[int, int
     return added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements)
 
 
-def _gathered(parts: Iterable[Block], path: str, *, created: bool = False) -> Diff:
+def _gathered(parts: Iterable[Block], source: str, target: str) -> Diff:
     """All hunks are counted, and as many kept as are shown."""
-    source = "/dev/null" if created else _name(f"a/{path}")
-    kept = [f"--- {source}\n+++ {_name(f'b/{path}')}\n"]
+    kept = [f"--- {source}\n+++ {target}\n"]
     length, added, removed = len(kept[0]), 0, 0
     for part in parts:
         lines = list(hunks_of(part))

@@ -100,18 +100,26 @@ def _record(entry: Entry) -> ChangeRecord:
     )
 
 
-def diff_of(session: Session, number: int | None) -> str:
-    """The differences that a change set made; of the last one in effect where no number is given."""
+def diff_of(session: Session, number: int | None) -> tuple[int, str]:
+    """The differences that a change set made, and its number: the last one in effect where none is given."""
     settle_killed(session)
     log = session.recorder.history.log
-    if number is None:
-        number = choosing.last_change(log, lambda _: True)[0]
-    if log.entry(number) is None:
-        raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
-    diffs = log.diffs(number)
+    chosen = _last_in_effect(session) if number is None else choosing.known(log, number).number
+    diffs = log.diffs(chosen)
     if diffs is None:
-        raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for.")
-    return "".join(diffs)
+        raise ToolError("NOT_FOUND", f"Change {chosen} is older than changes are kept for.")
+    return chosen, "".join(diffs)
+
+
+def _last_in_effect(session: Session) -> int:
+    try:
+        return choosing.last_change(session.recorder.history.log, _within(session))[0]
+    except ToolError:
+        raise ToolError("NO_CHANGE", "No change is in effect in this workspace.") from None
+
+
+def _within(session: Session) -> Within:
+    return lambda entry: is_within(session.workspace, entry)
 
 
 def settle_killed(session: Session) -> None:
@@ -121,10 +129,11 @@ def settle_killed(session: Session) -> None:
         return
     lock = session.locks.of(f"changes:{os.path.dirname(session.folder)}")
     try:
-        if lock.take(_SETTLE_SECONDS):
-            for entry in history.log.begun():
-                if _is_left(session, entry):
-                    settle_cut_off(session.workspace, history, entry)
+        if not lock.take(_SETTLE_SECONDS):
+            raise ToolError("CONFLICT", "Another process is settling what a crash left. Nothing was done. Try again.")
+        for entry in history.log.begun():
+            if _is_left(session, entry):
+                settle_cut_off(session.workspace, history, entry)
     finally:
         lock.release()
 
@@ -137,7 +146,7 @@ def _is_left(session: Session, entry: Entry) -> bool:
 def _chosen(session: Session, choose: Choose, resolve: Resolve | None) -> tuple[int, ...]:
     settle_killed(session)
     log = session.recorder.history.log
-    numbers = choose(log, lambda entry: is_within(session.workspace, entry))
+    numbers = choose(log, _within(session))
     return choosing.with_later(log, numbers) if resolve == "later" else numbers
 
 

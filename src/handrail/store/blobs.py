@@ -104,7 +104,7 @@ class Blobs:
         import tempfile  # noqa: PLC0415  few need it
 
         with tempfile.TemporaryFile() as copy:
-            for piece in self._pieces(digest):
+            for piece in self.chunks(digest):
                 copy.write(piece)
             copy.flush()
             copy.seek(0)
@@ -119,6 +119,8 @@ class Blobs:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             self._write(temporary, pieces)
             os.replace(temporary, path)
+            if self._durable:
+                _flush_folder(os.path.dirname(path))
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
@@ -137,6 +139,14 @@ class Blobs:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _flush_folder(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _chunks_of(descriptor: int) -> Iterator[bytes]:

@@ -3,9 +3,10 @@
 import os
 
 from handrail.changes.carrying import KEPT_WHOLE, Carrier
+from handrail.changes.conflicts import listed, refusal
 from handrail.changes.planned import Planned
 from handrail.changes.recorder import Recorded, Recorder
-from handrail.changes.undoing import Conflict, Plan, Way, plan_undo
+from handrail.changes.undoing import Plan, Way, plan_undo
 from handrail.edit.diff import Diff, unified_diff
 from handrail.protocol.change import Change, State, action_of
 from handrail.protocol.error import StoreError, ToolError
@@ -60,7 +61,7 @@ def undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
     def run(context: Context, arguments: UndoArguments) -> Output:
         plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
         if plan.conflicts:
-            raise _refusal(plan)
+            raise refusal(plan.numbers, plan.conflicts)
         _keep(workspace, recorder, plan)
         planned = _planned(workspace, recorder, plan)
         carrier = Carrier(workspace, recorder.history, temporary_name(context.session_id, context.tool_call_id))
@@ -83,33 +84,16 @@ def preview_undo(workspace: Workspace, recorder: Recorder, arguments: UndoArgume
     """The differences that an undo would make."""
     plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
     if plan.conflicts:
-        raise _refusal(plan)
+        raise refusal(plan.numbers, plan.conflicts)
     return "".join(_planned(workspace, recorder, plan).diffs)
-
-
-def _refusal(plan: Plan) -> ToolError:
-    what = f"Undo {_listed(plan.numbers)}"
-    told = " ".join(_told(conflict) for conflict in plan.conflicts[:5])
-    more = f" {len(plan.conflicts) - 5} more files likewise." if len(plan.conflicts) > 5 else ""
-    later = all(conflict.changed_by for conflict in plan.conflicts)
-    choices = ("later", "lines") if later else ("lines",)
-    ways = "undo the later changes too (--with-later), or only" if later else "undo only"
-    message = f"{what}: {told}{more} Nothing was undone. You can {ways} the lines that are as they were left (--lines)."
-    conflicts = [{"path": one.shown, "changedBy": list(one.changed_by)} for one in plan.conflicts]
-    return ToolError("CONFLICT", message, details={"conflicts": conflicts, "choices": list(choices)})
-
-
-def _told(conflict: Conflict) -> str:
-    path = clipped(conflict.shown)
-    if conflict.changed_by:
-        return f"{path} was changed again by {_listed(conflict.changed_by)}."
-    return f"{path} was changed since, not by handrail."
 
 
 def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
     """Keeps what the undo takes away, so that it can be undone itself; and sees that all it brings back is there."""
     for way in plan.ways:
         after = way.step.after
+        if after is not None and way.data is not None:
+            recorder.keep_bytes(after.hash, way.data)
         if after is not None and after.kind != "folder" and not recorder.history.blobs.has(after.hash):
             path = clipped(os.fsdecode(way.step.path))
             raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
@@ -137,11 +121,11 @@ def _diff(recorder: Recorder, way: Way, path: str) -> Diff:
     old = decoded(now.data) if now is not None and now.data is not None else None
     if (now is not None and old is None) or (after is not None and after.kind != "file"):
         return _NO_DIFF
-    new = decoded(_content(recorder, after.hash, path)) if after is not None else None
+    content = way.data if way.data is not None or after is None else _content(recorder, after.hash, path)
+    new = decoded(content) if content is not None else None
     if after is not None and new is None:
         return _NO_DIFF
-    before, text = old.text if old else "", new.text if new else ""
-    return unified_diff(before, text, path, created=now is None)
+    return unified_diff(old.text if old else None, new.text if new else None, path)
 
 
 def _content(recorder: Recorder, digest: str, path: str) -> bytes:
@@ -176,7 +160,7 @@ def _output(plan: Plan, planned: Planned, made: Recorded) -> Output:
     summary = _summary(plan)
     diff = "".join(planned.diffs)
     paths = tuple(change.path for change in planned.changes)
-    left = f"{plan.left} places are no longer as they were left, and stay." if plan.left else None
+    left = f"{plan.left} of its places are no longer as they were left, and stay." if plan.left else None
     return Output(
         summary=summary,
         content=f"{summary}.\n{diff}",
@@ -188,11 +172,8 @@ def _output(plan: Plan, planned: Planned, made: Recorded) -> Output:
 
 
 def _summary(plan: Plan) -> str:
-    files = sum((way.step.after or way.step.before or _NOTHING).kind != "folder" for way in plan.ways)
+    states = [(way.step.path, way.step.after or way.step.before) for way in plan.ways]
+    files = [path for path, state in states if state is not None and state.kind != "folder"]
     again = tuple(number for entry in plan.entries for number in entry.body.undoes)
-    did = f"Brought back {_listed(again)}" if again else f"Took back {_listed(plan.numbers)}"
-    return f"{did}: {files} file{'' if files == 1 else 's'}"
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return " and ".join(filter(None, (", ".join(map(str, numbers[:-1])), str(numbers[-1]))))
+    did = f"Brought back {listed(again)}" if again else f"Took back {listed(plan.numbers)}"
+    return f"{did}: {clipped(os.fsdecode(files[0])) if len(files) == 1 else f'{len(files)} files'}"

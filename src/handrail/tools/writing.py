@@ -58,8 +58,8 @@ class _Plan(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
 
     @property
-    def old(self) -> str:
-        return self.text_before.text if self.text_before else ""
+    def old(self) -> str | None:
+        return self.text_before.text if self.text_before else None
 
 
 def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
@@ -97,7 +97,7 @@ def _bytes(
 def _diff(plan: _Plan, content: str, real: str) -> Diff:
     if plan.before is not None and plan.text_before is None:
         return Diff("(the old content is binary or over 8 MiB: no diff)\n", content.count("\n"), 0)
-    diff = unified_diff(plan.old, content.replace("\r\n", "\n"), real, created=plan.before is None)
+    diff = unified_diff(plan.old, content.replace("\r\n", "\n"), real)
     if diff.text or plan.before is None or plan.before.data == plan.data:
         return diff
     before = plan.text_before.line_ending if plan.text_before else "none"

@@ -1,0 +1,77 @@
+"""Why a change cannot simply be taken back, in words that help."""
+
+import msgspec
+
+from handrail.changes.history import History
+from handrail.changes.ways import same
+from handrail.protocol.error import ToolError
+from handrail.store.change_log import Entry
+from handrail.workspace.errors import clipped
+from handrail.workspace.exact import Found
+
+_TOLD = 5
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """A file that is no longer what the change made of it."""
+
+    path: str
+    """As results name it."""
+    changed_by: tuple[int, ...]
+    """Later change sets; none when something else than handrail changed it."""
+    undos: tuple[int, ...]
+    """Those of them that are undos, which are not taken back along with others."""
+    lines: bool
+    """Whether something in it is as it was left."""
+
+
+def conflict_of(
+    history: History, entries: list[Entry], path: bytes, found: Found, *, shown: str, lines: bool
+) -> Conflict:
+    """Who changed a file since: others, unless it is as a later change set left it."""
+    own = {entry.number for entry in entries}
+    later = [entry for entry in history.log.touching(path, min(own)) if entry.number not in own]
+    left = [step.after for entry in later[-1:] for step in entry.body.steps if step.path == path]
+    if not left or not same(left[-1], found.state):
+        return Conflict(shown, (), (), lines)
+    changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
+    undos = () if changes else (later[-1].number,)
+    return Conflict(shown, changes or undos, undos, lines)
+
+
+def refusal(numbers: tuple[int, ...], conflicts: tuple[Conflict, ...]) -> ToolError:
+    """What a person is told: which file, by whom, and what can be done instead."""
+    told = " ".join(_told(conflict) for conflict in conflicts[:_TOLD])
+    more = f" {len(conflicts) - _TOLD} more files likewise." if len(conflicts) > _TOLD else ""
+    choices: list[str] = []
+    if all(conflict.changed_by and not conflict.undos for conflict in conflicts):
+        choices.append("later")
+    if all(conflict.lines for conflict in conflicts):
+        choices.append("lines")
+    message = f"Undo {listed(numbers)}: {told}{more} Nothing was undone.{_ways(choices)}"
+    details = [{"path": conflict.path, "changedBy": list(conflict.changed_by)} for conflict in conflicts]
+    return ToolError("CONFLICT", message, details={"conflicts": details, "choices": choices})
+
+
+def listed(numbers: tuple[int, ...]) -> str:
+    """1, 2 and 3."""
+    return " and ".join(filter(None, (", ".join(map(str, numbers[:-1])), str(numbers[-1]))))
+
+
+_WAYS = {
+    "later": "undo the later changes too (--with-later)",
+    "lines": "undo only the lines that are as they were left (--lines)",
+}
+
+
+def _ways(choices: list[str]) -> str:
+    return f" You can {', or '.join(_WAYS[choice] for choice in choices)}." if choices else ""
+
+
+def _told(conflict: Conflict) -> str:
+    path = clipped(conflict.path)
+    if conflict.undos:
+        return f"{path} was changed again by {listed(conflict.undos)}, an undo."
+    if conflict.changed_by:
+        return f"{path} was changed again by {listed(conflict.changed_by)}."
+    return f"{path} was changed since, not by handrail."
