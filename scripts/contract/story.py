@@ -102,6 +102,7 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
         "permission_request": parked.requests[0],
         "done": written,
         "parked": parked,
+        "change_record": rail.changes()[0],
     }
     return {name: _json(message) for name, message in seen.items()}, uses
 

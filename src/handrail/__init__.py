@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 from handrail.protocol.version import VERSION
 
 if TYPE_CHECKING:
+    from handrail.async_rail import AsyncHandrail
     from handrail.protocol.batch import Done, Parked
     from handrail.protocol.call import ToolCall
     from handrail.protocol.error import HandrailError, StoreError, ToolError, UsageError
     from handrail.protocol.permission import Answer, PermissionRequest
     from handrail.protocol.result import ToolResult
-    from handrail.rail import AsyncHandrail, Handrail
+    from handrail.rail import Handrail
     from handrail.settings import SettingsError
     from handrail.tools.contract import Context, Output, Tool
     from handrail.tools.custom import tool
@@ -20,7 +21,7 @@ __version__ = VERSION
 
 _HOMES = {
     "Answer": "protocol.permission",
-    "AsyncHandrail": "rail",
+    "AsyncHandrail": "async_rail",
     "Context": "tools.contract",
     "Done": "protocol.batch",
     "Handrail": "rail",

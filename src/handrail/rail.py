@@ -1,12 +1,12 @@
-"""Handrail and AsyncHandrail: the library, and what every face stands on."""
+"""Handrail: the library, and what every face stands on."""
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
@@ -378,102 +378,6 @@ class Handrail:
                 self._inside.pop(token, None)
                 if self._closed:
                     self._door.notify_all()
-
-
-def _hopped(
-    method: Callable[Concatenate[Handrail, Parameters], Returned],
-) -> Callable[Concatenate["AsyncHandrail", Parameters], Awaitable[Returned]]:
-    """The same method, run in the pool."""
-
-    async def hop(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        return await self.in_pool(lambda: method(self.rail, *args, **kwargs))
-
-    hop.__doc__ = method.__doc__
-    hop.__name__ = method.__name__
-    return hop
-
-
-def _passed_on(
-    method: Callable[Concatenate[Handrail, Parameters], Returned],
-) -> Callable[Concatenate["AsyncHandrail", Parameters], Returned]:
-    """The same method as it is: it waits for nothing."""
-
-    def pass_on(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        return method(self.rail, *args, **kwargs)
-
-    pass_on.__doc__ = method.__doc__
-    pass_on.__name__ = method.__name__
-    return pass_on
-
-
-class AsyncHandrail:
-    """Handrail for asyncio: the same methods, each run in a bounded pool of threads."""
-
-    def __init__(self, workspace: str | os.PathLike[str], *, threads: int = 8, **options: Any) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
-
-        self.rail = Handrail(workspace, **options)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="handrail")
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def in_pool(self, work: Callable[[], Returned]) -> Returned:
-        """Runs work in the pool. A cancelled wait does not undo it: the call goes on to its result in the journal."""
-        import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
-
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-
-    async def close(self) -> None:
-        """Waits for what is running and ends the session's work here. The loop goes on meanwhile."""
-        import asyncio  # noqa: PLC0415  as above
-
-        await asyncio.to_thread(self._pool.shutdown)
-        await asyncio.to_thread(self.rail.close)
-
-    @property
-    def session_id(self) -> str:
-        """The id of this session."""
-        return self.rail.session_id
-
-    @property
-    def workspace(self) -> str:
-        """The folder that relative paths start from."""
-        return self.rail.workspace
-
-    @property
-    def mode(self) -> Mode:
-        """The mode that is in force."""
-        return self.rail.mode
-
-    read = _hopped(Handrail.read)
-    write = _hopped(Handrail.write)
-    edit = _hopped(Handrail.edit)
-    find = _hopped(Handrail.find)
-    grep = _hopped(Handrail.grep)
-    ls = _hopped(Handrail.ls)
-    changes = _hopped(Handrail.changes)
-    diff = _hopped(Handrail.diff)
-    numbered_diff = _hopped(Handrail.numbered_diff)
-    undo = _hopped(Handrail.undo)
-    preview_undo = _hopped(Handrail.preview_undo)
-    redo = _hopped(Handrail.redo)
-    call = _hopped(Handrail.call)
-    batch = _hopped(Handrail.batch)
-    answer = _hopped(Handrail.answer)
-    waiting = _hopped(Handrail.waiting)
-    set_mode = _hopped(Handrail.set_mode)
-    specs = _passed_on(Handrail.specs)
-    openai_tools = _passed_on(Handrail.openai_tools)
-    anthropic_tools = _passed_on(Handrail.anthropic_tools)
-    events = _passed_on(Handrail.events)
-    subscribe = _passed_on(Handrail.subscribe)
-    cancel = _passed_on(Handrail.cancel)
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:

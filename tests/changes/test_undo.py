@@ -89,7 +89,7 @@ def test_an_undo_is_listed_and_can_be_undone_by_its_number(one: Handrail, worksp
         (2, False, 3),
         (1, True, None),
     ]
-    assert one.undo(3).ok
+    assert one.undo(3).summary == "Took back 1: a.txt"
     assert tree(workspace) == {}
     assert {record.number: record.undone_by for record in one.changes()} == {4: None, 3: 4, 2: None, 1: 2}
     assert one.redo().ok
@@ -150,6 +150,8 @@ def test_any_writes_taken_back_give_the_tree_of_before(
     with Handrail(workspace, mode="auto", session="s", state_dir=base / "state", settings=Settings()) as one:
         for path, text in writes:
             if one.write(path, text).meta.undo is not None:
+                trees.append(tree(workspace))
+            if one.edit(path, "a", "ä\n", replace_all=True).ok:
                 trees.append(tree(workspace))
         at = len(trees) - 1
         for back in (*goes, *[True] * len(trees)):

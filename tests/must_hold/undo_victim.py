@@ -27,10 +27,12 @@ def play(rail: Handrail, seed: str) -> Iterator[str]:
     """One step after another, the same for every run of a seed; what kind it was."""
     draw = random.Random(seed)
     for number in range(STEPS):
-        kind = draw.choice(["write", "write", "linked", "several", "undo", "redo", "all"])
+        kind = draw.choice(["write", "edit", "linked", "several", "undo", "redo", "all"])
         text = f"{seed} {number}\n" * draw.randrange(1, 200)
         if kind == "write":
             rail.write(draw.choice(["a.txt", "b.txt", "deep/er/c.txt", "deep/d.txt"]), text)
+        elif kind == "edit":
+            rail.edit(draw.choice(["a.txt", "b.txt", "linked/one"]), "o", f"{number}", replace_all=True)
         elif kind == "linked":
             rail.write("linked/one", (text * 1000)[: draw.randrange(LARGE)] + "\n")
         elif kind == "several":

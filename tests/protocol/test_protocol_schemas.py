@@ -18,7 +18,8 @@ from handrail.tools.write import WRITE
 
 SCHEMAS = wire_schemas()
 MESSAGES = (
-    "tool_call tool_result error tool_description facts decision permission_request answer change_set done parked"
+    "tool_call tool_result error tool_description facts decision permission_request answer change_set change_record "
+    "done parked"
 )
 every_type = pytest.mark.parametrize("name", WIRE_TYPES)
 every_tool = pytest.mark.parametrize("spec", [READ, WRITE, LS], ids=lambda spec: spec.name)

@@ -33,6 +33,7 @@ RETIRED = [
 
 
 def test_every_base_tool_has_exactly_its_parameters(rail: Open) -> None:
+    assert {spec.name for spec in rail().specs()} == set(PARAMETERS)
     for entry in rail().anthropic_tools():
         schema: dict[str, Any] = entry["input_schema"]
         required, optional = PARAMETERS[entry["name"]]

@@ -38,6 +38,10 @@ class Plan(msgspec.Struct, frozen=True):
     left: int = 0
     """Places that are no longer as they were, and stay."""
 
+    changes: tuple[int, ...] = ()
+    """The changes that are taken back or, where undos are taken back, brought back."""
+    brings_back: bool = False
+
     @property
     def numbers(self) -> tuple[int, ...]:
         """What is taken back, by its numbers."""
@@ -64,7 +68,18 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
         else:
             shown = shown_path(workspace, path)
             conflicts.append(conflict_of(history, entries, path, found, shown=shown, lines=rest is not None))
-    return Plan(tuple(entries), tuple(ways), tuple(conflicts), left)
+    changes, brings_back = _meant(history, entries)
+    return Plan(tuple(entries), tuple(ways), tuple(conflicts), left, changes, brings_back)
+
+
+def _meant(history: History, entries: list[Entry]) -> tuple[tuple[int, ...], bool]:
+    """Which changes it is about in the end, and whether they come back: to undo an undo is to redo."""
+    brings_back = False
+    while all(entry.body.undoes for entry in entries):
+        numbers = [number for entry in entries for number in entry.body.undoes]
+        entries = [entry for entry in map(history.log.entry, numbers) if entry is not None]
+        brings_back = not brings_back
+    return tuple(entry.number for entry in entries), brings_back
 
 
 def _merging_way(path: bytes, found: Found, rest: Merged) -> Way:

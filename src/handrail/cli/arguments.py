@@ -8,6 +8,8 @@ from handrail.cli.commands import COMMANDS, Command
 from handrail.cli.exits import Stop
 from handrail.cli.output import answer
 
+_TOOLS = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
+
 
 def split(words: list[str]) -> tuple[str, list[str]]:
     """The command that the first one or two words name, and the words after it."""
@@ -88,6 +90,8 @@ def _kind(word: str) -> str:
 def _nearest(word: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
+    if word in _TOOLS:
+        return f" {word} is a tool: handrail call {word} '{{…}}' (handrail tools --json has its arguments)."
     near = get_close_matches(word.lower()[:80], list(COMMANDS), n=1)
     return f" Did you mean {near[0]}?" if near else ""
 

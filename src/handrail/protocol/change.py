@@ -1,9 +1,8 @@
 """A change set: what a call did to files, as data. File tools, commands, patches, previews and undo all speak of it."""
 
-from datetime import datetime
 from typing import Literal
 
-from handrail.protocol.wire import Wire
+from handrail.protocol.wire import Time, Wire
 
 Action = Literal["created", "modified", "deleted", "renamed", "mode", "link"]
 Kind = Literal["file", "link", "folder"]
@@ -66,7 +65,7 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     tool_call_id: str
     tool: str
     summary: str
-    time: datetime
+    time: Time
     in_effect: bool
     """Whether it has not been taken back."""
     undone_by: int | None

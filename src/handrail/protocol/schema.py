@@ -6,7 +6,7 @@ import msgspec
 
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall
-from handrail.protocol.change import ChangeSet
+from handrail.protocol.change import ChangeRecord, ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.event import KINDS, kind_of
@@ -26,6 +26,7 @@ MESSAGES: dict[str, Any] = {
     "permission_request": PermissionRequest,
     "answer": Answer,
     "change_set": ChangeSet,
+    "change_record": ChangeRecord,
     "done": Done,
     "parked": Parked,
 }

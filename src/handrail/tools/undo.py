@@ -174,6 +174,5 @@ def _output(plan: Plan, planned: Planned, made: Recorded) -> Output:
 def _summary(plan: Plan) -> str:
     states = [(way.step.path, way.step.after or way.step.before) for way in plan.ways]
     files = [path for path, state in states if state is not None and state.kind != "folder"]
-    again = tuple(number for entry in plan.entries for number in entry.body.undoes)
-    did = f"Brought back {listed(again)}" if again else f"Took back {listed(plan.numbers)}"
+    did = f"{'Brought' if plan.brings_back else 'Took'} back {listed(plan.changes)}"
     return f"{did}: {clipped(os.fsdecode(files[0])) if len(files) == 1 else f'{len(files)} files'}"

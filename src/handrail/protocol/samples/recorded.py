@@ -147,6 +147,30 @@ RECORDED: dict[str, Any] = {
         "number": 1,
         "undoable": True,
     },
+    "change_record": {
+        "number": 2,
+        "sessionId": "s_1",
+        "toolCallId": "call_6",
+        "tool": "edit",
+        "summary": "edit README.md",
+        "time": "2026-01-01T00:00:00Z",
+        "inEffect": True,
+        "undoneBy": None,
+        "undoes": [],
+        "undoable": True,
+        "changes": [
+            {
+                "path": "README.md",
+                "action": "modified",
+                "before": "ae930d477cc586a9cb4f4d18f163d8ec439ed6d30b6f3b4b6d35a54b89eccf7e",
+                "after": "6e917babdff2c1824d793b8cf19c3793d29abde9d5906679d35fc18967ba020d",
+                "size": 11,
+                "mode": 420,
+                "added": 1,
+                "removed": 1,
+            },
+        ],
+    },
     "done": {
         "state": "done",
         "results": [
