@@ -12,6 +12,21 @@ Rail = Callable[..., Handrail]
 MIB = 1 << 20
 
 
+def test_the_lines_that_changed_are_named_where_they_are_known(rail: Rail, workspace: Path) -> None:
+    lines = [f"line {number}\n" for number in range(1, 30)]
+    (workspace / "a.txt").write_text("".join(lines))
+    one, other = rail(session="one"), rail(session="other")
+    one.read("a.txt")
+    other.edit("a.txt", "line 10\nline 11\n", "ten\nand a half\neleven\n")
+    for result in (one.edit("a.txt", "line 1\n", "x\n"), one.write("a.txt", "x\n")):
+        assert result.error is not None
+        assert result.error.message.startswith("a.txt changed since you read it (lines 10–12). Read it again before ")
+    (workspace / "a.txt").write_text("others\n")
+    error = one.edit("a.txt", "line 1\n", "x\n").error
+    assert error is not None
+    assert error.message.startswith("a.txt changed since you read it (line 1).")
+
+
 def test_other_bytes_than_were_read_are_not_overwritten(one: Handrail, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("old")

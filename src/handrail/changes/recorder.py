@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # every session has a recorder, and few change anything: what
     from handrail.changes.planned import Planned
     from handrail.store.change_log import Entry, Step
 
+_COMPARED = 8 * 1024 * 1024
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -65,6 +66,18 @@ class Recorder:
             raise
         log.finish(number, msgspec.structs.replace(body, steps=steps))
         return Recorded(_set(number, planned))
+
+    def content(self, digest: str) -> bytes | None:
+        """What was kept under a hash; None when nothing was, or it is large."""
+        kept = bytearray()
+        try:
+            for piece in self.history.blobs.chunks(digest):
+                kept += piece
+                if len(kept) > _COMPARED:
+                    return None
+        except (OSError, StoreError):
+            return None
+        return bytes(kept)
 
     def keep(self, before: Current, landing: Landing) -> None:
         """Keeps what a file holds before it is changed; ToolError when that cannot be."""

@@ -67,6 +67,6 @@ def edit_tool(seen: Seen, records: "Records") -> Tool:
     def preview(context: Context, arguments: EditArguments) -> Preview:
         from handrail.tools.editing import diff_before  # noqa: PLC0415  as said
 
-        return diff_before(context, arguments, seen)
+        return diff_before(context, arguments, seen, records)
 
     return Tool(EDIT, run, lambda arguments: Touched(writes=(arguments.path,)), preview)

@@ -31,17 +31,17 @@ _SHOWN = 3_000
 def edit(context: Context, arguments: EditArguments, seen: Seen, records: Records) -> Output:
     """Replaces the text."""
     with landed(context, arguments.path) as (landing, real):
-        plan = _plan(context, landing, real, arguments, seen)
+        plan = _plan(context, landing, real, arguments, seen, records)
         diff = plan.made.diff(real)
         saved = save(records, context, landing, Saving("edit", arguments.path, real, plan.before, plan.made.data, diff))
     seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
     return _output(arguments.path, real, plan, saved, diff)
 
 
-def diff_before(context: Context, arguments: EditArguments, seen: Seen) -> Preview:
+def diff_before(context: Context, arguments: EditArguments, seen: Seen, records: Records) -> Preview:
     """What would change."""
     with landed(context, arguments.path) as (landing, real):
-        plan = _plan(context, landing, real, arguments, seen)
+        plan = _plan(context, landing, real, arguments, seen, records)
     diff = plan.made.diff(real)
     return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
 
@@ -54,11 +54,13 @@ class _Plan(msgspec.Struct, frozen=True):
     unread: bool
 
 
-def _plan(context: Context, landing: Landing, real: str, arguments: EditArguments, seen: Seen) -> _Plan:
+def _plan(
+    context: Context, landing: Landing, real: str, arguments: EditArguments, seen: Seen, records: Records
+) -> _Plan:
     if plain(arguments.old_text) == plain(arguments.new_text):
         raise ToolError("NO_CHANGE", _nothing_new(arguments))
     _refuse_large(landing, arguments.path)
-    found = look(landing, real, arguments.path, seen, keep=LONGEST, doing="editing")
+    found = look(landing, real, arguments.path, seen, records, keep=LONGEST, doing="editing")
     before, data = _there(context, found, arguments)
     made = replaced(data, arguments.old_text, arguments.new_text, clipped(arguments.path), every=arguments.replace_all)
     return _Plan(before, made, found.unread)

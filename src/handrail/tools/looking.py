@@ -5,12 +5,16 @@ from contextlib import contextmanager
 
 import msgspec
 
+from handrail.edit.lines import line_ranges, worded
+from handrail.edit.trimming import common_end, common_start
 from handrail.policy.names import protection
 from handrail.protocol.error import ToolError
 from handrail.tools.contract import Context, Seen
-from handrail.tools.marks import part_of, staleness
+from handrail.tools.marks import is_stale, part_of, seen_whole
+from handrail.tools.saving import Records
 from handrail.workspace.current import Current, current
 from handrail.workspace.errors import clipped, tool_error
+from handrail.workspace.text import decoded
 from handrail.workspace.walk import Landing
 
 
@@ -39,7 +43,7 @@ def landed(context: Context, path: str) -> Generator[tuple[Landing, str], None, 
             raise tool_error(error, path) from None
 
 
-def look(landing: Landing, real: str, path: str, seen: Seen, *, keep: int, doing: str) -> Look:
+def look(landing: Landing, real: str, path: str, seen: Seen, records: Records, *, keep: int, doing: str) -> Look:
     """Looks at the file, its bytes kept up to a size; STALE_FILE when the session knew other bytes."""
     _refuse_folder(landing, path, doing)
     if protection(real) == "credential":
@@ -47,8 +51,24 @@ def look(landing: Landing, real: str, path: str, seen: Seen, *, keep: int, doing
     before = None if landing.missing else current(landing.folder, landing.name, keep)
     mark = seen.seen(real)
     part = part_of(landing.folder, landing.name, mark) if before else None
-    staleness(path, mark, before, part, doing)
+    if is_stale(mark, before, part):
+        where = _changed_lines(records, seen_whole(mark), before)
+        message = f"{clipped(path)} changed since you read it{where}. Read it again before {doing}."
+        raise ToolError("STALE_FILE", message)
     return Look(before, mark is not None)
+
+
+def _changed_lines(records: Records, seen: str | None, now: Current | None) -> str:
+    """Which lines are other ones now, where what was seen is still known: handrail itself replaced it."""
+    then = records.content(seen) if seen is not None else None
+    old = decoded(then) if then is not None else None
+    new = decoded(now.data) if now is not None and now.data is not None else None
+    if old is None or new is None or old.text == new.text:
+        return ""
+    start = common_start(old.text, new.text)
+    end = len(new.text) - common_end(old.text[start:], new.text[start:])
+    [(first, last)] = line_ranges(new.text, [(start, end)])
+    return f" ({worded(first, last)})"
 
 
 def _refuse_folder(landing: Landing, path: str, doing: str) -> None:

@@ -1,13 +1,10 @@
 """Marks: how a session remembers what it saw of a file, and how it finds out that the bytes are other ones now."""
 
 import os
-from typing import Literal
 
 import msgspec
 
-from handrail.protocol.error import ToolError
 from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
 from handrail.workspace.large import hash_of_part
 
 
@@ -30,16 +27,18 @@ _decode = msgspec.json.Decoder(Mark).decode
 encode_mark = msgspec.json.Encoder().encode
 
 
-def staleness(
-    path: str, mark: bytes | None, now: Current | None, part: str | None, doing: str = "writing"
-) -> Literal["unread", "fresh"]:
-    """Whether the session knows the file; STALE_FILE when it knew other bytes. Where none are left, none are lost."""
+def is_stale(mark: bytes | None, now: Current | None, part: str | None) -> bool:
+    """Whether the session knew other bytes. Where none are left, none are lost."""
     if mark is None or now is None:
-        return "unread"
+        return False
     seen = _decode(mark)
-    if seen.hash != (now.hash if isinstance(seen, Whole) else part):
-        raise ToolError("STALE_FILE", f"{clipped(path)} changed since you read it. Read it again before {doing}.")
-    return "fresh"
+    return seen.hash != (now.hash if isinstance(seen, Whole) else part)
+
+
+def seen_whole(mark: bytes | None) -> str | None:
+    """The hash of all bytes, where all were seen."""
+    seen = _decode(mark) if mark else None
+    return seen.hash if isinstance(seen, Whole) else None
 
 
 def part_of(folder: int, name: str, mark: bytes | None) -> str | None:

@@ -29,6 +29,10 @@ class Records(Protocol):
         """Whether what is reported as done must survive a loss of power."""
         ...
 
+    def content(self, digest: str) -> bytes | None:
+        """What was kept under a hash; None when nothing was, or it is large."""
+        ...
+
     def keep(self, before: Current, landing: Landing) -> None:
         """Keeps what a file holds before it is changed."""
         ...

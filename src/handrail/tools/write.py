@@ -62,6 +62,6 @@ def write_tool(seen: Seen, records: "Records") -> Tool:
     def preview(context: Context, arguments: WriteArguments) -> Preview:
         from handrail.tools.writing import diff_before  # noqa: PLC0415  as said
 
-        return diff_before(context, arguments, seen)
+        return diff_before(context, arguments, seen, records)
 
     return Tool(WRITE, run, lambda arguments: Touched(writes=(arguments.path,)), preview)

@@ -30,7 +30,7 @@ DIFFED = 8 * 1024 * 1024
 def write(context: Context, arguments: WriteArguments, seen: Seen, records: Records) -> Output:
     """Writes the file."""
     with landed(context, arguments.path) as (landing, real):
-        plan = _plan(landing, real, arguments, seen)
+        plan = _plan(landing, real, arguments, seen, records)
         diff = _diff(plan, arguments.content, real)
         saving = Saving("write", arguments.path, real, plan.before, plan.data, diff, _is_binary(plan))
         saved = save(records, context, landing, saving)
@@ -38,10 +38,10 @@ def write(context: Context, arguments: WriteArguments, seen: Seen, records: Reco
     return _output(arguments, real, plan, saved, diff)
 
 
-def diff_before(context: Context, arguments: WriteArguments, seen: Seen) -> Preview:
+def diff_before(context: Context, arguments: WriteArguments, seen: Seen, records: Records) -> Preview:
     """What would change."""
     with landed(context, arguments.path) as (landing, real):
-        plan = _plan(landing, real, arguments, seen)
+        plan = _plan(landing, real, arguments, seen, records)
     diff = _diff(plan, arguments.content, real)
     return Preview(kind="diff", text=diff.text or "(no change)\n", truncated=diff.truncated)
 
@@ -62,8 +62,8 @@ class _Plan(msgspec.Struct, frozen=True):
         return self.text_before.text if self.text_before else None
 
 
-def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen) -> _Plan:
-    found = look(landing, real, arguments.path, seen, keep=DIFFED, doing="writing")
+def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen, records: Records) -> _Plan:
+    found = look(landing, real, arguments.path, seen, records, keep=DIFFED, doing="writing")
     path, before = clipped(arguments.path), found.before
     text = decoded(before.data) if before and before.data is not None else None
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
