@@ -25,7 +25,7 @@ from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
-from handrail.runtime.recovery import end_work, recover
+from handrail.runtime.recovery import end_work, recover, settle_others
 from handrail.settings import Settings, load, state_folder
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
@@ -105,6 +105,7 @@ class Handrail:
             self._session.journal.subscribe(lines.add)
         try:
             recover(self._session)
+            settle_others(self._session)
         except BaseException:
             self.close()
             raise

@@ -60,8 +60,12 @@ def test_changes_are_kept_for_a_time_and_listed_for_ever(rail: Rail, workspace: 
         one.changes()
     assert len(kept(tmp_path)) == 1
     make_old(tmp_path, 11)
-    with rail(settings=Settings(undo=Undo(days=10))) as one:
-        one.changes()
+    for _ in range(2):  # one look may be by a clock that is wrong
+        assert len(kept(tmp_path)) == 1
+        with rail(settings=Settings(undo=Undo(days=10))) as one:
+            one.changes()
+        [swept] = (tmp_path / "state").rglob("swept")
+        os.utime(swept, (0, swept.stat().st_mtime - 2 * 86_400))
     assert kept(tmp_path) == []
     one = rail()
     [record] = one.changes()

@@ -39,7 +39,7 @@ class Carrier:
             for move in moves(steps):
                 if self._take(move):
                     taken.append(move)
-        except ToolError as error:
+        except Exception as error:
             self._go_back(taken, error)
             raise
         return taken
@@ -117,14 +117,14 @@ class Carrier:
         except StoreError as error:
             raise ToolError("IO_ERROR", f"{clipped(os.fsdecode(path))} cannot be brought back: {error}.") from None
 
-    def _go_back(self, taken: list[Step], error: ToolError) -> None:
+    def _go_back(self, taken: list[Step], error: Exception) -> None:
         stuck: list[str] = []
         for move in reversed(taken):
             try:
                 self._take(back(move))
             except ToolError:
                 stuck.append(clipped(os.fsdecode(move.path)))
-        if stuck:
+        if stuck and isinstance(error, ToolError):
             message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
             raise ToolError(error.code, message, details=error.details) from error
 

@@ -39,14 +39,18 @@ def last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
     of_turn = [
         entry.number
         for entry in log.latest()
-        if last is not None and (entry.session, entry.turn) == (last.session, last.turn) and _counts(entry)
+        if last is not None
+        and (entry.session, entry.turn) == (last.session, last.turn)
+        and _counts(entry)
+        and within(entry)
     ]
     return tuple(of_turn)
 
 
-def of_session(log: ChangeLog, session: str) -> tuple[int, ...]:
+def of_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
     """Every change of a session that is in effect, the latest first."""
-    found = tuple(entry.number for entry in log.latest() if entry.session == session and _counts(entry))
+    mine = (entry for entry in log.latest() if entry.session == session)
+    found = tuple(entry.number for entry in mine if _counts(entry) and within(entry))
     if not found:
         raise ToolError("NO_CHANGE", f"Session {session} has changed nothing that is in effect.")
     return found
@@ -63,18 +67,20 @@ def last_undo(log: ChangeLog, within: Within) -> tuple[int, ...]:
 
 def with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
     """The same sets and every later one that touched a file of theirs, and so on; the latest first."""
-    chosen: dict[int, None] = {}
-    waiting = list(numbers)
+    chosen = {number: entry for number in numbers if (entry := log.entry(number)) is not None}
+    since: dict[bytes, int] = {}
+    """From which set on the later ones of a path are among the chosen."""
+    waiting = sorted(chosen.values(), key=lambda entry: entry.number, reverse=True)
     while waiting:
-        number = waiting.pop()
-        entry = log.entry(number)
-        if entry is None or number in chosen:
-            continue
-        chosen[number] = None
+        entry = waiting.pop()
         for step in entry.body.steps:
-            if step.after is not None and step.after.kind == "folder":
-                continue  # what was put into a folder later is no change of the folder
-            waiting += [later.number for later in log.touching(step.path, number) if _counts(later)]
+            # What was put into a folder later is no change of the folder.
+            if step.kind == "folder" or since.get(step.path, entry.number + 1) <= entry.number:
+                continue
+            since[step.path] = entry.number
+            later = [one for one in log.touching(step.path, entry.number) if _counts(one) and one.number not in chosen]
+            chosen |= {one.number: one for one in later}
+            waiting += later
     return tuple(sorted(chosen, reverse=True))
 
 

@@ -1,12 +1,15 @@
 """The history of a workspace: its change log and the contents that were kept to go back, opened when first needed."""
 
 import contextlib
+import fcntl
 import os
 import threading
+import time
+from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from handrail.protocol.error import StoreError
+from handrail.protocol.error import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database, Durability
 from handrail.store.migrations import CHANGES
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
 
 _SWEPT = "swept"
+_AT_WORK = ".at-work"
+_SETTLING_SECONDS = 10.0
 _DAY = 86_400
 _YOUNG = 3_600
 """Seconds in which a content that no change names may yet get its change."""
@@ -28,6 +33,8 @@ class History:
         self._durability: Durability = durability
         self._days = days
         self._log: ChangeLog | None = None
+        self._sign = ""
+        """The file that says that this process is at work."""
         self._lock = threading.Lock()
         self.durable = durability == "power"
         """Whether what is reported as done must survive a loss of power."""
@@ -48,8 +55,54 @@ class History:
         """Whether nothing was ever changed here."""
         return self._log is None and not os.path.exists(os.path.join(self._folder, "changes.db"))
 
+    @contextlib.contextmanager
+    def settling(self) -> Generator[None]:
+        """Lets one process at a time settle what a crash left; CONFLICT when another one does not come to an end."""
+        path = os.path.join(self._folder, "settling")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            until = time.monotonic() + _SETTLING_SECONDS
+            while not _locked(descriptor):
+                if time.monotonic() > until:
+                    message = "Another process is settling what a crash left. Nothing was done. Try again."
+                    raise ToolError("CONFLICT", message)
+                time.sleep(0.005)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def mark_work(self, session: str, runner: str) -> None:
+        """Leaves a sign that a runner changes something; it goes when the history is closed."""
+        if not self._sign:
+            sign = os.path.join(self._folder, f"{runner}{_AT_WORK}")
+            descriptor = os.open(sign, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(descriptor, session.encode())
+            finally:
+                os.close(descriptor)
+            self._sign = sign
+
+    def others_at_work(self) -> dict[str, str]:
+        """The runners that change something here, or were killed while they did, each with its session."""
+        found: dict[str, str] = {}
+        for name in os.listdir(self._folder):
+            path = os.path.join(self._folder, name)
+            if name.endswith(_AT_WORK) and path != self._sign:
+                with contextlib.suppress(OSError), open(path, encoding="utf-8") as sign:
+                    found[name.removesuffix(_AT_WORK)] = sign.read()
+        return found
+
+    def forget_work(self, runner: str) -> None:
+        """Removes the sign of a runner, once nothing that it began is left to settle."""
+        if not any(entry.runner == runner for entry in self.log.begun()):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self._folder, f"{runner}{_AT_WORK}"))
+
     def close(self) -> None:
         """Packs what was kept and closes the log."""
+        if self._sign:
+            with contextlib.suppress(StoreError):
+                self.forget_work(os.path.basename(self._sign).removesuffix(_AT_WORK))
         with self._lock:
             log, self._log = self._log, None
         if log is None:
@@ -61,18 +114,30 @@ class History:
         log.close()
 
     def _is_due(self) -> bool:
+        return abs(time.time() - self._swept()) > _DAY
+
+    def _swept(self) -> float:
         try:
-            swept = os.stat(os.path.join(self._folder, _SWEPT)).st_mtime
+            return os.stat(os.path.join(self._folder, _SWEPT)).st_mtime
         except FileNotFoundError:
-            swept = 0.0
-        return datetime.now(UTC).timestamp() - swept > _DAY
+            return 0.0
 
     def _sweep(self, log: "ChangeLog") -> None:
-        """Lets go of what was kept for longer than it has to be."""
-        now = datetime.now(UTC)
-        log.forget_before(now - timedelta(days=self._days))
+        """Lets go of what was kept for longer than it has to be. A clock that jumps ahead once takes nothing away: no
+        sweep counts more than two days since the last one."""
+        now, swept = time.time(), self._swept()
+        counted = min(now, swept + 2 * _DAY) if swept else now
+        log.forget_before(datetime.fromtimestamp(counted, UTC) - timedelta(days=self._days))
         used = log.contents()
-        for digest, path, status in self.blobs.every():
-            if digest not in used and now.timestamp() - status.st_mtime > _YOUNG:
-                os.unlink(path)
+        for digest, path in self.blobs.every():
+            if digest not in used:
+                self.blobs.remove_old(path, _YOUNG)
         os.close(os.open(os.path.join(self._folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

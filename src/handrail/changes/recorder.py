@@ -54,12 +54,13 @@ class Recorder:
         log = self.history.log
         body = Body(planned.tool, planned.summary, planned.steps, planned.changes, planned.undoes)
         turn = self.turn or call_id
+        self.history.mark_work(self._session, self._runner)
         number = log.begin(
             session=self._session, call_id=call_id, turn=turn, runner=self._runner, body=body, diffs=planned.diffs
         )
         try:
             steps = work()
-        except (ToolError, StoreError, OSError) as error:
+        except Exception as error:
             # It may have failed after the last change: the files say.
             if self._is_made(number):
                 return Recorded(_set(number, planned), error.message if isinstance(error, ToolError) else str(error))
@@ -107,7 +108,7 @@ class Recorder:
 
         entry = self.made_by(call_id)
         if entry is not None and entry.state == "begun":
-            settle_cut_off(self._workspace, self.history, entry)
+            settle_cut_off(self._workspace, self.history, entry.number)
 
     def made_by(self, call_id: str) -> "Entry | None":
         """The change set of a call of this session."""
@@ -116,8 +117,9 @@ class Recorder:
     def _is_made(self, number: int) -> bool:
         from handrail.changes.settling import settle  # noqa: PLC0415  as above
 
-        entry = self.history.log.entry(number)
-        return entry is not None and settle(self._workspace, self.history, entry) == "done"
+        with self.history.settling():
+            entry = self.history.log.entry(number)
+            return entry is not None and settle(self._workspace, self.history, entry) == "made"
 
 
 def _not_kept(name: str, error: StoreError) -> ToolError:

@@ -1,7 +1,13 @@
-"""Settles a change set that was begun and not finished, by what the files are: it was made, or it is taken back."""
+"""Settles a change set that was begun and not finished, by what the files are: it was made, or it is taken back.
+
+One process at a time does it. What others changed since stays as it is; then nobody can say whether the change was
+made, so it is kept as one that is not certain.
+"""
 
 import contextlib
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from handrail.changes.carrying import Carrier
 from handrail.changes.history import History
@@ -9,71 +15,101 @@ from handrail.changes.torn import mend
 from handrail.changes.ways import agrees, back
 from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
-from handrail.store.change_log import Entry, Step
-from handrail.workspace.exact import reach, shown_path
+from handrail.store.change_log import Body, Entry, Step
+from handrail.workspace.exact import reach, root_of
 from handrail.workspace.temporary import temporary_name
 from handrail.workspace.unfinished import remove_unfinished
 from handrail.workspace.workspace import Workspace
 
-Settled = Literal["done", "nothing"]
+Settled = Literal["made", "not made", "unknown"]
 _Where = Literal["before", "after", "between", "elsewhere"]
 
 
-def settle_cut_off(workspace: Workspace, history: History, entry: Entry) -> Settled:
-    """Settles a set whose work was cut off at any point: first what it left unfinished is cleared away."""
-    for step in entry.body.steps:
-        _clear(workspace, history, step, temporary_name(entry.session, entry.call_id))
-    return settle(workspace, history, entry)
+class _Look(NamedTuple):
+    step: Step
+    where: _Where
+    now: State | None
+
+
+def settle_cut_off(workspace: Workspace, history: History, number: int) -> Settled | None:
+    """Settles a set whose work was cut off at any point: first what it left unfinished is cleared away. None when it
+    is settled already."""
+    with history.settling():
+        entry = history.log.entry(number)
+        if entry is None or entry.state != "begun":
+            return None
+        _clear(workspace, history, entry)
+        return settle(workspace, history, entry)
 
 
 def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
-    """Brings the files of a begun set to one side, and the log with them. What others changed since stays as it is."""
-    temporary = temporary_name(entry.session, entry.call_id)
-    carrier = Carrier(workspace, history, temporary)
-    found = [(step, *_whereabouts(carrier, step)) for step in entry.body.steps]
-    if _is_made([(step, where) for step, where, _ in found]):
+    """Brings the files of a begun set to one side, and the log with them."""
+    carrier = Carrier(workspace, history, temporary_name(entry.session, entry.call_id))
+    looks = [_look(carrier, step) for step in entry.body.steps]
+    if _is_made(looks):
         history.log.finish(entry.number, entry.body)
-        return "done"
-    ways_back = [Step(step.path, now, step.before) for step, where, now in found if where in {"after", "between"}]
-    carrier.carry_out(ways_back)
+        return "made"
+    for look in reversed(looks):
+        if look.where in {"after", "between"}:
+            carrier.carry_out([Step(look.step.path, look.now, look.step.before)])
+    uncertain = [look.step for look in looks if look.where == "elsewhere"]
+    if uncertain:
+        history.log.finish(entry.number, *_uncertain(history, entry, uncertain))
+        return "unknown"
     history.log.drop(entry.number)
-    return "nothing"
+    return "not made"
 
 
 def is_within(workspace: Workspace, entry: Entry) -> bool:
-    """Whether all files of a set are in this session's reach; those of another session's own folder are not."""
+    """Whether all files of a set can be looked at and changed in this session."""
     try:
-        return all(shown_path(workspace, step.path) for step in entry.body.steps)
+        return all(root_of(workspace, step.path).writable for step in entry.body.steps)
     except ToolError:
         return False
 
 
-def _clear(workspace: Workspace, history: History, step: Step, temporary: str) -> None:
-    """Removes unfinished files, and mends a file that was being written in place."""
-    with contextlib.suppress(ToolError, OSError, StoreError), reach(workspace, step.path) as landing:
-        remove_unfinished(landing.folder, temporary)
-        if not landing.missing:
-            mend(landing, step, history.blobs)
+def _clear(workspace: Workspace, history: History, entry: Entry) -> None:
+    """Removes unfinished files, and mends files that were being written in place."""
+    temporary = temporary_name(entry.session, entry.call_id)
+    cleared: set[bytes] = set()
+    for step in entry.body.steps:
+        with contextlib.suppress(ToolError, OSError, StoreError), reach(workspace, step.path) as landing:
+            folder = step.path.rpartition(b"/")[0]
+            if folder not in cleared:
+                remove_unfinished(landing.folder, temporary)
+                cleared.add(folder)
+            if not landing.missing:
+                mend(landing, step, history.blobs)
 
 
-def _whereabouts(carrier: Carrier, step: Step) -> tuple[_Where, State | None]:
+def _look(carrier: Carrier, step: Step) -> _Look:
+    """Where a path is on its way. What cannot be looked at raises: then nothing is settled."""
     try:
         now = carrier.find(step.path).state
-    except ToolError:
-        return "elsewhere", None
+    except ToolError as error:
+        if error.code != "CONFLICT":
+            raise
+        return _Look(step, "elsewhere", None)  # a link or a file is on the way there now
     if agrees(now, step):
-        return "before", now
+        return _Look(step, "before", now)
     if agrees(now, back(step)):
-        return "after", now
+        return _Look(step, "after", now)
     other_kind = step.before and step.after and step.before.kind != step.after.kind
-    return ("between" if other_kind and now is None else "elsewhere"), now
+    return _Look(step, "between" if other_kind and now is None else "elsewhere", now)
 
 
-def _is_made(found: list[tuple[Step, _Where]]) -> bool:
-    """Whether everything that nobody else changed since is as it was to be. Folders alone do not make a change."""
-    own = [(step, where) for step, where in found if where != "elsewhere"]
-    files = [where for step, where in own if (step.after or step.before or _FOLDER).kind != "folder"]
-    return bool(own) and all(where == "after" for where in (files or [where for _, where in own]))
+def _is_made(looks: list[_Look]) -> bool:
+    """Whether every file is as it was to be. Folders alone do not make a change."""
+    files = [look.where for look in looks if look.step.kind != "folder"]
+    return all(where == "after" for where in (files or [look.where for look in looks]))
 
 
-_FOLDER = State(kind="folder")
+def _uncertain(history: History, entry: Entry, steps: list[Step]) -> tuple[Body, tuple[str, ...]]:
+    """What is kept of a set of which nobody knows whether it was made: what others changed since."""
+    body, paths = entry.body, {step.path for step in steps}
+    diffs = history.log.diffs(entry.number) or ("",) * len(body.steps)
+    rows = [row for row in zip(body.steps, body.changes, diffs, strict=False) if row[0].path in paths]
+    kept = msgspec.structs.replace(
+        body, steps=tuple(row[0] for row in rows), changes=tuple(row[1] for row in rows), undoes=(), certain=False
+    )
+    return kept, tuple(row[2] for row in rows)

@@ -59,7 +59,7 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
         step = _net(path, chain)
         if step is not None and agrees(found.state, step):
             if step.before != step.after:
-                ways.append(Way(step, found))
+                ways.append(Way(Step(path, found.state, _end(step, found.state, chain)), found))
             continue
         rest = merged(history, entries, path, found)
         if lines and rest is not None:
@@ -111,10 +111,14 @@ def _net(path: bytes, chain: list[Step]) -> Step | None:
     for later, earlier in pairwise(chain):
         if not same(later.before, earlier.after):
             return None
-    start, end = chain[0].after, chain[-1].before
-    if start is not None and end is not None and not any(_changes_mode(step) for step in chain):
-        end = msgspec.structs.replace(end, mode=start.mode)  # what others did to its permissions stays
-    return Step(path, start, end)
+    return Step(path, chain[0].after, chain[-1].before)
+
+
+def _end(step: Step, now: State | None, chain: list[Step]) -> State | None:
+    """What is to be there in the end: with the permissions of now, where the changes did not touch them."""
+    if step.after is None or now is None or any(_changes_mode(each) for each in chain):
+        return step.after
+    return msgspec.structs.replace(step.after, mode=now.mode)
 
 
 def _changes_mode(step: Step) -> bool:

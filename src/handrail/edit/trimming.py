@@ -1,8 +1,10 @@
 """How much two texts have in common at their ends."""
 
+from typing import AnyStr
 
-def common_start(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+
+def common_start(one: AnyStr, other: AnyStr) -> int:
+    """How many characters, or bytes, two texts begin with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:  # halved, not walked: texts can be megabytes
         middle = (low + high + 1) // 2

@@ -23,7 +23,7 @@ def what_became(session: Session, flight: Flight) -> str:
         return _UNKNOWN
     if entry is None:
         return "Nothing was changed."
-    if entry.state != "done":
+    if entry.state != "done" or not entry.body.certain:
         return _UNKNOWN
     body = entry.body
     flight.made = ChangeSet(changes=body.changes, number=entry.number, undoable=body.undoable, undoes=body.undoes)

@@ -1,5 +1,6 @@
 """What a person does to the workspace: undo and redo. On the record like every call, but no model can call it."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from handrail.changes.settling import is_within, settle_cut_off
 from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeRecord
 from handrail.protocol.decision import Decision, Facts, PathFact
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.error import StoreError, ToolError, UsageError
 from handrail.protocol.result import ToolResult
 from handrail.runtime import steps
 from handrail.runtime.closing import sealed
@@ -30,7 +31,6 @@ __all__ = ["choice", "diff_of", "last_changes", "last_undo", "preview", "undo"]
 Resolve = Literal["later", "lines"]
 """What to do where a file was changed since: take the later changes back too, or only what is as it was left."""
 Choose = Callable[[ChangeLog, Within], tuple[int, ...]]
-_SETTLE_SECONDS = 10.0
 _ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="a person asked for it")
 
 
@@ -41,7 +41,7 @@ def choice(number: int | None, turn: bool, session: str | None) -> Choose:
     if number is not None:
         return lambda log, _: choosing.one_change(log, number)
     if session is not None:
-        return lambda log, _: choosing.of_session(log, session)
+        return lambda log, within: choosing.of_session(log, session, within)
     return choosing.last_turn if turn else choosing.last_change
 
 
@@ -119,23 +119,25 @@ def _last_in_effect(session: Session) -> int:
 
 
 def _within(session: Session) -> Within:
-    return lambda entry: is_within(session.workspace, entry)
+    """All but what another session did in its own folder, which nobody misses in the workspace."""
+    home, own = os.fsencode(os.path.dirname(session.folder)) + b"/", os.fsencode(session.folder) + b"/"
+
+    def within(entry: Entry) -> bool:
+        return all(not step.path.startswith(home) or step.path.startswith(own) for step in entry.body.steps)
+
+    return within
 
 
 def settle_killed(session: Session) -> None:
-    """Settles what killed processes left begun in this workspace, whatever their session."""
+    """Settles what killed processes left begun in this workspace, whatever their session. What cannot be settled is
+    left for somebody who can: it does not stand in the way of anything else."""
     history = session.recorder.history
-    if history.is_empty or not any(_is_left(session, entry) for entry in history.log.begun()):
+    if history.is_empty:
         return
-    lock = session.locks.of(f"changes:{os.path.dirname(session.folder)}")
-    try:
-        if not lock.take(_SETTLE_SECONDS):
-            raise ToolError("CONFLICT", "Another process is settling what a crash left. Nothing was done. Try again.")
-        for entry in history.log.begun():
-            if _is_left(session, entry):
-                settle_cut_off(session.workspace, history, entry)
-    finally:
-        lock.release()
+    for entry in history.log.begun():
+        if _is_left(session, entry):
+            with contextlib.suppress(ToolError, StoreError, OSError):
+                settle_cut_off(session.workspace, history, entry.number)
 
 
 def _is_left(session: Session, entry: Entry) -> bool:

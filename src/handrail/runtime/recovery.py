@@ -1,5 +1,6 @@
 """Settles what a process left undone when it was killed: every call gets its result, every result its audit line."""
 
+import os
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Session
 from handrail.store.audit import Chain
 from handrail.store.journal import Entry, Journal
-from handrail.store.runner import Runner, bury, dead_runners
+from handrail.store.runner import Runner, bury, dead_runners, is_dead
 
 RECOVERY_SECONDS = 10.0
 _NOT_BEGUN = "The runtime ended before this call ran. Nothing was done."
@@ -36,6 +37,22 @@ def recover(session: Session) -> None:
     finally:
         lock.release()
     session.journal.deliver()
+
+
+def settle_others(session: Session) -> None:
+    """To be called when a session is opened: what a killed process left half changed in the workspace is settled,
+    whatever its session was. Costs one look into a folder when nobody else is at work."""
+    history = session.recorder.history
+    others = history.others_at_work()
+    if not others:
+        return
+    from handrail.runtime.person import settle_killed  # noqa: PLC0415  hardly ever needed
+
+    settle_killed(session)
+    home = os.path.dirname(session.folder)
+    for runner, name in others.items():
+        if is_dead(os.path.join(home, name), runner):
+            history.forget_work(runner)
 
 
 def end_work(session: Session, runner: Runner) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import time
 import zlib
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from handrail.protocol.error import StoreError
 
 _CHUNK = 1 << 20
 _PACKED = ".z"
+_ASIDE = ".aside"
 _PACKED_AT_ONCE = 1 << 16
 """Up to this size packing costs less than a millisecond; what is larger is packed when there is time."""
 _LEVEL = 1
@@ -32,7 +34,7 @@ class Blobs:
 
     def keep(self, digest: str, data: bytes, *, pack: bool = False) -> None:
         """Stores bytes whose hash is known."""
-        if self._is_there(digest):
+        if self._is_there(digest, len(data)):
             return
         if pack and len(data) <= _PACKED_AT_ONCE:
             self._store(self._path(digest) + _PACKED, [zlib.compress(data, _LEVEL)])
@@ -43,7 +45,7 @@ class Blobs:
 
     def keep_file(self, digest: str, descriptor: int) -> None:
         """Stores what a descriptor reads; StoreError when it is not what its hash says."""
-        if self._is_there(digest):
+        if self._is_there(digest, os.fstat(descriptor).st_size):
             return
         self._store(self._path(digest), _checked(_chunks_of(descriptor), digest))
         self._unpacked.append(digest)
@@ -71,19 +73,32 @@ class Blobs:
                 self._store(self._path(digest) + _PACKED, _squeezed(self._pieces(digest)))
                 os.unlink(self._path(digest))
 
-    def every(self) -> Iterator[tuple[str, str, os.stat_result]]:
-        """All blobs: hash, path and status."""
+    def every(self) -> Iterator[tuple[str, str]]:
+        """All blobs: hash and path."""
         for shelf in _names(self._folder):
             for name in _names(os.path.join(self._folder, shelf)):
-                path = os.path.join(self._folder, shelf, name)
-                with contextlib.suppress(FileNotFoundError):
-                    yield name.partition(".")[0], path, os.stat(path)
+                yield name.partition(".")[0], os.path.join(self._folder, shelf, name)
 
-    def _is_there(self, digest: str) -> bool:
-        """Whether the blob is stored; if so it is made young, so that nobody removes it as unused before it is used."""
-        for path in (self._path(digest), self._path(digest) + _PACKED):
-            with contextlib.suppress(OSError):
-                os.utime(path)
+    def remove_old(self, path: str, seconds: float) -> None:
+        """Removes a file of ours that nobody asked for lately. It is put aside first: who asks now stores it anew."""
+        aside = f"{path.removesuffix(_ASIDE)}{_ASIDE}"
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, aside)
+            if time.time() - os.stat(aside).st_mtime > seconds:
+                os.unlink(aside)
+            elif not path.endswith(_ASIDE):
+                os.rename(aside, path)
+
+    def _is_there(self, digest: str, size: int) -> bool:
+        """Whether the blob is stored, whole; if so it is made young, so that nobody removes it before it is used."""
+        plain, packed = self._path(digest), self._path(digest) + _PACKED
+        with contextlib.suppress(OSError):
+            if os.stat(plain).st_size == size:
+                os.utime(plain)
+                return True
+        with contextlib.suppress(OSError, StoreError):
+            if os.stat(packed).st_size > _PACKED_AT_ONCE or sum(map(len, self.chunks(digest))) == size:
+                os.utime(packed)
                 return True
         return False
 

@@ -23,6 +23,12 @@ class Step(msgspec.Struct, frozen=True):
     before: State | None
     after: State | None
 
+    @property
+    def kind(self) -> str:
+        """What it is about: what the path is to be, or was."""
+        state = self.after or self.before
+        return state.kind if state is not None else "file"
+
 
 class Body(msgspec.Struct, frozen=True):
     """What a change set is, besides its columns."""
@@ -35,6 +41,8 @@ class Body(msgspec.Struct, frozen=True):
     undoes: tuple[int, ...] = ()
     undoable: bool = True
     """Whether everything is kept that it takes to go back."""
+    certain: bool = True
+    """Whether it was made: after a crash, and a change by others since, nobody knows."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -60,6 +68,7 @@ class Entry(msgspec.Struct, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Body).decode
 _unpack = msgspec.msgpack.Decoder(tuple[str, ...]).decode
+_UNREADABLE = Body("unknown", "(this change cannot be read)", (), (), undoable=False)
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
 _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
 
@@ -85,12 +94,13 @@ class ChangeLog:
                 execute("INSERT INTO touched VALUES (?, ?)", (path, number))
         return number
 
-    def finish(self, number: int, body: Body) -> None:
+    def finish(self, number: int, body: Body, diffs: tuple[str, ...] | None = None) -> None:
         """Writes down that it is done. What it takes back is no longer in effect from the same moment on."""
         execute = self._database.execute
+        packed = _packed(diffs) if diffs is not None else None
         with self._database.lock, self._database.transaction:
-            update = "UPDATE change_set SET state = 'done', data = ? WHERE number = ? AND state = 'begun'"
-            if execute(update, (_encode(body), number)).rowcount != 1:
+            update = "UPDATE change_set SET state = 'done', data = ?, diff = ifnull(?, diff)"
+            if execute(f"{update} WHERE number = ? AND state = 'begun'", (_encode(body), packed, number)).rowcount != 1:
                 raise StoreError(f"change {number} is not begun")
             for taken_back in body.undoes:
                 self._take_back(taken_back, number)
@@ -98,8 +108,9 @@ class ChangeLog:
     def drop(self, number: int) -> None:
         """Forgets a set that was begun and of which nothing was done."""
         with self._database.lock, self._database.transaction:
-            self._database.execute("DELETE FROM change_set WHERE number = ? AND state = 'begun'", (number,))
-            self._database.execute("DELETE FROM touched WHERE number = ?", (number,))
+            delete = "DELETE FROM change_set WHERE number = ? AND state = 'begun'"
+            if self._database.execute(delete, (number,)).rowcount:
+                self._database.execute("DELETE FROM touched WHERE number = ?", (number,))
 
     def forget_before(self, time: datetime) -> None:
         """Marks the sets of before a time as no longer undoable: what was kept for them may go."""
@@ -114,18 +125,18 @@ class ChangeLog:
 
     def _take_back(self, number: int, by: int) -> None:
         self._database.execute("UPDATE change_set SET undone_by = ? WHERE number = ?", (by, number))
-        for other in self._undone_by(number):
+        for other in self._undoes(number):
             self._bring_back(other)
 
     def _bring_back(self, number: int) -> None:
         """What took it back was taken back: it is in effect again, and so is what it takes back itself not."""
         self._database.execute("UPDATE change_set SET undone_by = NULL WHERE number = ?", (number,))
-        for other in self._undone_by(number):
+        for other in self._undoes(number):
             self._take_back(other, number)
 
-    def _undone_by(self, number: int) -> tuple[int, ...]:
+    def _undoes(self, number: int) -> tuple[int, ...]:
         row = self._database.execute("SELECT data FROM change_set WHERE number = ?", (number,)).fetchone()
-        return _decode(row[0]).undoes if row else ()
+        return _body(row[0]).undoes if row else ()
 
     # Reading
 
@@ -183,8 +194,12 @@ def _packed(diffs: tuple[str, ...]) -> bytes:
 
 def _entry(row: Row) -> Entry:
     number, session, call_id, turn, runner, state, time, undone_by, data = row
+    return Entry(number, session, call_id, turn, runner, state, datetime.fromisoformat(time), undone_by, _body(data))
+
+
+def _body(data: bytes) -> Body:
+    """What is stored; a row that cannot be read says so, and does not stand in the way of the others."""
     try:
-        body = _decode(data)
-    except msgspec.DecodeError as error:
-        raise StoreError(f"change {number} of the change log cannot be read: {error}") from error
-    return Entry(number, session, call_id, turn, runner, state, datetime.fromisoformat(time), undone_by, body)
+        return _decode(data)
+    except msgspec.DecodeError:
+        return _UNREADABLE

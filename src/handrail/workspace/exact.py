@@ -31,9 +31,10 @@ class Found(msgspec.Struct, frozen=True):
 
 def exact_path(workspace: Workspace, landing: Landing) -> bytes:
     """How a landing is spelled so that `reach` finds it again: relative in the workspace, absolute elsewhere."""
-    folder = path_of(landing.folder)
-    parts = tuple(part for part in folder.split("/") if part)
-    own = workspace.main.parts
+    parts, own = (
+        tuple(part for part in path_of(descriptor).split("/") if part)
+        for descriptor in (landing.folder, workspace.main.descriptor)  # by where they are now, should they be moved
+    )
     start = parts[len(own) :] if parts[: len(own)] == own else ("", *parts)
     return os.fsencode("/".join((*start, *landing.missing, landing.name)))
 
@@ -42,6 +43,11 @@ def shown_path(workspace: Workspace, path: bytes) -> str:
     """The same as results name it."""
     root, parts = _placed(workspace, path)
     return root.shown("/".join(parts))
+
+
+def root_of(workspace: Workspace, path: bytes) -> Root:
+    """The root that a path is in; OUTSIDE_WORKSPACE when this session has none such."""
+    return _placed(workspace, path)[0]
 
 
 def reach(workspace: Workspace, path: bytes) -> Landing:

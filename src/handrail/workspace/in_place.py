@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-from collections.abc import Iterable
 
 import msgspec
 
@@ -12,6 +11,7 @@ from handrail.workspace.content import Content, fill
 from handrail.workspace.current import Current, changed, holds
 from handrail.workspace.errors import clipped
 
+_BLOCK = 1 << 16
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
@@ -36,24 +36,26 @@ def write_through(folder: int, name: str, new: Content, before: Current, path: s
         status = os.fstat(descriptor)
         if not os.path.samestat(status, before.status) or not holds(descriptor, before):
             raise changed(path)
+        data = b"".join(new.pieces())  # all of it, before the first byte is overwritten: kept content may be damaged
         try:
-            _reserve(descriptor, new.size, len(before.data))
-            _overwrite(descriptor, new.pieces(), new.size)
-        except OSError:
-            _overwrite(descriptor, (before.data,), len(before.data))
+            _reserve(descriptor, len(data), len(before.data))
+            _overwrite(descriptor, data)
+        except BaseException:
+            _overwrite(descriptor, before.data)
             raise
     finally:
         os.close(descriptor)
     return Written(new.hash, new.size, stat.S_IMODE(before.status.st_mode), in_place=True)
 
 
-def write_in_place(folder: int, name: str, data: bytes) -> None:
-    """Writes through all names of a file; for who knows that what is there is to go."""
-    descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        _overwrite(descriptor, (data,), len(data))
-    finally:
-        os.close(descriptor)
+def put_back(descriptor: int, old: bytes, written: int) -> None:
+    """Takes back what was written over the beginning of a file, from its end on: cut off anywhere, it still is new
+    bytes with old ones behind them."""
+    os.ftruncate(descriptor, len(old))
+    for end in range(min(written, len(old)), 0, -_BLOCK):
+        start = max(0, end - _BLOCK)
+        os.pwrite(descriptor, old[start:end], start)
+    os.fsync(descriptor)
 
 
 def _reserve(descriptor: int, size: int, before: int) -> None:
@@ -66,8 +68,8 @@ def _reserve(descriptor: int, size: int, before: int) -> None:
                 raise
 
 
-def _overwrite(descriptor: int, pieces: Iterable[bytes], size: int) -> None:
+def _overwrite(descriptor: int, data: bytes) -> None:
     os.lseek(descriptor, 0, os.SEEK_SET)
-    fill(descriptor, pieces)
-    os.ftruncate(descriptor, size)
+    fill(descriptor, (data,))
+    os.ftruncate(descriptor, len(data))
     os.fsync(descriptor)
