@@ -265,7 +265,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-11": (
         clause(
             "without ripgrep both fall back to Python and say so",
-            "search/test_search_python.py::test_without_ripgrep_python_searches_by_itself",
+            "search/test_search_python.py::test_without_ripgrep_both_fall_back_to_python",
             "search/test_search_python.py::test_the_answer_says_that_python_searched",
         ),
         clause(
@@ -280,7 +280,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "a pattern outside the common subset answers UNAVAILABLE naming ripgrep",
-            "search/test_search_python.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable",
+            "search/test_search_python.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_none",
             "search/test_search_expressions.py::test_what_only_ripgrep_knows_is_refused_and_says_so",
         ),
     ),

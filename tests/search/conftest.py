@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from handrail.kernel.openat2 import works
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.binary import ripgrep_program
 from handrail.workspace.search.engine import FileHits, Pattern, Where, in_order
@@ -25,8 +26,8 @@ class Both:
     def __init__(self) -> None:
         program = ripgrep_program([])
         assert program is not None, "the wheel `ripgrep` is among the requirements"
-        self.ripgrep = Ripgrep(program, kernel=True)
-        self.python = PythonEngine(kernel=True)
+        self.ripgrep = Ripgrep(program)
+        self.python = PythonEngine()
 
     def files(self, root: Path, below: str = ".", **options: Any) -> tuple[Names, Names]:
         """What Python and what ripgrep name."""
@@ -42,7 +43,7 @@ class Both:
 def _files(engine: PythonEngine | Ripgrep, root: Path, below: str, options: dict[str, Any]) -> Names:
     with _Opened(root, below) as (folder, top):
         try:
-            return sorted(engine.files(Where(folder, top, below, **options), lambda: False), key=in_order)
+            return sorted(engine.files(Where(folder, top, below, works(), **options), lambda: False), key=in_order)
         except ToolError as error:
             return error.code
 
@@ -50,7 +51,7 @@ def _files(engine: PythonEngine | Ripgrep, root: Path, below: str, options: dict
 def _hits(engine: PythonEngine | Ripgrep, root: Path, below: str, pattern: Pattern, options: dict[str, Any]) -> Hits:
     with _Opened(root, below) as (folder, top):
         try:
-            found = list(engine.hits(Where(folder, top, below, **options), pattern, lambda: False))
+            found = list(engine.hits(Where(folder, top, below, works(), **options), pattern, lambda: False))
         except ToolError as error:
             return error.code
     return sorted(found, key=lambda hits: in_order(hits.path))

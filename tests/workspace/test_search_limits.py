@@ -9,10 +9,9 @@ import pytest
 from handrail import Handrail
 from handrail.kernel.openat2 import works
 from handrail.workspace.search.binary import ripgrep_program
-from handrail.workspace.search.engine import Pattern, Where
-from handrail.workspace.search.gather import MOST
-from handrail.workspace.search.messages import LONGEST
+from handrail.workspace.search.engine import LONGEST, Pattern, Where
 from handrail.workspace.search.ripgrep import MOST_NOISE, Ripgrep
+from handrail.workspace.search.run import MOST
 
 Rail = Callable[..., Handrail]
 
@@ -67,10 +66,10 @@ def test_protected_names_are_counted_however_much_is_ignored(workspace: Path, ig
         (workspace / f"f{number}.o").write_text("hit\n")
     for name in (".env", "big", "small"):
         (workspace / name).write_text("hit\n")
-    engine = Ripgrep(ripgrep_program(()) or "", kernel=works())
+    engine = Ripgrep(ripgrep_program(()) or "")
     folder = os.open(workspace, os.O_RDONLY)
     for turn in range(2):
-        where = Where(folder, folder, ".")
+        where = Where(folder, folder, ".", works())
         found = list(engine.hits(where, Pattern("hit"), lambda: False))
         assert sorted(hits.path for hits in found) == [b"big", b"small"], turn
         assert where.notes.counted == (ignored < MOST_NOISE)
