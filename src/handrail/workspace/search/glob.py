@@ -20,7 +20,7 @@ def matcher(glob: str) -> Matches:
 
 
 def excluder(globs: tuple[str, ...]) -> Callable[[bytes, bool], bool]:
-    """Whether a path (True: of a folder), or a folder on the way to it, is left out; a glob that ends in / means folders."""
+    """Whether a path (True: of a folder), or a folder on its way, is left out; a glob that ends in / means folders."""
     everything = [matcher(glob) for glob in globs if not glob.endswith("/")]
     folders = everything + [matcher(glob.rstrip("/")) for glob in globs if glob.endswith("/")]
     known: dict[bytes, bool] = {b"": False}
