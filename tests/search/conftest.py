@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from handrail.kernel.openat2 import works
 from handrail.protocol.error import ToolError
@@ -18,6 +19,10 @@ from handrail.workspace.search.ripgrep import Ripgrep
 Names = list[bytes] | str
 """Paths in order; the code of a refusal."""
 Hits = list[FileHits] | str
+
+
+SOME = settings.default if settings.default.max_examples > 50 else settings(max_examples=20)
+"""How many examples are tried where each takes several runs of a program: every day fewer than elsewhere."""
 
 
 class Both:
@@ -33,6 +38,14 @@ class Both:
         """What Python and what ripgrep name."""
         found = [_files(engine, root, below, options) for engine in (self.python, self.ripgrep)]
         return found[0], found[1]
+
+    def files_in_python(self, root: Path) -> Names:
+        """What Python alone names."""
+        return _files(self.python, root, ".", {})
+
+    def hits_in_python(self, root: Path, pattern: Pattern, below: str = ".") -> Hits:
+        """What Python alone finds."""
+        return _hits(self.python, root, below, pattern, {})
 
     def hits(self, root: Path, pattern: Pattern, below: str = ".", **options: Any) -> tuple[Hits, Hits]:
         """What Python and what ripgrep find."""

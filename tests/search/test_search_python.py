@@ -218,7 +218,7 @@ print(sum(len(hits.lines) for hits in found), peak() - before)
 
 
 def test_memory_is_bounded_whatever_a_file_holds(tmp_path: Path, deep: bool) -> None:
-    size = (2_000 if deep else 200) << 20
+    size = (2_000 if deep else 120) << 20
     for name, offset in (("one-line", 0), ("holes", size // 2)):
         with (tmp_path / name).open("wb") as file:
             file.seek(offset)

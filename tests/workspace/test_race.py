@@ -148,8 +148,8 @@ def test_the_race_is_real_since_a_reader_that_checks_first_loses_it(
     with flipping(SWAPS):
         start = time.monotonic()
         while (lasted := time.monotonic() - start) < seconds or (
-            not leaks and lasted < 20
-        ):  # a slow machine needs longer
+            lasted < 20 and not leaks  # a slow machine needs longer
+        ):
             tries += 1
             leaks += checked_first(top) == SECRET
     note(f"check, then open: {leaks} leaks of {tries}")

@@ -93,8 +93,8 @@ def test_the_race_is_real_since_bare_ripgrep_loses_it(
     with flipping(SWAPS):
         start = time.monotonic()
         while (lasted := time.monotonic() - start) < seconds or (
-            not leaks and lasted < 20
-        ):  # a slow machine needs longer
+            lasted < 20 and not leaks  # a slow machine needs longer
+        ):
             tries += 1
             done = subprocess.run(command, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             leaks += SECRET.encode() in done.stdout
