@@ -241,7 +241,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "at most 1 s or 100,000 hits, and the limit is said",
             "workspace/test_search_limits.py::test_more_hits_than_are_counted_end_the_search_which_says_so",
+            "workspace/test_search_limits.py::test_more_text_than_is_held_ends_the_search_which_says_so",
             "workspace/test_search_program.py::test_a_program_that_never_ends_is_ended",
+            "workspace/test_search_deadline.py::test_a_search_that_never_ends_takes_no_more_than_its_time",
         ),
         clause(
             "meta says returned, total, files, truncated; the whole list is kept for read, and what to narrow is said",
@@ -265,7 +267,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-11": (
         clause(
             "without ripgrep both fall back to Python and say so",
-            "search/test_search_python.py::test_without_ripgrep_python_searches_by_itself",
+            "search/test_search_python.py::test_without_ripgrep_both_fall_back_to_python",
             "search/test_search_python.py::test_the_answer_says_that_python_searched",
         ),
         clause(
@@ -280,7 +282,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "a pattern outside the common subset answers UNAVAILABLE naming ripgrep",
-            "search/test_search_python.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable",
+            "search/test_search_python.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_none",
             "search/test_search_expressions.py::test_what_only_ripgrep_knows_is_refused_and_says_so",
         ),
     ),
@@ -495,6 +497,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "workspace/test_race.py::test_the_race_is_real_since_a_reader_that_checks_first_loses_it",
             "workspace/test_search_race.py::test_a_swap_by_another_process_leaks_nothing",
             "workspace/test_search_race.py::test_the_race_is_real_since_bare_ripgrep_loses_it",
+            "workspace/test_search_verify.py::test_a_line_that_changed_is_dropped_and_the_others_stay",
+            "workspace/test_search_verify.py::test_a_file_replaced_by_a_link_is_dropped_though_the_same_is_in_it",
+            "workspace/test_search_verify.py::test_a_folder_replaced_by_a_link_is_dropped_with_all_that_is_in_it",
             "workspace/test_containment.py::test_a_spelling_that_leaves_the_workspace_is_refused",
             "workspace/test_containment.py::test_an_absolute_path_counts_by_whole_names_never_by_its_beginning",
             "workspace/test_containment.py::test_a_magic_link_of_an_open_descriptor_leads_nowhere",

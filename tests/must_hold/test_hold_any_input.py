@@ -17,6 +17,7 @@ from handrail.protocol.error import CODES
 from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
+from handrail.settings.model import Search
 from handrail.store.audit import decode_record
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
@@ -85,6 +86,11 @@ keys = st.sampled_from(
         "depth",
         "value",
         "times",
+        "pattern",
+        "filePattern",
+        "exclude",
+        "contextLines",
+        "maxResults",
         "file_path",
         "Path",
     ]
@@ -103,9 +109,33 @@ edits = st.fixed_dictionaries(
     {"path": paths, "oldText": any_text | st.sampled_from(["one", "o", "\n"]), "newText": any_text},
     optional={"replaceAll": st.booleans()},
 )
-likely = (
-    st.fixed_dictionaries({}, optional=dict.fromkeys(("path", "content", "offset", "limit", "depth"), scalars)) | edits
+globs = (
+    any_text | st.text("ab*?[]{}!/\\.,-^", min_size=1, max_size=12) | st.sampled_from(["*", "*.txt", "b/**", "{a,b}*"])
 )
+expressions = any_text | st.text(r"abot()[]{}|*+?.^$\\pwdb:!<>=-&~,12 ", min_size=1, max_size=12)
+numbers = st.integers(-1, 30) | st.sampled_from([1, 10_000, 10_001, 2**63])
+finds = st.fixed_dictionaries(
+    {"pattern": globs},
+    optional={"path": paths | any_text, "maxResults": numbers, "exclude": st.lists(globs, max_size=3)},
+)
+greps = st.fixed_dictionaries(
+    {"pattern": expressions},
+    optional={
+        "path": paths | any_text,
+        "filePattern": globs | st.none(),
+        "caseSensitive": st.booleans(),
+        "contextLines": numbers,
+        "maxResults": numbers,
+    },
+)
+likely = (
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("path", "content", "offset", "limit", "depth"), scalars))
+    | edits
+    | finds
+    | greps
+)
+own = {"edit": edits, "find": finds, "grep": greps}
+"""What the arguments of a tool are, at least by their names."""
 arguments = st.one_of(likely, st.dictionaries(keys, anything, max_size=4), anything)
 names = st.one_of(
     st.sampled_from(["read", "write", "edit", "find", "grep", "ls", "echo", "Read", "exec", "", "no_such_tool"]),
@@ -121,12 +151,12 @@ permissions = st.one_of(
 class Bench:
     """One Handrail for all examples, and what it wrote down since the last look."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
         (folder / "workspace").mkdir()
         (folder / "workspace" / "a.txt").write_text("one\ntwo\n")
         self.state = folder / "state"
         self.rail = Handrail(
-            folder / "workspace", mode="full", state_dir=self.state, settings=Settings(), tools=[echo], session="fuzz"
+            folder / "workspace", mode="full", state_dir=self.state, settings=settings, tools=[echo], session="fuzz"
         )
         self.seq = self.audited = 0
 
@@ -159,10 +189,23 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        one = Bench(Path(folder))
+        one = Bench(Path(folder), Settings())
         stack.enter_context(one.rail)
         yield one
         assert verify(StateFolder(str(one.state))).problems == ()
+
+
+@pytest.fixture(scope="module")
+def benches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Bench]]:
+    """One for each engine."""
+    with ExitStack() as stack:
+        made = {
+            engine: Bench(tmp_path_factory.mktemp(engine), Settings(search=Search(engine=engine)))
+            for engine in ("ripgrep", "python")
+        }
+        for one in made.values():
+            stack.enter_context(one.rail)
+        yield made
 
 
 @given(names, arguments, versions, permissions)
@@ -199,9 +242,22 @@ def test_any_call_of_a_batch_has_one_result(bench: Bench, name: Any, args: Any, 
 
 
 @pytest.mark.parametrize("name", ["read", "write", "edit", "find", "grep", "ls", "echo"])
-@given(args=st.dictionaries(keys, anything, max_size=4) | likely)
-def test_any_arguments_of_any_tool_have_one_result(bench: Bench, name: str, args: Any) -> None:
+@given(data=st.data())
+def test_any_arguments_of_any_tool_have_one_result(bench: Bench, name: str, data: st.DataObject) -> None:
+    args = data.draw(st.dictionaries(keys, anything, max_size=4) | likely | own.get(name, likely))
     bench.check(bench.rail.call(name, args))
+
+
+@pytest.mark.parametrize("engine", ["ripgrep", "python"])
+@given(name_and_args=st.tuples(st.just("find"), finds) | st.tuples(st.just("grep"), greps))
+@example(("find", {"pattern": "*", "exclude": ["\ud800"]}))
+@example(("grep", {"pattern": "o", "filePattern": "\ud800"}))
+@example(("grep", {"pattern": "o", "path": "a.txt\0"}))
+def test_any_search_has_one_result_with_either_engine(
+    benches: dict[str, Bench], engine: str, name_and_args: tuple[str, Any]
+) -> None:
+    one = benches[engine]
+    one.check(one.rail.call(*name_and_args))
 
 
 @pytest.mark.parametrize("value", [Mute(), Garbled(), {"path": Mute()}, {Garbled(): 1}, {"\ud800": 1}, [Mute()]])

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
+from handrail.kernel.openat2 import works
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.binary import ripgrep_program
 from handrail.workspace.search.engine import FileHits, Pattern, Where, in_order
@@ -19,19 +21,31 @@ Names = list[bytes] | str
 Hits = list[FileHits] | str
 
 
+SOME = settings.default if settings.default.max_examples > 50 else settings(max_examples=20)
+"""How many examples are tried where each takes several runs of a program: every day fewer than elsewhere."""
+
+
 class Both:
     """Asks ripgrep and Python the same."""
 
     def __init__(self) -> None:
         program = ripgrep_program([])
         assert program is not None, "the wheel `ripgrep` is among the requirements"
-        self.ripgrep = Ripgrep(program, kernel=True)
-        self.python = PythonEngine(kernel=True)
+        self.ripgrep = Ripgrep(program)
+        self.python = PythonEngine()
 
     def files(self, root: Path, below: str = ".", **options: Any) -> tuple[Names, Names]:
         """What Python and what ripgrep name."""
         found = [_files(engine, root, below, options) for engine in (self.python, self.ripgrep)]
         return found[0], found[1]
+
+    def files_in_python(self, root: Path) -> Names:
+        """What Python alone names."""
+        return _files(self.python, root, ".", {})
+
+    def hits_in_python(self, root: Path, pattern: Pattern, below: str = ".") -> Hits:
+        """What Python alone finds."""
+        return _hits(self.python, root, below, pattern, {})
 
     def hits(self, root: Path, pattern: Pattern, below: str = ".", **options: Any) -> tuple[Hits, Hits]:
         """What Python and what ripgrep find."""
@@ -42,7 +56,7 @@ class Both:
 def _files(engine: PythonEngine | Ripgrep, root: Path, below: str, options: dict[str, Any]) -> Names:
     with _Opened(root, below) as (folder, top):
         try:
-            return sorted(engine.files(Where(folder, top, below, **options), lambda: False), key=in_order)
+            return sorted(engine.files(Where(folder, top, below, works(), **options), lambda: False), key=in_order)
         except ToolError as error:
             return error.code
 
@@ -50,7 +64,7 @@ def _files(engine: PythonEngine | Ripgrep, root: Path, below: str, options: dict
 def _hits(engine: PythonEngine | Ripgrep, root: Path, below: str, pattern: Pattern, options: dict[str, Any]) -> Hits:
     with _Opened(root, below) as (folder, top):
         try:
-            found = list(engine.hits(Where(folder, top, below, **options), pattern, lambda: False))
+            found = list(engine.hits(Where(folder, top, below, works(), **options), pattern, lambda: False))
         except ToolError as error:
             return error.code
     return sorted(found, key=lambda hits: in_order(hits.path))

@@ -40,7 +40,8 @@ def test_there_are_enough_patterns() -> None:
 @pytest.mark.parametrize("number", range(len(PATTERNS)))
 def test_the_lines_of_real_trees_are_the_same(both: Both, real_trees: Trees, deep: bool, number: int) -> None:
     pattern = Pattern(PATTERNS[number], case_sensitive=number % 2 == 0, context=number % 3)
-    for tree in real_trees(deep):
+    trees = real_trees(deep)
+    for tree in trees if deep else trees[number // 2 % 2 :][:1]:
         python, ripgrep = both.hits(tree, pattern, exclude=("site-packages/", "test/"))
         assert python == ripgrep
 
@@ -63,7 +64,7 @@ def test_a_line_of_a_megabyte_is_the_same(both: Both, tmp_path: Path, deep: bool
 
 
 def test_no_pattern_is_left_to_ripgrep_and_most_find_something(both: Both, odd_tree: Path) -> None:
-    found = [both.hits(odd_tree, Pattern(pattern), "src")[0] for pattern in PATTERNS]
+    found = [both.hits_in_python(odd_tree, Pattern(pattern), "src") for pattern in PATTERNS]
     assert not any(isinstance(hits, str) for hits in found)
     assert sum(bool(hits) for hits in found) > len(PATTERNS) // 3
 
@@ -111,13 +112,14 @@ def answers(odd_tree: Path, state: Path, engine: Any, calls: list[tuple[str, dic
 
 def test_the_tools_say_the_same_with_either_engine(odd_tree: Path, tmp_path: Path, deep: bool) -> None:
     calls: list[tuple[str, dict[str, Any]]] = []
-    for number, pattern in enumerate(PATTERNS if deep else PATTERNS[::3]):
+    for number, pattern in enumerate(PATTERNS if deep else PATTERNS[::5]):
         options = {"contextLines": number % 3, "caseSensitive": number % 2 == 0, "maxResults": 10_000}
         calls.append(("grep", {"pattern": pattern, "path": FOLDERS[number % 4], **options}))
         calls.append(("grep", {"pattern": pattern, "filePattern": "*.{py,txt}", **options}))
     calls += [("grep", {"pattern": "foo", "path": f"text/{name}.txt"}) for name in ("many", "broken", "utf-16-le")]
     calls += [("grep", {"pattern": "foo|x", "path": path}) for path in ("binary/late.bin", "binary/early.bin", ".env")]
-    calls += [("find", {"pattern": glob or "*", "path": folder}) for glob in GLOBS for folder in FOLDERS]
+    finds = [("find", {"pattern": glob or "*", "path": folder}) for glob in GLOBS for folder in FOLDERS]
+    calls += finds if deep else finds[::4]
     calls += [("grep", {"pattern": broken}) for broken in ("(", "a{2", "[z-a]", r"(a)\1", "(?=a)", r"a\nb", "[", "*")]
     calls += [("find", {"pattern": broken}) for broken in ("[", "{a", "a\\", "{a,{b,c}}")]
     python, ripgrep = (answers(odd_tree, tmp_path / name, name, calls) for name in ("python", "ripgrep"))

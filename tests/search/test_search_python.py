@@ -4,29 +4,37 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from handrail import Handrail
+from handrail.kernel.openat2 import works
 from handrail.settings import Settings
-from handrail.settings.model import Search
+from handrail.settings.model import Paths, Search
 from handrail.workspace.search import walk
-from handrail.workspace.search.content import LONGEST_LINE
-from handrail.workspace.search.engine import Pattern, Where, in_order
+from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.engine import LONGEST, Pattern, Where, in_order
 from handrail.workspace.search.python import PythonEngine
 
 Rail = Callable[..., Handrail]
-ENGINE = PythonEngine(kernel=True)
+ENGINE = PythonEngine()
 
 
 def never() -> bool:
     return False
 
 
-def opened(folder: Path) -> Where:
-    return Where(os.open(folder, os.O_RDONLY), os.open(folder, os.O_RDONLY), ".")
+Open = Callable[[], Where]
+
+
+@pytest.fixture
+def opened(workspace: Path) -> Iterator[Open]:
+    """Opens the workspace for a search of its own, again and again."""
+    folder = os.open(workspace, os.O_RDONLY)
+    yield lambda: Where(folder, folder, ".", works())
+    os.close(folder)
 
 
 def names(where: Where) -> list[bytes]:
@@ -39,54 +47,56 @@ def fill(folder: Path, *paths: str) -> None:
         (folder / path).write_text("foo\n")
 
 
-def test_files_come_in_the_order_of_a_walk(workspace: Path) -> None:
+def test_files_come_in_the_order_of_a_walk(workspace: Path, opened: Open) -> None:
     fill(workspace, "a.b", "a/c", "a/b/x", "a-b", "b", "A", "a/b.x", "é", "a b/c")
-    found = names(opened(workspace))
+    found = names(opened())
     assert found == sorted(found, key=in_order)
     assert len(found) == 9
 
 
 def test_folders_with_more_names_than_a_page_are_whole_and_in_order(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(walk, "_PAGE", 7)
     fill(workspace, *(f"{number:03}" for number in range(50)), "021x/a", "021x/b")
-    found = names(opened(workspace))
+    found = names(opened())
     assert found == sorted(found)
     assert len(found) == 52
 
 
-def test_a_search_that_has_enough_looks_no_further(workspace: Path) -> None:
+def test_a_search_that_has_enough_looks_no_further(workspace: Path, opened: Open) -> None:
     fill(workspace, "a/1", "b/2", "c/3")
-    hits = ENGINE.hits(opened(workspace), Pattern("foo"), never)
+    hits = ENGINE.hits(opened(), Pattern("foo"), never)
     assert next(hits).path == b"a/1"
     (workspace / "b" / "2").write_text("bar\n")
     assert [found.path for found in hits] == [b"c/3"]
 
 
-def test_a_search_ends_when_it_is_told_to(workspace: Path) -> None:
+def test_a_search_ends_when_it_is_told_to(workspace: Path, opened: Open) -> None:
     fill(workspace, "a", "b", "c")
     seen: list[bytes] = []
-    for path in ENGINE.files(opened(workspace), lambda: len(seen) == 2):
+    for path in ENGINE.files(opened(), lambda: len(seen) == 2):
         seen.append(path)
     assert seen == [b"a", b"b"]
 
 
-def test_links_are_not_followed_and_special_files_not_opened(workspace: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed_and_special_files_not_opened(workspace: Path, opened: Open, tmp_path: Path) -> None:
     fill(tmp_path, "outside/secret")
     fill(workspace, "real/x")
     (workspace / "out").symlink_to(tmp_path / "outside")
     (workspace / "out.txt").symlink_to(tmp_path / "outside" / "secret")
     (workspace / "loop").symlink_to(".")
     os.mkfifo(workspace / "fifo")
-    assert [found.path for found in ENGINE.hits(opened(workspace), Pattern("foo"), never)] == [b"real/x"]
-    assert names(opened(workspace)) == [b"real/x"]
+    assert [found.path for found in ENGINE.hits(opened(), Pattern("foo"), never)] == [b"real/x"]
+    assert names(opened()) == [b"real/x"]
 
 
-def test_a_file_that_became_a_link_before_it_was_opened_is_passed_over(workspace: Path, tmp_path: Path) -> None:
+def test_a_file_that_became_a_link_before_it_was_opened_is_passed_over(
+    workspace: Path, opened: Open, tmp_path: Path
+) -> None:
     fill(tmp_path, "outside/secret")
     fill(workspace, "a", "b", "sub/c", "sub/d")
-    where = opened(workspace)
+    where = opened()
     hits = ENGINE.hits(where, Pattern("foo"), never)
     assert next(hits).path == b"a"
     (workspace / "b").unlink()
@@ -98,7 +108,7 @@ def test_a_file_that_became_a_link_before_it_was_opened_is_passed_over(workspace
     assert where.notes.unreadable == 1
 
 
-def test_any_depth_can_be_walked(workspace: Path) -> None:
+def test_any_depth_can_be_walked(workspace: Path, opened: Open) -> None:
     folder = os.open(workspace, os.O_RDONLY)
     for _ in range(300):
         os.mkdir("d", dir_fd=folder)
@@ -107,13 +117,13 @@ def test_any_depth_can_be_walked(workspace: Path) -> None:
         folder = inner
     os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
     os.close(folder)
-    assert names(opened(workspace)) == [b"d/" * 300 + b"file"]
+    assert names(opened()) == [b"d/" * 300 + b"file"]
     assert len(os.listdir("/proc/self/fd")) < 100
 
 
-def test_descriptors_are_given_back_also_when_a_search_is_given_up(workspace: Path) -> None:
+def test_descriptors_are_given_back_also_when_a_search_is_given_up(workspace: Path, opened: Open) -> None:
     fill(workspace, "a/b/c/1", "a/b/c/2", "d")
-    where = opened(workspace)
+    where = opened()
     before = len(os.listdir("/proc/self/fd"))
     found = ENGINE.hits(where, Pattern("foo"), never)
     next(found)
@@ -128,15 +138,15 @@ from handrail.workspace.search.python import PythonEngine
 opened = []
 sys.addaudithook(lambda name, details: opened.append(os.fsdecode(details[0])) if name == "open" else None)
 folder = os.open(sys.argv[1], os.O_RDONLY)
-where = Where(folder, folder, ".")
-found = [hits.path for hits in PythonEngine(kernel=True).hits(where, Pattern("foo"), lambda: False)]
+where = Where(folder, folder, ".", True)
+found = [hits.path for hits in PythonEngine().hits(where, Pattern("foo"), lambda: False)]
 print(found, [name for name in (".env", ".ssh", "config", "server.pem", "b") if name in opened])
 """
 
 
-def test_secrets_are_counted_and_never_opened(workspace: Path) -> None:
+def test_secrets_are_counted_and_never_opened(workspace: Path, opened: Open) -> None:
     fill(workspace, ".env", ".ssh/config", "a/server.pem", "b")
-    where = opened(workspace)
+    where = opened()
     assert [found.path for found in ENGINE.hits(where, Pattern("foo"), never)] == [b"b"]
     assert ENGINE.withheld(where, None, never) == {b".env", b".ssh", b"a/server.pem"}
     assert said(OPENED, workspace) == "[b'b'] ['b']"
@@ -151,16 +161,16 @@ def said(script: str, *arguments: object) -> str:
     return done.stdout.strip()
 
 
-def test_a_line_too_long_to_be_held_is_passed_over_and_the_rest_is_right(workspace: Path) -> None:
+def test_a_line_too_long_to_be_held_is_passed_over_and_the_rest_is_right(workspace: Path, opened: Open) -> None:
     with (workspace / "file").open("wb") as file:
         file.write(b"foo 1\n")
-        file.write(b"foo " * (LONGEST_LINE // 2) + b"\n")
+        file.write(b"foo " * (LONGEST // 2) + b"\n")
         file.write(b"foo 3\n")
-    where = opened(workspace)
+    where = opened()
     (found,) = ENGINE.hits(where, Pattern("foo"), never)
     assert [(line.number, line.offset, line.data) for line in found.lines] == [
         (1, 0, b"foo 1"),
-        (3, 6 + 2 * LONGEST_LINE + 1, b"foo 3"),
+        (3, 6 + 2 * LONGEST + 1, b"foo 3"),
     ]
     assert where.notes.oversized == 1
 
@@ -173,8 +183,8 @@ import handrail.workspace.search.ripgrep
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
 folder = os.open(sys.argv[1], os.O_RDONLY)
-where = Where(folder, folder, ".")
-found = [hits.path for hits in PythonEngine(kernel=True).hits(where, Pattern("foo"), lambda: False)]
+where = Where(folder, folder, ".", True)
+found = [hits.path for hits in PythonEngine().hits(where, Pattern("foo"), lambda: False)]
 print(found, where.notes.unreadable)
 """
 
@@ -201,14 +211,14 @@ def peak():
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024
 folder = os.open(sys.argv[1], os.O_RDONLY)
 before = peak()
-where = Where(folder, folder, ".")
-found = list(PythonEngine(kernel=True).hits(where, Pattern("needle"), lambda: False))
+where = Where(folder, folder, ".", True)
+found = list(PythonEngine().hits(where, Pattern("needle"), lambda: False))
 print(sum(len(hits.lines) for hits in found), peak() - before)
 """
 
 
 def test_memory_is_bounded_whatever_a_file_holds(tmp_path: Path, deep: bool) -> None:
-    size = (2_000 if deep else 200) << 20
+    size = (2_000 if deep else 120) << 20
     for name, offset in (("one-line", 0), ("holes", size // 2)):
         with (tmp_path / name).open("wb") as file:
             file.seek(offset)
@@ -230,19 +240,41 @@ def test_the_answer_says_that_python_searched(rail: Rail, workspace: Path) -> No
     assert one.find("*.txt").meta.engine == "python"
 
 
-def test_without_ripgrep_python_searches_by_itself(
-    rail: Rail, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def no_ripgrep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings with which none is found: whatever program there is lies in a root, and such a one is never run."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    roots: list[str] = []
+    while program := ripgrep_program(roots):
+        roots.append(os.path.dirname(os.path.realpath(program)))
+    return Settings(paths=Paths(read_only=tuple(roots)))
+
+
+def test_without_ripgrep_both_fall_back_to_python(rail: Rail, workspace: Path, no_ripgrep: Settings) -> None:
+    fill(workspace, "a.txt")
+    one = rail(settings=no_ripgrep)
+    found, searched = one.find("*.txt"), one.grep("foo")
+    assert (found.content, found.meta.engine) == ("a.txt\n", "python")
+    assert (searched.content, searched.meta.engine) == ("a.txt\n  1: foo\n", "python")
+
+
+def test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_none(
+    rail: Rail, workspace: Path, no_ripgrep: Settings
 ) -> None:
     fill(workspace, "a.txt")
-    monkeypatch.setattr("handrail.workspace.search.binary._scripts", lambda: iter(()))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert rail().grep("foo").content == "a.txt\n  1: foo\n"
-    assert rail().grep("foo").meta.engine == "python"
+    switched_off = Settings(search=Search(engine="python"))
+    reasons = ((no_ripgrep, "is not installed here"), (switched_off, "the setting search.engine switches off"))
+    for settings, reason in reasons:
+        for path in (".", "a.txt"):
+            error = rail(settings=settings).grep(r"\Afoo", path).error
+            assert error is not None
+            assert error.code == "UNAVAILABLE"
+            assert error.message.endswith(f"that needs ripgrep (rg), which {reason}.")
 
 
-def test_a_pattern_that_only_ripgrep_knows_is_unavailable(rail: Rail, workspace: Path) -> None:
+def test_ignore_rules_beyond_all_measure_are_unavailable_and_say_why(rail: Rail, workspace: Path) -> None:
     fill(workspace, "a.txt")
-    error = rail(settings=Settings(search=Search(engine="python"))).grep(r"\Afoo").error
+    (workspace / ".gitignore").write_text("{a,b,c}" * 20)
+    error = rail(settings=Settings(search=Search(engine="python"))).find("*").error
     assert error is not None
-    assert error.code == "UNAVAILABLE"
-    assert "ripgrep" in error.message
+    assert (error.code, "switches off" in error.message) == ("UNAVAILABLE", True)

@@ -29,11 +29,12 @@ if os.geteuid() == 0:
 with Handrail(f"{folder}/workspace", mode="auto", state_dir=f"{folder}/state", settings=Settings()) as rail:
     for name, args in json.load(sys.stdin):
         result = rail.call(name, args)
-        print(json.dumps([result.ok, result.error and result.error.code, result.content]))
+        print(json.dumps([result.ok, result.error and result.error.code, result.content, result.warnings]))
 """
 
 Calls = list[tuple[str, dict[str, object]]]
 Plain = tuple[bool, str | None, str]
+Warned = tuple[bool, str | None, str, list[str]]
 
 
 @pytest.fixture
@@ -55,10 +56,16 @@ def common_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def as_ordinary_user(common_folder: Path) -> Callable[[Calls], list[Plain]]:
+def as_ordinary_user(warned_as_ordinary_user: Callable[[Calls], list[Warned]]) -> Callable[[Calls], list[Plain]]:
     """Runs calls over common_folder in another process, without root's power to ignore modes."""
+    return lambda calls: [(ok, code, content) for ok, code, content, _ in warned_as_ordinary_user(calls)]
 
-    def run(calls: Calls) -> list[Plain]:
+
+@pytest.fixture
+def warned_as_ordinary_user(common_folder: Path) -> Callable[[Calls], list[Warned]]:
+    """The same, with the warnings."""
+
+    def run(calls: Calls) -> list[Warned]:
         source = str(Path(sys.modules["handrail"].__file__ or "").parent.parent)
         command = [sys.executable, "-c", SCRIPT, str(common_folder), str(NOBODY)]
         environment = {"PYTHONPATH": source, "PATH": str(common_folder / "bin")}

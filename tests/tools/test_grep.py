@@ -282,7 +282,7 @@ def test_a_cancelled_search_ends(rail: Rail, workspace: Path) -> None:
 
 
 def test_folders_that_cannot_be_read_are_passed_over_and_told(
-    common_folder: Path, as_ordinary_user: Callable[..., list[tuple[bool, str | None, str]]]
+    common_folder: Path, warned_as_ordinary_user: Callable[..., list[tuple[bool, str | None, str, list[str]]]]
 ) -> None:
     workspace = common_folder / "workspace"
     (common_folder / "bin").mkdir()
@@ -292,7 +292,8 @@ def test_folders_that_cannot_be_read_are_passed_over_and_told(
         (workspace / path).write_text("hit\n")
     (workspace / "closed").chmod(0)
     try:
-        found = as_ordinary_user([("grep", {"pattern": "hit"}), ("find", {"pattern": "*.txt"})])
+        found = warned_as_ordinary_user([("grep", {"pattern": "hit"}), ("find", {"pattern": "*.txt"})])
     finally:
         (workspace / "closed").chmod(0o755)
-    assert [(ok, content) for ok, _, content in found] == [(True, "open/a.txt\n  1: hit\n"), (True, "open/a.txt\n")]
+    told = ["1 place could not be read and was passed over."]
+    assert found == [(True, None, "open/a.txt\n  1: hit\n", told), (True, None, "open/a.txt\n", told)]

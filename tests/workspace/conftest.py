@@ -1,6 +1,11 @@
-"""Workspaces over real folders, with either resolver."""
+"""Workspaces over real folders, with either resolver, and a process that swaps names in them."""
 
+import ctypes
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +36,42 @@ def house(workspace: Path, resolver: str) -> Iterator[Callable[..., Workspace]]:
     yield make
     for one in opened:
         one.close()
+
+
+# Does what it is told, over and over, until its input ends.
+FLIPPER = """
+import ctypes, os, sys, threading
+rename = ctypes.CDLL(None).renameat2
+here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+over = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+flips = 0
+def swap(one, other):
+    global flips
+    flips += rename(here, one, here, other, 2) == 0
+print("ready", flush=True)
+while not over.is_set():
+"""
+
+
+@pytest.fixture
+def flipping(workspace: Path) -> Callable[[str], AbstractContextManager[None]]:
+    """Runs statements in another process as long as a block lasts; `swap` in them exchanges two names."""
+    if not hasattr(ctypes.CDLL(None), "renameat2"):
+        pytest.skip("swapping names takes renameat2")
+
+    @contextmanager
+    def running(statements: str) -> Iterator[None]:
+        command = [sys.executable, "-c", f"{FLIPPER}{textwrap.indent(statements, '    ')}\nprint(flips)"]
+        with subprocess.Popen(
+            command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as flipper:
+            assert flipper.stdout is not None
+            assert flipper.stdout.readline() == "ready\n"
+            try:
+                yield
+            finally:
+                flips, _ = flipper.communicate(timeout=30)
+        assert int(flips) > 100, "the other process did nothing"
+
+    return running

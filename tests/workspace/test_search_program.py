@@ -100,7 +100,8 @@ def test_a_program_that_never_ends_is_ended(rail: Rail, tmp_path: Path, monkeypa
     result = rail(settings=ONLY_RIPGREP).grep("x")
     assert result.ok
     assert result.meta.limits == ("search.time",)
-    assert (result.meta.total_is_lower_bound, "narrow" in result.warnings[0]) == (True, True)
+    assert result.meta.total_is_lower_bound
+    assert result.warnings[0].startswith("The search was not through in the 1 s that it has: narrow")
     for started in marker.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(started), 0)

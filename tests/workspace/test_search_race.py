@@ -3,14 +3,11 @@
 ripgrep walks by name and is not trusted. That it does walk out is shown by running it bare in the same race.
 """
 
-import ctypes
-import os
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -20,25 +17,16 @@ from handrail.protocol.result import ToolResult
 from handrail.workspace.search.binary import ripgrep_program
 
 Rail = Callable[..., Handrail]
+Flipping = Callable[[str], AbstractContextManager[None]]
 Note = Callable[[str], None]
 SECRET = "OUTSIDE-SECRET"
 WORD = "common-word"
 
-# Swaps each folder, and a file in it, with a link of the same shape, over and over until its input ends.
-FLIPPER = """
-import ctypes, os, sys, threading
-rename = ctypes.CDLL(None).renameat2
-here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
-over = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-print("ready", flush=True)
-flips = 0
-while not over.is_set():
-    for number in range(20):
-        rename(here, b"d%d" % number, here, b"d%d.link" % number, 2)
-        rename(here, b"f%d.txt" % number, here, b"f%d.link" % number, 2)
-        flips += 2
-print(flips)
+# Swaps each folder, and a file in it, with a link of the same shape.
+SWAPS = """
+for number in range(20):
+    swap(b"d%d" % number, b"d%d.link" % number)
+    swap(b"f%d.txt" % number, b"f%d.link" % number)
 """
 
 
@@ -58,19 +46,6 @@ def outside(tmp_path: Path, workspace: Path) -> Path:
     return away
 
 
-@contextmanager
-def flipping(workspace: Path) -> Iterator[None]:
-    command = [sys.executable, "-c", FLIPPER]
-    with subprocess.Popen(command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as flipper:
-        assert flipper.stdout is not None
-        assert flipper.stdout.readline() == "ready\n"
-        try:
-            yield
-        finally:
-            flips, _ = flipper.communicate(timeout=30)
-    assert int(flips) > 100, "the other process did nothing"
-
-
 @pytest.fixture
 def seconds(deep: bool) -> float:
     return 10.0 if deep else 0.4
@@ -86,15 +61,14 @@ CALLS: dict[str, Call] = {
 }
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="swapping names takes renameat2")
 @pytest.mark.parametrize("kind", CALLS)
 def test_a_swap_by_another_process_leaks_nothing(
-    rail: Rail, workspace: Path, outside: Path, resolver: str, kind: str, seconds: float, note: Note
+    rail: Rail, workspace: Path, outside: Path, resolver: str, kind: str, seconds: float, flipping: Flipping, note: Note
 ) -> None:
     one = rail(resolver=resolver)
     outcomes: Counter[str] = Counter()
     results = 0
-    with flipping(workspace):
+    with flipping(SWAPS):
         end, turn = time.monotonic() + seconds, 0
         while time.monotonic() < end:
             turn += 1
@@ -110,29 +84,19 @@ def test_a_swap_by_another_process_leaks_nothing(
 
 
 def test_the_race_is_real_since_bare_ripgrep_loses_it(
-    workspace: Path, outside: Path, seconds: float, deep: bool, note: Note
+    workspace: Path, outside: Path, seconds: float, flipping: Flipping, note: Note
 ) -> None:
     program = ripgrep_program(())
     assert program is not None
     command = [program, "--no-config", "--no-mmap", WORD]
     tries = leaks = 0
-    with flipping(workspace):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+    with flipping(SWAPS):
+        start = time.monotonic()
+        while (lasted := time.monotonic() - start) < seconds or (
+            lasted < 20 and not leaks  # a slow machine needs longer
+        ):
             tries += 1
             done = subprocess.run(command, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             leaks += SECRET.encode() in done.stdout
     note(f"bare ripgrep: {leaks} of {tries} runs leaked")
-    assert leaks or not deep
-
-
-def test_a_hit_that_changed_meanwhile_is_not_shown(rail: Rail, workspace: Path, resolver: str) -> None:
-    """A link put in the place of a folder before the search has the same effect every time, without a race."""
-    away = workspace.parent / "away"
-    away.mkdir()
-    (away / "a.txt").write_text(f"{WORD} {SECRET}\n")
-    (workspace / "folder").symlink_to(away)
-    (workspace / "a.txt").symlink_to(away / "a.txt")
-    os.link(away / "a.txt", workspace / "hard.txt")
-    result = rail(resolver=resolver).grep(WORD)
-    assert [match.path for match in result.data.matches] == ["hard.txt"]
+    assert leaks, "what is searched by name did not leak either: this was no race"

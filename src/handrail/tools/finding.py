@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from handrail.tools.contract import Context, Output
 from handrail.tools.find import FindArguments, FindData
-from handrail.tools.search_words import limits_of, namer, narrow, place_of, searched
+from handrail.tools.search_words import hidden, limits_of, namer, narrow, searched
 from handrail.tools.searching import Searching
 from handrail.tools.shown import counted, shown_name
 from handrail.workspace.errors import tool_error
-from handrail.workspace.search.engine import EngineName, Where
-from handrail.workspace.search.search import Found, find_files
+from handrail.workspace.search.engine import Where
+from handrail.workspace.search.search import Engines, Found, find_files
 from handrail.workspace.workspace import Opened
 
 
@@ -21,27 +21,28 @@ def find(searching: Searching, context: Context, arguments: FindArguments) -> Ou
             opened.descriptor,
             opened.root.descriptor,
             opened.relative,
+            context.workspace.kernel,
             arguments.pattern,
             arguments.exclude,
             searching.ignore,
         )
-        most, kernel = arguments.max_results, context.workspace.kernel
         try:
-            found = find_files(engines, where, most, context.cancelled, kernel=kernel)
+            found = find_files(engines, where, arguments.max_results, context.cancelled)
         except OSError as error:  # the folder was moved while it was looked at
             raise tool_error(error, arguments.path) from None
         context.check_cancelled()
-        return _output(arguments, found, opened, engines.whole.name)
+        empty = searched(opened, arguments.pattern, searching.ignore, arguments.exclude)
+        return _output(arguments, found, opened, engines, empty)
 
 
-def _output(arguments: FindArguments, found: Found[bytes], opened: Opened, engine: EngineName) -> Output:
+def _output(arguments: FindArguments, found: Found[bytes], opened: Opened, engines: Engines, empty: str) -> Output:
     name = namer(opened)
     shown = [name(path) for path in found.items[: arguments.max_results]]
     more = found.total > len(shown) or not found.exact
     content = "".join(f"{path}\n" for path in shown)
     return Output(
         summary=_summary(len(shown), found, arguments.path),
-        content=content or f"No files. {searched(place_of(opened), arguments.pattern, arguments.exclude)}\n",
+        content=(content or f"No files. {empty}\n") + hidden(found),
         data=FindData(path=opened.real, files=tuple(shown)),
         whole=_whole(found, shown, name),
         truncated=more,
@@ -51,10 +52,10 @@ def _output(arguments: FindArguments, found: Found[bytes], opened: Opened, engin
             "total_is_lower_bound": not found.exact,
             "files": len(shown),
             "protected": found.protected,
-            "engine": engine,
+            "engine": engines.whole.name,
             "limits": limits_of(found),
         },
-        warnings=narrow(found, len(shown), "files", "path, pattern or exclude"),
+        warnings=narrow(found, engines, len(shown), "files", "path, pattern or exclude"),
     )
 
 

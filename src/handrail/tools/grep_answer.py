@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator
 
 from handrail.tools.contract import Output
 from handrail.tools.grep import GrepArguments, GrepData, GrepMatch
-from handrail.tools.search_words import limits_of, narrow
+from handrail.tools.search_words import hidden, limits_of, narrow
 from handrail.tools.shown import counted, shown_name
-from handrail.workspace.search.engine import EngineName, FileHits, Line
-from handrail.workspace.search.search import Found, hit_count
+from handrail.workspace.search.engine import FileHits, Line
+from handrail.workspace.search.search import Engines, Found, hit_count
 from handrail.workspace.text import decoded_page, encoding_of
 
 Name = Callable[[bytes], str]
 
 
 def answer(
-    arguments: GrepArguments, found: Found[FileHits], real: str, engine: EngineName, name: Name, empty: str
+    arguments: GrepArguments, found: Found[FileHits], real: str, engines: Engines, name: Name, empty: str
 ) -> Output:
     """The result of a search in one folder or file."""
     shown = list(_first(found.items, arguments.max_results, arguments.context_lines))
@@ -22,7 +22,7 @@ def answer(
     more = found.total > returned or not found.exact
     return Output(
         summary=_summary(returned, len(shown), found),
-        content="\n".join(_grouped(hits, name) for hits in shown) or f"No matches. {empty}\n",
+        content=("\n".join(_grouped(hits, name) for hits in shown) or f"No matches. {empty}\n") + hidden(found),
         data=GrepData(path=real, matches=tuple(_matches(shown, name, arguments.context_lines))),
         whole="\n".join(_grouped(hits, name) for hits in found.items) if found.exact and more else None,
         truncated=more,
@@ -32,10 +32,10 @@ def answer(
             "total_is_lower_bound": not found.exact,
             "files": len(found.items) if found.exact else len(shown),
             "protected": found.protected,
-            "engine": engine,
+            "engine": engines.whole.name,
             "limits": limits_of(found),
         },
-        warnings=narrow(found, returned, "matches", "path, filePattern or pattern"),
+        warnings=narrow(found, engines, returned, "matches", "path, filePattern or pattern"),
     )
 
 

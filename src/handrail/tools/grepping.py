@@ -7,10 +7,11 @@ from handrail.tools.contract import Context, Output, Outputs
 from handrail.tools.grep import GrepArguments
 from handrail.tools.grep_answer import answer
 from handrail.tools.read import OUTPUT
-from handrail.tools.search_words import namer, place_of, searched
+from handrail.tools.search_words import namer, searched
 from handrail.tools.searching import Searching
 from handrail.tools.shown import shown_name
 from handrail.workspace.errors import tool_error
+from handrail.workspace.search.complaints import lines_only
 from handrail.workspace.search.engine import FileHits, Notes, Pattern, Where
 from handrail.workspace.search.search import Engines, Found, find_hits, find_in_stream
 from handrail.workspace.workspace import Opened
@@ -37,8 +38,6 @@ def grep(searching: Searching, outputs: Outputs, context: Context, arguments: Gr
 def _pattern(arguments: GrepArguments) -> Pattern:
     text = arguments.pattern
     if "\n" in text:
-        from handrail.workspace.search.complaints import lines_only  # noqa: PLC0415  nearly nobody does that
-
         raise lines_only()
     try:
         text.encode()
@@ -54,6 +53,8 @@ def _folder(context: Context, path: str) -> Opened | None:
     try:
         return context.workspace.open_folder(path)
     except ToolError as error:
+        if error.code == "NOT_FOUND":
+            raise context.workspace.not_found(path, "file or folder") from None
         if error.code != "NOT_A_DIRECTORY":
             raise
     return None
@@ -71,17 +72,17 @@ def _grep_folder(
         opened.descriptor,
         opened.root.descriptor,
         opened.relative,
+        context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
     )
-    most, kernel = arguments.max_results, context.workspace.kernel
     try:
-        found = find_hits(engines, where, pattern, most, context.cancelled, kernel=kernel)
+        found = find_hits(engines, where, pattern, arguments.max_results, context.cancelled)
     except OSError as error:  # the folder was moved while it was looked at
         raise tool_error(error, arguments.path) from None
     context.check_cancelled()
-    empty = searched(place_of(opened), arguments.file_pattern)
-    return answer(arguments, found, opened.real, engines.whole.name, namer(opened), empty)
+    empty = searched(opened, arguments.file_pattern, searching.ignore)
+    return answer(arguments, found, opened.real, engines, namer(opened), empty)
 
 
 def _grep_stream(
@@ -94,4 +95,4 @@ def _grep_stream(
     total = sum(1 for hit in items for line in hit.lines if line.spans)
     found = Found(items, total, True, (), 0, Notes())
     name = shown_name(real)
-    return answer(arguments, found, real, engines.whole.name, lambda _: name, f"Searched {name}.")
+    return answer(arguments, found, real, engines, lambda _: name, f"Searched {name}.")

@@ -6,46 +6,64 @@ from typing import Any
 
 from handrail.tools.shown import counted, shown_name
 from handrail.workspace.ignore import ALWAYS
-from handrail.workspace.search.search import Found
+from handrail.workspace.search.engine import LONGEST
+from handrail.workspace.search.run import MOST, MOST_BYTES
+from handrail.workspace.search.search import Engines, Found
 from handrail.workspace.workspace import Opened
 
-_LIMITS = {
-    "time": ("search.time", "The search was ended after 1 s"),
-    "hits": ("search.hits", "The search was ended at 100,000 results"),
-    "size": ("search.size", "The search was ended at 64 MB of matching lines"),
-}
+_MOST_NAMED = 10
+"""Patterns of the settings that an empty answer names."""
 
 
 def limits_of(found: Found[Any]) -> tuple[str, ...]:
     """The limits that fired, as `meta` names them."""
-    return tuple(_LIMITS[limit][0] for limit in found.limits)
+    return tuple(f"search.{limit}" for limit in found.limits)
 
 
-def narrow(found: Found[Any], shown: int, noun: str, how: str) -> tuple[str, ...]:
+def narrow(found: Found[Any], engines: Engines, shown: int, noun: str, how: str) -> tuple[str, ...]:
     """What is missing from the answer, and what to do about it."""
-    said: list[str] = [f"{_LIMITS[limit][1]}: narrow {how}." for limit in found.limits]
+    ends = {
+        "time": f"not through in the {engines.seconds:g} s that it has",
+        "hits": f"ended at {MOST:,} results",
+        "size": f"ended at {MOST_BYTES >> 20} MB of matching lines",
+    }
+    said: list[str] = [f"The search was {ends[limit]}: narrow {how}." for limit in found.limits]
     if not found.limits and (not found.exact or found.total > shown):
         said.append(f"Only the first {shown:,} {noun} are shown: narrow {how}, or raise maxResults.")
     if found.notes.unreadable:
-        said.append(f"{counted(found.notes.unreadable, 'place')} could not be read and were passed over.")
+        places = found.notes.unreadable
+        said.append(f"{counted(places, 'place')} could not be read and {_were(places)} passed over.")
     if found.notes.oversized:
-        said.append(f"{counted(found.notes.oversized, 'matching line')} of over 16 MB were passed over.")
+        lines = found.notes.oversized
+        said.append(f"{counted(lines, 'matching line')} of over {LONGEST >> 20} MB {_were(lines)} passed over.")
     return tuple(said)
 
 
-def searched(place: str, pattern: str | None, exclude: tuple[str, ...] = ()) -> str:
+def hidden(found: Found[Any]) -> str:
+    """How many names were withheld, as a paragraph of its own."""
+    if not found.protected:
+        return ""
+    return f"\n{counted(found.protected, 'protected name')} {'is' if found.protected == 1 else 'are'} not shown.\n"
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def searched(opened: Opened, pattern: str | None, settings: tuple[str, ...], exclude: tuple[str, ...] = ()) -> str:
     """What was looked at and what was not, for an answer that is empty."""
     matching = f", files matching {shown_name(pattern)}" if pattern else ""
     without = f", without {', '.join(map(shown_name, exclude))}" if exclude else ""
-    ignored = ", ".join(ALWAYS)
+    place = "the workspace" if opened.real == "." else shown_name(opened.real)
+    inside = opened.relative.split("/")
+    ignored = [f"further {name}" if name in inside else name for name in ALWAYS]
+    ignored += map(shown_name, settings[:_MOST_NAMED])
+    if len(settings) > _MOST_NAMED:
+        ignored.append(f"{counted(len(settings) - _MOST_NAMED, 'more pattern')} of the settings")
     return (
-        f"Searched {place}{matching}{without}. Ignored: {ignored}, what .gitignore and .ignore list, protected names."
+        f"Searched {place}{matching}{without}. "
+        f"Ignored: {', '.join(ignored)}, what .gitignore and .ignore list, protected names."
     )
-
-
-def place_of(opened: Opened) -> str:
-    """The folder, for people."""
-    return "the workspace" if opened.real == "." else shown_name(opened.real)
 
 
 def namer(opened: Opened) -> Callable[[bytes], str]:

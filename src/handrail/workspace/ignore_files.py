@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from handrail.workspace.ignore_file import Rules
 
-FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
+STRONG = (".rgignore", ".ignore")
+"""Files with rules that win over git's."""
+FILES = (*STRONG, ".gitignore", ".git/info/exclude")
 """The files with rules that a folder may have, those that win first."""
 
 _MOST = 1 << 20

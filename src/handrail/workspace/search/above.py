@@ -4,22 +4,21 @@ reads none of them, and what they say is applied to its results."""
 import os
 from collections.abc import Iterator
 
+from handrail.workspace.ignore_files import FILES, STRONG
 from handrail.workspace.search.engine import Where
 
-_STRONG = (".rgignore", ".ignore")
-_FILES = (*_STRONG, ".gitignore", ".git/info/exclude")
 _LARGEST = 1 << 16
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def has_rules_above(where: Where) -> bool:
     """Whether there are such files."""
-    return any(_is_there(where.root, f"{way}{name}") for way in _ways(where) for name in _FILES)
+    return any(_is_there(where.root, f"{way}{name}") for way in _ways(where) for name in FILES)
 
 
 def takes_back_above(where: Where) -> bool:
     """Whether they may take back what files below the folder pass over: then ripgrep must not go by those either."""
-    return any(_has_exception(where.root, f"{way}{name}") for way in _ways(where) for name in _STRONG)
+    return any(_has_exception(where.root, f"{way}{name}") for way in _ways(where) for name in STRONG)
 
 
 def _ways(where: Where) -> Iterator[str]:

@@ -1,18 +1,19 @@
-"""Opens what lies below an open folder; no link is followed, neither at the end nor on the way."""
+"""Opens what lies below the folder that is searched; no link is followed, neither at the end nor on the way."""
 
 import os
 
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
+from handrail.workspace.search.engine import Where
 
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
-def open_beneath(folder: int, path: str, flags: int, *, kernel: bool) -> int:
+def open_beneath(where: Where, path: str, flags: int) -> int:
     """A descriptor of what is at `path` now; OSError when that is a link, is reached by one, or is gone."""
-    if kernel:
-        return openat2(folder, path, flags, resolve=RESOLVE_NO_SYMLINKS)
+    if where.kernel:
+        return openat2(where.folder, path, flags, resolve=RESOLVE_NO_SYMLINKS)
     way, _, name = path.rpartition("/")
-    inner = os.dup(folder)
+    inner = os.dup(where.folder)
     try:
         for step in way.split("/") if way else ():
             inner, outer = os.open(step, _STEP, dir_fd=inner), inner

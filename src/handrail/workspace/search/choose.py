@@ -2,6 +2,8 @@
 
 from handrail.protocol.error import ToolError
 from handrail.settings.model import SearchEngine
+from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.engine import Without
 from handrail.workspace.search.search import Engines
 from handrail.workspace.workspace import Workspace
 
@@ -15,23 +17,19 @@ def engines(workspace: Workspace, choice: SearchEngine) -> Engines:
     if found is None and choice == "ripgrep":
         message = "ripgrep is not installed, and the setting search.engine asks for it; `handrail doctor` says more."
         raise ToolError("UNAVAILABLE", message)
-    return found or _python(workspace)
+    return found or _python("switched off" if choice == "python" else "not installed")
 
 
 def _ripgrep(workspace: Workspace) -> Engines | None:
-    from handrail.workspace.search.binary import ripgrep_program  # noqa: PLC0415  once a session, when it searches
-
     program = ripgrep_program(root.path for root in workspace.roots)
     if program is None:
         return None
-    from handrail.workspace.search.ripgrep import Ripgrep  # noqa: PLC0415  as above
+    from handrail.workspace.search.ripgrep import Ripgrep  # noqa: PLC0415  only where there is one
 
-    kernel = workspace.kernel
-    return Engines(Ripgrep(program, kernel=kernel), Ripgrep(program, kernel=kernel, ordered=True))
+    return Engines(Ripgrep(program), Ripgrep(program, ordered=True))
 
 
-def _python(workspace: Workspace) -> Engines:
+def _python(without: Without) -> Engines:
     from handrail.workspace.search.python import PythonEngine  # noqa: PLC0415  only where there is no ripgrep
 
-    whole = PythonEngine(kernel=workspace.kernel, ordered=False)
-    return Engines(whole, PythonEngine(kernel=workspace.kernel), _PATIENCE)
+    return Engines(PythonEngine(ordered=False, without=without), PythonEngine(without=without), _PATIENCE)

@@ -44,7 +44,7 @@ class Complaints:
         if status < 0:
             return ToolError("IO_ERROR", f"ripgrep was ended by signal {-status}; try again.")
         if "regex" in words or "literal" in words:
-            return _broken_expression(words)
+            return _refused(words)
         return ToolError("UNAVAILABLE", f"ripgrep failed (status {status}): {visible(words.strip(), 300)}")
 
     def _sort(self, line: bytes) -> None:
@@ -61,12 +61,17 @@ class Complaints:
             self._words += line + b"\n"
 
 
-def _broken_expression(words: str) -> ToolError:
+def _refused(words: str) -> ToolError:
     """ripgrep shows the expression and points at the place; the model has the expression and needs the reason."""
     if "is not allowed in a regex" in words and r"\n" in words:
         return lines_only()
     reasons: list[str] = re.findall(r"^error: (.*)$", words, re.MULTILINE)
     reason = visible(reasons[-1] if reasons else words.strip().removeprefix("rg: "), 300).rstrip(".")
+    return broken_expression(reason)
+
+
+def broken_expression(reason: str) -> ToolError:
+    """The refusal of an expression, and what may help."""
     hint = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
     return ToolError("INVALID_ARGUMENT", f"pattern is no valid regular expression: {reason}. {hint}")
 

@@ -4,10 +4,10 @@ import codecs
 import os
 from collections.abc import Iterator
 
+from handrail.workspace.search.engine import LONGEST
+
 BLOCK = 4 << 20
-LONGEST_LINE = 1 << 24
-"""Bytes of a line from which on it is passed over: nothing that a person wrote."""
-_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 class BinaryError(Exception):
@@ -17,7 +17,7 @@ class BinaryError(Exception):
 def pieces_of(descriptor: int) -> Iterator[bytes]:
     """The bytes of a file as UTF-8, without its mark."""
     first = os.read(descriptor, BLOCK)
-    encoding = _UTF16.get(first[:2])
+    encoding = UTF16.get(first[:2])
     rest = iter(lambda: os.read(descriptor, BLOCK), b"")
     if encoding is None:
         yield first.removeprefix(codecs.BOM_UTF8)
@@ -53,7 +53,7 @@ class Blocks:
             cut = piece.rfind(b"\n") + 1
             if not cut:
                 size += len(piece)
-                held = [*held, piece] if size <= LONGEST_LINE else []
+                held = [*held, piece] if size <= LONGEST else []
                 continue
             yield from self._block(held, piece[:cut], size)
             held, size = [piece[cut:]], len(piece) - cut
@@ -61,7 +61,7 @@ class Blocks:
             yield from self._block(held, b"", size)
 
     def _block(self, held: list[bytes], piece: bytes, size: int) -> Iterator[bytes]:
-        if size <= LONGEST_LINE:
+        if size <= LONGEST:
             yield b"".join((*held, piece))
             return
         end = piece.find(b"\n") + 1

@@ -5,9 +5,15 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from handrail.workspace.search.run import MOST
+
 EngineName = Literal["ripgrep", "python"]
+Without = Literal["not installed", "switched off"]
+"""Why it is not ripgrep that searches."""
 Stop = Callable[[], bool]
 """Asked between candidates: True ends the search early."""
+LONGEST = 1 << 24
+"""Bytes of a line, and of ripgrep's message about it, from which on it is passed over: nothing that anybody reads."""
 
 
 class Notes(msgspec.Struct):
@@ -32,6 +38,8 @@ class Where(msgspec.Struct, frozen=True):
     """The descriptor of its root."""
     relative: str
     """The way from the root to it; `.` for the root itself."""
+    kernel: bool
+    """Whether the kernel resolves paths (openat2)."""
     include: str | None = None
     """A glob that a file's path below the folder must match."""
     exclude: tuple[str, ...] = ()
@@ -48,7 +56,7 @@ class Pattern(msgspec.Struct, frozen=True):
     case_sensitive: bool = True
     context: int = 0
     """Lines shown before and after each hit."""
-    per_file: int = 100_001
+    per_file: int = MOST + 1
     """Hits of one file after which the rest of it is of no interest: enough to know that there are too many."""
 
 

@@ -3,31 +3,35 @@
 from collections.abc import Callable, Iterator
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.search.complaints import lines_only
+from handrail.workspace.search.complaints import broken_expression, lines_only
+from handrail.workspace.search.engine import Without
 from handrail.workspace.search.regex.characters import is_doubtful
 from handrail.workspace.search.regex.parser import parsed
 from handrail.workspace.search.regex.reader import BeyondError, BrokenError, LineBreakError
 from handrail.workspace.search.regex.searcher import Matched, Searcher
 
 _ALPHABETS_KEPT = 64
-_HINT = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
+_REASONS: dict[Without, str] = {
+    "not installed": "which is not installed here",
+    "switched off": "which the setting search.engine switches off",
+}
 
 
 class Expression:
     """One expression, ready for any text."""
 
-    def __init__(self, pattern: str, *, case_sensitive: bool = True) -> None:
+    def __init__(self, pattern: str, *, case_sensitive: bool = True, without: Without = "not installed") -> None:
+        self._without: Without = without
         try:
             self._tree, self._asks_tables = parsed(pattern, case_sensitive=case_sensitive)
             self._in_ascii = Searcher(self._tree, frozenset())
         except BrokenError as error:
             where = f" (character {error.place})" if 1 <= error.place <= len(pattern) else ""
-            message = f"pattern is no valid regular expression: {error.reason}{where}. {_HINT}"
-            raise ToolError("INVALID_ARGUMENT", message) from None
+            raise broken_expression(f"{error.reason}{where}") from None
         except LineBreakError:
             raise lines_only() from None
         except BeyondError as error:
-            raise needs_ripgrep(f"pattern has {error}") from None
+            raise needs_ripgrep(f"pattern has {error}", without) from None
         self._others: dict[frozenset[str], Searcher] = {}
 
     def lines(self, text: str, stop: Callable[[], bool] = lambda: False) -> Iterator[Matched]:
@@ -35,7 +39,7 @@ class Expression:
         try:
             yield from self._for(text).lines(text, stop)
         except BeyondError as error:
-            raise needs_ripgrep(f"the search meets {error}") from None
+            raise needs_ripgrep(f"the search meets {error}", self._without) from None
 
     def _for(self, text: str) -> Searcher:
         if text.isascii():
@@ -51,7 +55,7 @@ class Expression:
         return found
 
 
-def needs_ripgrep(reason: str) -> ToolError:
+def needs_ripgrep(reason: str, without: Without) -> ToolError:
     """The refusal where Python might answer differently."""
     words = f"{reason[0].upper()}{reason[1:]}"
-    return ToolError("UNAVAILABLE", f"{words}; that needs ripgrep (rg), which is not installed here.")
+    return ToolError("UNAVAILABLE", f"{words}; that needs ripgrep (rg), {_REASONS[without]}.")

@@ -7,12 +7,9 @@ import msgspec
 
 from handrail.workspace.search.clip import clip
 from handrail.workspace.search.content import Blocks
-from handrail.workspace.search.engine import Line
+from handrail.workspace.search.engine import LONGEST, Line
 from handrail.workspace.search.expression import Expression
 from handrail.workspace.search.regex.searcher import Matched, Spans
-
-LONGEST_MESSAGE = 1 << 24
-"""A line that ripgrep could only tell about in a longer message is passed over there, and so it is here."""
 
 
 class Gathering:
@@ -85,7 +82,7 @@ class Gathering:
 
     def _keep(self, number: int, offset: int, data: bytes, spans: Spans | None) -> None:
         self.hits += spans is not None
-        if _message_length(data, spans or []) > LONGEST_MESSAGE:
+        if _message_length(data, spans or []) > LONGEST:
             self.oversized += 1
             return
         line = clip(number, offset, data.removesuffix(b"\r"), spans or [])
@@ -121,8 +118,8 @@ class _Text:
 
 
 def _message_length(data: bytes, spans: Spans) -> int:
-    """How long ripgrep's message about a line is, if that may matter."""
-    if 8 * len(data) + 100 * len(spans) < LONGEST_MESSAGE:
+    """How long ripgrep's message about a line is, if that may matter: there the message is what is bounded."""
+    if 8 * len(data) + 100 * len(spans) < LONGEST:
         return 0
     matches = sum(_length(data[first:last]) for first, last in spans)
     return _length(data) + matches + 40 * len(spans) + 200

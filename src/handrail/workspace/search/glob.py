@@ -19,11 +19,19 @@ def matcher(glob: str) -> Matches:
     return lambda path: found(path) is not None
 
 
-def excluder(glob: str) -> Callable[[bytes, bool], bool]:
-    """Whether a path is left out, and whether a folder with all that is in it; a glob that ends in / means folders."""
-    only_folders = glob.endswith("/")
-    found = _compiled(glob.rstrip("/"))
-    return lambda path, folder: (folder or not only_folders) and found(path) is not None
+def excluder(globs: tuple[str, ...]) -> Callable[[bytes, bool], bool]:
+    """Whether a path (True: of a folder), or a folder on its way, is left out; a glob that ends in / means folders."""
+    everything = [matcher(glob) for glob in globs if not glob.endswith("/")]
+    folders = everything + [matcher(glob.rstrip("/")) for glob in globs if glob.endswith("/")]
+    known: dict[bytes, bool] = {b"": False}
+
+    def is_out(path: bytes, is_folder: bool) -> bool:
+        outer = path.rpartition(b"/")[0]
+        if outer not in known:
+            known[outer] = is_out(outer, True)
+        return known[outer] or any(matches(path) for matches in (folders if is_folder else everything))
+
+    return is_out
 
 
 def anchored(glob: str) -> str:

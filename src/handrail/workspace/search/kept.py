@@ -8,7 +8,7 @@ from handrail.workspace.ignore import Ignore, rules_at
 from handrail.workspace.search.above import has_rules_above
 from handrail.workspace.search.beneath import open_beneath
 from handrail.workspace.search.engine import Where
-from handrail.workspace.search.glob import Matches, matcher
+from handrail.workspace.search.glob import excluder, matcher
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
@@ -16,40 +16,58 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 class Kept:
     """Says of each path below a folder whether it is wanted. Protected ones are noted, by the name that protects."""
 
-    def __init__(self, where: Where, *, kernel: bool) -> None:
+    def __init__(self, where: Where) -> None:
         self._notes = where.notes
-        self._include = matcher(where.include) if where.include is not None else None
-        self._excluded = excluder(where.exclude)
-        self._ignored = Ignored(where, kernel=kernel) if _has_more_rules(where) else None
-        self._withheld: dict[bytes, bytes | None] = {b"": None}
+        self._chosen = Chosen(where, ignored=_has_more_rules(where))
+        self._protector = Protector()
 
     def __call__(self, path: bytes) -> bool:
         """Whether the path is wanted."""
-        if self._include is not None and not self._include(path):
+        if not self._chosen(path):
             return False
-        if self._excluded is not None and self._excluded(path):
-            return False
-        if self._ignored is not None and self._ignored(path):
-            return False
-        withheld = self._withheld_by(path)
+        withheld = self._protector(path)
         if withheld is not None:
             self._notes.protected.add(withheld)
         return withheld is None
 
-    def _withheld_by(self, path: bytes) -> bytes | None:
-        """The part of a path up to the first name that is a credential's."""
+
+class Chosen:
+    """What globs and ignore rules leave over, apart from policy."""
+
+    def __init__(self, where: Where, *, ignored: bool = True) -> None:
+        self._include = matcher(where.include) if where.include is not None else None
+        self._excluded = excluder(where.exclude) if where.exclude else None
+        self._ignored = Ignored(where) if ignored else None
+        """None where whoever walks goes by the rules."""
+
+    def __call__(self, path: bytes, *, folder: bool = False) -> bool:
+        """Whether a file is to be searched, or a folder to be entered."""
+        if not folder and self._include is not None and not self._include(path):
+            return False
+        if self._excluded is not None and self._excluded(path, folder):
+            return False
+        return self._ignored is None or not self._ignored(path, folder=folder)
+
+
+class Protector:
+    """The part of a path up to the first name that is a credential's; None where there is none."""
+
+    def __init__(self) -> None:
+        self._folders: dict[bytes, bytes | None] = {b"": None}
+
+    def __call__(self, path: bytes) -> bytes | None:
+        """The path of what withholds it."""
         folder, _, name = path.rpartition(b"/")
-        if folder not in self._withheld:
-            self._withheld[folder] = self._withheld_by(folder)
-        return self._withheld[folder] or (path if is_credential(os.fsdecode(name)) else None)
+        if folder not in self._folders:
+            self._folders[folder] = self(folder)
+        return self._folders[folder] or (path if is_credential(os.fsdecode(name)) else None)
 
 
 class Ignored:
     """Whether ignore rules pass a path over: those of the settings, of the folder, of what is above and below it."""
 
-    def __init__(self, where: Where, *, kernel: bool) -> None:
-        self._folder = where.folder
-        self._kernel = kernel
+    def __init__(self, where: Where) -> None:
+        self._where = where
         self._rules: dict[str, Ignore | None] = {"": rules_at(where.root, where.relative, where.ignore)}
 
     def __call__(self, path: bytes, *, folder: bool = False) -> bool:
@@ -69,7 +87,7 @@ class Ignored:
 
     def _own(self, rules: Ignore, folder: str, name: str) -> Ignore | None:
         try:
-            descriptor = open_beneath(self._folder, folder, _FOLDER, kernel=self._kernel)
+            descriptor = open_beneath(self._where, folder, _FOLDER)
         except OSError:
             return None
         try:
@@ -78,37 +96,14 @@ class Ignored:
             os.close(descriptor)
 
 
-def excluder(globs: tuple[str, ...]) -> Matches | None:
-    """Whether a path, or a folder that it lies in, is named by one of the globs."""
-    if not globs:
-        return None
-    everything = [matcher(glob) for glob in globs if not glob.endswith("/")]
-    folders = everything + [matcher(glob.rstrip("/")) for glob in globs if glob.endswith("/")]
-    known: dict[bytes, bool] = {b"": False}
-
-    def is_out(path: bytes, matchers: list[Matches]) -> bool:
-        folder = path.rpartition(b"/")[0]
-        if folder not in known:
-            known[folder] = is_out(folder, folders)
-        return known[folder] or any(matches(path) for matches in matchers)
-
-    return lambda path: is_out(path, everything)
-
-
-def withheld(names: list[bytes], where: Where, *, kernel: bool) -> set[bytes]:
+def withheld(names: list[bytes], where: Where) -> set[bytes]:
     """Of names that were passed over, those that policy withholds and that nothing else passes over."""
     secret = [name for name in names if protection(os.fsdecode(name)) == "credential"]
     if not secret:
         return set()
-    is_ignored, is_excluded = Ignored(where, kernel=kernel), excluder(where.exclude)
-    is_included = matcher(where.include) if where.include is not None else None
-    found: set[bytes] = set()
-    for name in secret:
-        is_folder = _is_folder(where.folder, name)
-        out = is_folder is None or is_ignored(name, folder=is_folder) or (is_excluded is not None and is_excluded(name))
-        if not out and (is_folder or is_included is None or is_included(name)):
-            found.add(name)
-    return found
+    chosen = Chosen(where)
+    kinds = ((name, _is_folder(where.folder, name)) for name in secret)
+    return {name for name, folder in kinds if folder is not None and chosen(name, folder=folder)}
 
 
 def _is_folder(root: int, path: bytes) -> bool | None:

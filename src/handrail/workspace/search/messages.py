@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from handrail.workspace.search.clip import clip
-from handrail.workspace.search.engine import FileHits, Line
-
-LONGEST = 1 << 24
-"""A message longer than this is dropped: a line of that length is no text that anybody reads."""
+from handrail.workspace.search.engine import LONGEST, FileHits, Line
 
 
 class Bytes(msgspec.Struct, rename={"encoded": "bytes"}):

@@ -7,10 +7,10 @@ from handrail.policy.names import is_credential
 from handrail.protocol.error import ToolError
 from handrail.workspace.ignore import rules_at
 from handrail.workspace.search.content import BinaryError, Blocks, pieces_of, text_only
-from handrail.workspace.search.engine import EngineName, FileHits, Pattern, Stop, Where, in_order
+from handrail.workspace.search.engine import EngineName, FileHits, Pattern, Stop, Where, Without, in_order
 from handrail.workspace.search.expression import Expression, needs_ripgrep
 from handrail.workspace.search.gathering import Gathering
-from handrail.workspace.search.glob import excluder, matcher
+from handrail.workspace.search.kept import Chosen, Protector
 from handrail.workspace.search.walk import Found, Walk
 from handrail.workspace.search.withheld import withheld_until
 
@@ -20,16 +20,17 @@ class PythonEngine:
 
     name: EngineName = "python"
 
-    def __init__(self, *, kernel: bool, ordered: bool = True) -> None:
+    def __init__(self, *, ordered: bool = True, without: Without = "not installed") -> None:
         self.ordered = ordered
         """Whether to be asked for the first results; they come in order in any case."""
-        self._kernel = kernel
+        self._without: Without = without
 
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
         where.notes.counted = True
-        for found in _candidates(where, stop):
-            withheld = _withheld_by(found.path)
+        protector = Protector()
+        for found in self._candidates(where, stop):
+            withheld = protector(found.path)
             if withheld is None:
                 yield found.path
             else:
@@ -37,8 +38,8 @@ class PythonEngine:
 
     def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         """The files with lines that match."""
-        expression = Expression(pattern.text, case_sensitive=pattern.case_sensitive)
-        for found in _candidates(where, stop, into_withheld=False):
+        expression = self._expression(pattern)
+        for found in self._candidates(where, stop, into_withheld=False):
             gathering = Gathering(expression, pattern.context, pattern.per_file)
             if self._gathered(found, gathering, where, stop):
                 yield FileHits(found.path, tuple(gathering.lines))
@@ -46,19 +47,39 @@ class PythonEngine:
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place."""
         if not where.notes.counted:
-            return withheld_until(where, last, stop, kernel=self._kernel)
+            return withheld_until(where, last, stop)
         names = where.notes.protected
         return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""
-        expression = Expression(pattern.text, case_sensitive=pattern.case_sensitive)
+        expression = self._expression(pattern)
         gathering = Gathering(expression, pattern.context, pattern.per_file)
         pieces = _Pieces(pieces_of(descriptor))
         gathering.take(Blocks(iter(pieces)), stop)
         if gathering.hits and pieces.binary:
             raise ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")
         return FileHits(b"", tuple(gathering.lines)) if gathering.hits else None
+
+    def _expression(self, pattern: Pattern) -> Expression:
+        return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
+
+    def _candidates(self, where: Where, stop: Stop, *, into_withheld: bool = True) -> Iterator[Found]:
+        chosen = Chosen(where, ignored=False)
+
+        def skip(path: bytes, folder: bool) -> bool:
+            if not into_withheld and is_credential(os.fsdecode(path.rpartition(b"/")[2])):
+                return True
+            return not chosen(path, folder=folder)
+
+        walk = Walk(where.folder, rules_at(where.root, where.relative, where.ignore), skip)
+        for found in walk.files():
+            if walk.gap:
+                raise needs_ripgrep(walk.gap, self._without)
+            if stop():
+                return
+            yield found
+        where.notes.unreadable += walk.unreadable
 
     def _gathered(self, found: Found, gathering: Gathering, where: Where, stop: Stop) -> bool:
         """Whether a file is text and has hits."""
@@ -91,34 +112,3 @@ class _Pieces:
         for piece in self._pieces:
             self.binary = self.binary or b"\0" in piece
             yield piece.replace(b"\0", b"\n")
-
-
-def _candidates(where: Where, stop: Stop, *, into_withheld: bool = True) -> Iterator[Found]:
-    included = matcher(where.include) if where.include is not None else None
-    excluders = [excluder(glob) for glob in where.exclude]
-
-    def skip(path: bytes, folder: bool) -> bool:
-        if not into_withheld and is_credential(os.fsdecode(path.rpartition(b"/")[2])):
-            return True
-        if not folder and included is not None and not included(path):
-            return True
-        return any(excluded(path, folder) for excluded in excluders)
-
-    walk = Walk(where.folder, rules_at(where.root, where.relative, where.ignore), skip)
-    for found in walk.files():
-        if walk.gap:
-            raise needs_ripgrep(walk.gap)
-        if stop():
-            return
-        yield found
-    where.notes.unreadable += walk.unreadable
-
-
-def _withheld_by(path: bytes) -> bytes | None:
-    """The part of a path up to the first name that is a credential's."""
-    end = 0
-    for name in path.split(b"/"):
-        end += len(name) + 1
-        if is_credential(os.fsdecode(name)):
-            return path[: end - 1]
-    return None

@@ -22,16 +22,15 @@ class Ripgrep:
 
     name: EngineName = "ripgrep"
 
-    def __init__(self, program: str, *, kernel: bool, ordered: bool = False) -> None:
+    def __init__(self, program: str, *, ordered: bool = False) -> None:
         self.ordered = ordered
         self._program = program
-        self._kernel = kernel
         self._noisy: set[str] = set()
         """Folders where a log is long."""
 
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
-        kept, complaints = Kept(where, kernel=self._kernel), Complaints()
+        kept, complaints = Kept(where), Complaints()
         where.notes.counted = True
         with Child(files_command(self._program, where, ordered=self.ordered), where.folder, complaints.add) as child:
             for path in _names(child.pieces(stop)):
@@ -66,7 +65,7 @@ class Ripgrep:
     def _run(
         self, where: Where, pattern: Pattern, stop: Stop, complaints: Complaints, *, log: bool
     ) -> Iterator[FileHits]:
-        kept, assembly = Kept(where, kernel=self._kernel), Assembly()
+        kept, assembly = Kept(where), Assembly()
         command = hits_command(self._program, where, pattern, ordered=self.ordered, log=log)
         with Child(command, where.folder, complaints.add) as child:
             for found in assembly.hits(child.pieces(stop)):
@@ -80,19 +79,19 @@ class Ripgrep:
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place."""
         if self.ordered and not where.notes.counted:
-            return withheld_until(where, last, stop, kernel=self._kernel)
+            return withheld_until(where, last, stop)
         names = self._withheld(where, stop)
         return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
 
     def _withheld(self, where: Where, stop: Stop) -> set[bytes]:
         if where.notes.counted:
-            return withheld(sorted(where.notes.protected), where, kernel=self._kernel)
+            return withheld(sorted(where.notes.protected), where)
         # A withheld folder counts whatever is in it, so all names are looked at, not only those that are included.
         looked = msgspec.structs.replace(where, include=None, notes=Notes())
         for _ in self.files(looked, stop):
             pass
         names = sorted(filter(is_covered, looked.notes.protected))
-        return withheld(names, where, kernel=self._kernel)
+        return withheld(names, where)
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""

@@ -12,11 +12,14 @@ import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.search.engine import Engine, FileHits, Notes, Pattern, Stop, Where, in_order
-from handrail.workspace.search.gather import MOST, SECONDS, Run
+from handrail.workspace.search.run import MOST, SECONDS, Run
 from handrail.workspace.search.verify import true_hits, true_names
 
 Item = TypeVar("Item")
 Limit = Literal["time", "hits", "size"]
+_WHOLE, _ORDERED, _COUNT = 0.75, 0.95, 0.05
+"""Of the time of a search: when a whole run ends at the latest, when the ordered one after it does, and what is left
+for counting protected names in any case."""
 _STREAM_SECONDS = 20
 _ATTEMPT = 0.025
 _GLANCE = 0.008
@@ -31,7 +34,7 @@ class Engines(msgspec.Struct, frozen=True):
     whole: Engine
     ordered: Engine
     seconds: float = SECONDS
-    """How long a whole run may take."""
+    """How long a search may take, all its runs together."""
 
 
 class Found(msgspec.Struct, Generic[Item], frozen=True):
@@ -57,11 +60,11 @@ class Task(msgspec.Struct, Generic[Item], frozen=True):
     verified: Callable[[list[Item]], list[Item]]
 
 
-def find_files(engines: Engines, where: Where, most: int, cancelled: Stop, *, kernel: bool) -> Found[bytes]:
+def find_files(engines: Engines, where: Where, most: int, cancelled: Stop) -> Found[bytes]:
     """The files below a folder. Names come fast: the whole is tried first, and given up where it is far too much."""
 
     def verified(paths: list[bytes]) -> list[bytes]:
-        return list(true_names(where.folder, paths, kernel=kernel))
+        return list(true_names(where, paths))
 
     task = Task[bytes](
         candidates=lambda engine, place, stop: engine.files(place, stop),
@@ -71,19 +74,17 @@ def find_files(engines: Engines, where: Where, most: int, cancelled: Stop, *, ke
     )
     search = _Search(engines, where, task, most, cancelled)
     return (
-        search.whole(judge=lambda seconds, count: count > most and seconds < _SOON)
+        search.attempt(judge=lambda seconds, count: count > most and seconds < _SOON)
         or search.ordered(seconds=4 * _SOON)
-        or search.limited()
+        or search.whole()
     )
 
 
-def find_hits(
-    engines: Engines, where: Where, pattern: Pattern, most: int, cancelled: Stop, *, kernel: bool
-) -> Found[FileHits]:
+def find_hits(engines: Engines, where: Where, pattern: Pattern, most: int, cancelled: Stop) -> Found[FileHits]:
     """The lines that match. Reading takes its time: the beginning is tried first, and given up where hits are rare."""
 
     def verified(found: list[FileHits]) -> list[FileHits]:
-        checked = (true_hits(where.folder, hits, most, kernel=kernel) for hits in found)
+        checked = (true_hits(where, hits, most) for hits in found)
         return [hits for hits in checked if hits is not None]
 
     first = msgspec.structs.replace(pattern, per_file=most + 1)
@@ -98,7 +99,7 @@ def find_hits(
     def too_slow(seconds: float, count: int) -> bool:
         return seconds > _GLANCE and count < most * seconds / _ATTEMPT
 
-    return search.ordered(seconds=_ATTEMPT, judge=too_slow) or search.limited()
+    return search.ordered(seconds=_ATTEMPT, judge=too_slow) or search.whole()
 
 
 def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> FileHits | None:
@@ -122,6 +123,7 @@ class _Search(Generic[Item]):
         self._task = task
         self._most = most
         self._cancelled = cancelled
+        self._began = time.monotonic()
 
     def ordered(
         self, seconds: float, judge: Callable[[float, int], bool] = lambda _seconds, _count: False
@@ -133,22 +135,26 @@ class _Search(Generic[Item]):
         found = self._found(run, where, self._engines.ordered)
         return found if found.exact or found.total >= self._most else None
 
-    def whole(self, judge: Callable[[float, int], bool] = lambda _seconds, _count: False) -> Found[Item] | None:
-        """Everything; None where it was given up."""
-        run, where = self._run(self._engines.whole, MOST, self._engines.seconds, judge)
-        if run.end != "complete":
-            return None
-        return self._found(run, where, self._engines.whole)
+    def attempt(self, judge: Callable[[float, int], bool]) -> Found[Item] | None:
+        """Everything; None where the judge gave it up."""
+        run, where = self._run(self._engines.whole, MOST, self._left(_WHOLE), judge)
+        return None if run.end == "slow" else self._ended(run, where)
 
-    def limited(self) -> Found[Item]:
+    def whole(self) -> Found[Item]:
         """Everything; where that is too much, the first results, or at the worst some, and which limit it was."""
-        run, where = self._run(self._engines.whole, MOST, self._engines.seconds)
+        return self._ended(*self._run(self._engines.whole, MOST, self._left(_WHOLE)))
+
+    def _ended(self, run: Run[Item], where: Where) -> Found[Item]:
         if run.end == "complete":
             return self._found(run, where, self._engines.whole)
         limit: Limit = "hits" if run.end == "enough" else "size" if run.end == "size" else "time"
-        first = None if self._cancelled() else self.ordered(seconds=self._engines.seconds)
+        first = None if self._cancelled() else self.ordered(seconds=self._left(_ORDERED))
         found = first or self._found(run, where, self._engines.whole, exact=False)
         return msgspec.structs.replace(found, limits=(limit,))
+
+    def _left(self, share: float) -> float:
+        """How long it is until a share of the search's time has passed."""
+        return self._began + share * self._engines.seconds - time.monotonic()
 
     def _run(
         self,
@@ -163,7 +169,7 @@ class _Search(Generic[Item]):
         return run, where
 
     def _withheld(self, engine: Engine, where: Where, last: bytes | None) -> int | None:
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + max(self._left(1), _COUNT * self._engines.seconds)
         names = engine.withheld(where, last, lambda: self._cancelled() or time.monotonic() > end)
         return len(names) if time.monotonic() <= end else None
 

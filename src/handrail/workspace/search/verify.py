@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from handrail.workspace.search.beneath import open_beneath
-from handrail.workspace.search.engine import FileHits, Line
+from handrail.workspace.search.content import UTF16
+from handrail.workspace.search.engine import FileHits, Line, Where
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
@@ -16,15 +17,14 @@ _FEW = 8
 _NEAR = 1 << 16
 """Lines that lie together in so many bytes are read at once."""
 _DECODED_AT_MOST = 64 * 1024 * 1024
-_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
-def true_names(folder: int, paths: Sequence[bytes], *, kernel: bool) -> Iterator[bytes]:
+def true_names(where: Where, paths: Sequence[bytes]) -> Iterator[bytes]:
     """Of paths below an open folder, in order, those that are regular files; each folder is opened once."""
     for parent, group in groupby(paths, key=lambda path: path.rpartition(b"/")[0]):
         names = {path.rpartition(b"/")[2]: path for path in group}
         try:
-            descriptor = open_beneath(folder, os.fsdecode(parent) or ".", _FOLDER, kernel=kernel)
+            descriptor = open_beneath(where, os.fsdecode(parent) or ".", _FOLDER)
         except OSError:
             continue
         try:
@@ -33,13 +33,13 @@ def true_names(folder: int, paths: Sequence[bytes], *, kernel: bool) -> Iterator
             os.close(descriptor)
 
 
-def true_hits(folder: int, found: FileHits, most: int, *, kernel: bool) -> FileHits | None:
+def true_hits(where: Where, found: FileHits, most: int) -> FileHits | None:
     """The lines that the file really holds at their places; None where there are none, or no such file inside.
 
     An engine need not have read on after more hits than `most`, so whether such a file is text is looked up.
     """
     try:
-        descriptor = open_beneath(folder, os.fsdecode(found.path), _READ, kernel=kernel)
+        descriptor = open_beneath(where, os.fsdecode(found.path), _READ)
     except OSError:
         return None
     try:
@@ -73,8 +73,8 @@ def _is_file(folder: int, name: bytes) -> bool:
 
 def _true_lines(descriptor: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:
     mark = os.pread(descriptor, 3, 0)
-    if mark[:2] in _UTF16:
-        text = _as_utf8(descriptor, _UTF16[mark[:2]])
+    if mark[:2] in UTF16:
+        text = _as_utf8(descriptor, UTF16[mark[:2]])
         return tuple(line for line in lines if text[line.offset : line.offset + len(line.data)] == line.data)
     start, end = lines[0].offset, lines[-1].offset + len(lines[-1].data)
     shift = len(codecs.BOM_UTF8) if mark == codecs.BOM_UTF8 else 0
@@ -88,7 +88,7 @@ def _has_nul(descriptor: int) -> bool:
     """Whether a file holds a NUL, and is therefore no text; in UTF-16 nearly every character has one."""
     offset = 0
     while piece := os.pread(descriptor, 1 << 20, offset):
-        if offset == 0 and piece[:2] in _UTF16:
+        if offset == 0 and piece[:2] in UTF16:
             return False
         if b"\0" in piece:
             return True

@@ -10,24 +10,23 @@ from functools import lru_cache
 
 from handrail.policy.names import is_credential
 from handrail.policy.secret_globs import secret_globs
-from handrail.workspace.ignore import ALWAYS
 from handrail.workspace.search.beneath import open_beneath
 from handrail.workspace.search.engine import Stop, Where, in_order
 from handrail.workspace.search.glob import Matches, matcher
-from handrail.workspace.search.kept import Ignored, excluder
+from handrail.workspace.search.kept import Chosen
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
-def withheld_until(where: Where, last: bytes | None, stop: Stop, *, kernel: bool) -> set[bytes]:
+def withheld_until(where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
     """The withheld names that an ordered search passes on its way to `last`; None for all of them."""
-    passed_over = Passing(where, kernel=kernel)
+    chosen = Chosen(where)
     end = None if last is None else in_order(last)
     found: set[bytes] = set()
-    for path, is_folder in _walk(where.folder, passed_over, kernel=kernel):
+    for path, is_folder in _walk(where, chosen):
         if stop() or (end is not None and in_order(path) > end):
             break
-        if is_covered(path) and passed_over.counts(path, folder=is_folder):
+        if is_covered(path) and chosen(path, folder=is_folder):
             found.add(path)
     return found
 
@@ -43,41 +42,18 @@ def _secrets() -> tuple[Matches, ...]:
     return tuple(map(matcher, secret_globs()))
 
 
-class Passing:
-    """What a search is kept from by anything but policy."""
-
-    def __init__(self, where: Where, *, kernel: bool) -> None:
-        self._include = matcher(where.include) if where.include is not None else None
-        self._excluded = excluder(where.exclude)
-        self._ignored = Ignored(where, kernel=kernel)
-
-    def counts(self, path: bytes, *, folder: bool) -> bool:
-        """Whether a name would have been searched, were it not withheld."""
-        wanted = folder or self._include is None or self._include(path)
-        return wanted and not self.skips(path, folder=folder)
-
-    def skips(self, path: bytes, *, folder: bool) -> bool:
-        """Whether ignore rules or globs pass a name over."""
-        if folder and os.path.basename(path) in _ALWAYS:
-            return True
-        return self._ignored(path, folder=folder) or (self._excluded is not None and self._excluded(path))
-
-
-_ALWAYS = frozenset(name.encode() for name in ALWAYS)
-
-
-def _walk(root: int, passing: Passing, *, kernel: bool, folder: bytes = b"") -> Iterator[tuple[bytes, bool]]:
+def _walk(where: Where, chosen: Chosen, folder: bytes = b"") -> Iterator[tuple[bytes, bool]]:
     """Names in order, each folder before what is in it. What is withheld or passed over is not entered."""
-    for name, is_folder in _names(root, folder, kernel=kernel):
+    for name, is_folder in _names(where, folder):
         path = folder + name
         yield path, is_folder
-        if is_folder and not is_credential(_name(path)) and not passing.skips(path, folder=True):
-            yield from _walk(root, passing, kernel=kernel, folder=path + b"/")
+        if is_folder and not is_credential(_name(path)) and chosen(path, folder=True):
+            yield from _walk(where, chosen, path + b"/")
 
 
-def _names(root: int, folder: bytes, *, kernel: bool) -> list[tuple[bytes, bool]]:
+def _names(where: Where, folder: bytes) -> list[tuple[bytes, bool]]:
     try:
-        descriptor = open_beneath(root, os.fsdecode(folder) or ".", _FOLDER, kernel=kernel)
+        descriptor = open_beneath(where, os.fsdecode(folder) or ".", _FOLDER)
     except OSError:
         return []
     try:
