@@ -54,7 +54,7 @@ def killed(folder: Path, seed: str, draw: random.Random) -> int:
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     prepare(workspace)
-    over, microseconds = draw.randrange(1, 30), draw.randrange(0, 12_000)
+    over, microseconds = draw.randrange(1, 30), draw.randrange(0, 8_000)
     command = [sys.executable, VICTIM, workspace, folder / "state", seed]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as victim:
         assert victim.stdout is not None

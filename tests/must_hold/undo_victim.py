@@ -12,7 +12,7 @@ from handrail.protocol.call import ToolCall
 from handrail.settings import Settings
 
 LARGE = 600_000
-STEPS = 32
+STEPS = 60
 
 
 def prepare(workspace: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, Output, Tool, tool
-from handrail.runtime.locks import Locks, Turns
+from handrail.runtime.locks import ROOT, Locks, Turns
 from handrail.tools.contract import Touched
 
 Make = Callable[..., Handrail]
@@ -39,7 +39,7 @@ def code(result: Any) -> str | None:
 
 
 def locks_of(tmp_path: Path) -> list[str]:
-    return os.listdir(tmp_path / "state" / "locks")
+    return [name for name in os.listdir(tmp_path / "state" / "locks") if not name.startswith(ROOT)]
 
 
 def test_writes_of_one_session_run_one_at_a_time(rail: Make) -> None:

@@ -110,6 +110,11 @@ def _uncertain(history: History, entry: Entry, steps: list[Step]) -> tuple[Body,
     diffs = history.log.diffs(entry.number) or ("",) * len(body.steps)
     rows = [row for row in zip(body.steps, body.changes, diffs, strict=False) if row[0].path in paths]
     kept = msgspec.structs.replace(
-        body, steps=tuple(row[0] for row in rows), changes=tuple(row[1] for row in rows), undoes=(), certain=False
+        body,
+        summary=f"{body.summary} (cut off; whether it was done is not known)",
+        steps=tuple(row[0] for row in rows),
+        changes=tuple(row[1] for row in rows),
+        undoes=(),
+        certain=False,
     )
     return kept, tuple(row[2] for row in rows)

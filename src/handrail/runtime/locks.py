@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from handrail.protocol.error import StoreError
 
+ROOT = "root-"
 Release = Callable[[], None]
 
 
@@ -47,18 +48,26 @@ class Locks:
 
     def of(self, resource: str) -> "Lock":
         """The lock of a resource; nothing is locked yet."""
-        name = hashlib.sha256(resource.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        return Lock(os.path.join(self._folder, name))
+        return Lock(os.path.join(self._folder, _name(resource)))
+
+    def of_root(self, root: str, *, alone: bool) -> "Lock":
+        """The lock of a whole root: held together by those who change single files in it, or alone."""
+        return Lock(os.path.join(self._folder, f"{ROOT}{_name(root)}"), shared=not alone)
+
+
+def _name(resource: str) -> str:
+    return hashlib.sha256(resource.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 class Lock:
-    """A lock file. The kernel frees it when its process ends; the file is removed by its last holder."""
+    """A lock file. The kernel frees it when its process ends; one held alone is removed by its last holder."""
 
-    __slots__ = ("_descriptor", "_path")
+    __slots__ = ("_descriptor", "_path", "_shared")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, shared: bool = False) -> None:
         self._path = path
         self._descriptor = -1
+        self._shared = shared
 
     def take(self, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Waits until the resource is free and holds it; False when the time is over or the wait was cancelled."""
@@ -73,8 +82,9 @@ class Lock:
     def release(self) -> None:
         """Frees the resource, if it is held."""
         if self._descriptor >= 0:
-            with contextlib.suppress(OSError):
-                os.unlink(self._path)
+            if not self._shared:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._path)
             self._drop()
 
     def _try(self) -> bool:
@@ -83,7 +93,7 @@ class Lock:
         except OSError as error:
             raise StoreError(f"the lock {self._path} cannot be made: {error.strerror}") from error
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             self._drop()
             return False

@@ -11,9 +11,13 @@ from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import major
 from handrail.runtime.closing import named, write_down
+from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
 from handrail.tools.contract import Context, Limits
 from handrail.workspace.errors import clipped
+
+_MANY = 100
+"""Files that are locked one by one."""
 
 # Deciding
 
@@ -113,29 +117,34 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
         raise ToolError("CONFLICT", held_up)
     flight.held.append(session.turns.leave)
     session.turns.take()
-    _lock(session, flight, f"session:{session.folder}", session.queue_seconds, held_up)
+    _lock(session, flight, session.locks.of(f"session:{session.folder}"), session.queue_seconds, held_up)
 
 
 def take_locks(session: Session, flight: Flight) -> None:
-    """Holds every file the call will change, against other sessions; always in the same order."""
+    """Holds every file the call will change, against other sessions; always in the same order. Of very many files it
+    holds the roots they are in instead, alone: a process has only so many descriptors."""
     if not flight.tool.spec.side_effects:
         return
-    changed = {fact.real for fact in flight.facts.paths if fact.access != "read" and fact.real is not None}
-    for real in sorted(changed):
+    changed = sorted({fact.real for fact in flight.facts.paths if fact.access != "read" and fact.real is not None})
+    many = len(changed) > _MANY
+    for root in sorted({session.workspace.root_path(real) for real in changed}):
+        _lock(session, flight, session.locks.of_root(root, alone=many), session.lock_seconds, _held_up(root))
+    if many:
+        return
+    for real in changed:
         resource = f"file:{session.workspace.main.path}/{real}" if not real.startswith("/") else f"file:{real}"
-        _lock(session, flight, resource, session.lock_seconds, _held_up(real))
+        _lock(session, flight, session.locks.of(resource), session.lock_seconds, _held_up(real))
     # A file with several names is one file: whoever comes by another name waits too.
-    shared = {session.workspace.shared_file(real): real for real in sorted(changed)}
+    shared = {session.workspace.shared_file(real): real for real in changed}
     for identity, real in sorted((identity, real) for identity, real in shared.items() if identity is not None):
-        _lock(session, flight, f"inode:{identity}", session.lock_seconds, _held_up(real))
+        _lock(session, flight, session.locks.of(f"inode:{identity}"), session.lock_seconds, _held_up(real))
 
 
 def _held_up(real: str) -> str:
     return f"{real} is being changed by another session. Nothing was run. Try again."
 
 
-def _lock(session: Session, flight: Flight, resource: str, seconds: float, held_up: str) -> None:
-    lock = session.locks.of(resource)
+def _lock(session: Session, flight: Flight, lock: Lock, seconds: float, held_up: str) -> None:
     flight.held.append(lock.release)
     if not lock.take(seconds, session.cancelled.is_set):
         raise _cancelled() if session.cancelled.is_set() else ToolError("CONFLICT", held_up)

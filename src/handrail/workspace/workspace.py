@@ -179,6 +179,12 @@ class Workspace:
                 return PathFact(path=path, access=access, kind="other", real=None)
             raise tool_error(error, path) from None
 
+    def root_path(self, real: str) -> str:
+        """The folder of the root that a path, as results name it, is in."""
+        parts = tuple(part for part in real.split("/") if part) if real.startswith("/") else None
+        found = innermost(parts, self.roots) if parts is not None else None
+        return found[0].path if found is not None else self.main.path
+
     def shared_file(self, path: str) -> tuple[int, int] | None:
         """Which file a path is one of several names of; None when it is the only one, or there is none."""
         try:
