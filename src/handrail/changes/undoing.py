@@ -55,13 +55,13 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
     conflicts: list[Conflict] = []
     left = 0
     for path, chain in _chains(entries).items():
-        found = _found(workspace, path)
+        found = look_at(workspace, path)
         step = _net(path, chain)
         if step is not None and agrees(found.state, step):
             if step.before != step.after:
                 ways.append(Way(Step(path, found.state, _end(step, found.state, chain)), found))
             continue
-        rest = merged(history, entries, path, found)
+        rest = merged(history, entries, path, look_at(workspace, path, keep=KEPT_WHOLE))
         if lines and rest is not None:
             ways.append(_merging_way(path, found, rest))
             left += rest.left
@@ -126,10 +126,11 @@ def _changes_mode(step: Step) -> bool:
     return before is None or after is None or before.mode != after.mode
 
 
-def _found(workspace: Workspace, path: bytes) -> Found:
+def look_at(workspace: Workspace, path: bytes, keep: int = 0) -> Found:
+    """What is at a path now, the bytes of a file kept up to a size."""
     try:
         with reach(workspace, path) as landing:
-            return found_at(landing, KEPT_WHOLE)
+            return found_at(landing, keep)
     except OSError as error:
         raise tool_error(error, os.fsdecode(path)) from None
     except ToolError as error:

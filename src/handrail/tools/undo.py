@@ -6,7 +6,7 @@ from handrail.changes.carrying import KEPT_WHOLE, Carrier
 from handrail.changes.conflicts import listed, refusal
 from handrail.changes.planned import Planned
 from handrail.changes.recorder import Recorded, Recorder
-from handrail.changes.undoing import Plan, Way, plan_undo
+from handrail.changes.undoing import Plan, Way, look_at, plan_undo
 from handrail.edit.diff import Diff, unified_diff
 from handrail.protocol.change import Change, State, action_of
 from handrail.protocol.error import StoreError, ToolError
@@ -107,15 +107,16 @@ def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
 
 def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:
     shown = [shown_path(workspace, way.step.path) for way in plan.ways]
-    diffs = [_diff(recorder, way, path) for way, path in zip(plan.ways, shown, strict=True)]
+    diffs = [_diff(workspace, recorder, way, path) for way, path in zip(plan.ways, shown, strict=True)]
     changes = tuple(map(_change, plan.ways, shown, diffs))
     steps = tuple(way.step for way in plan.ways)
     return Planned("undo", _summary(plan), steps, changes, tuple(diff.text for diff in diffs), plan.numbers)
 
 
-def _diff(recorder: Recorder, way: Way, path: str) -> Diff:
-    """What the way back changes, where both sides are text of a size that can be compared."""
-    after, now = way.step.after, way.found.current
+def _diff(workspace: Workspace, recorder: Recorder, way: Way, path: str) -> Diff:
+    """What the way back changes, where both sides are text of a size that can be compared. One file at a time is read
+    for it: there may be very many."""
+    after, now = way.step.after, look_at(workspace, way.step.path, keep=KEPT_WHOLE).current
     if max(way.step.before.size if way.step.before else 0, after.size if after else 0) > KEPT_WHOLE:
         return _NO_DIFF
     old = decoded(now.data) if now is not None and now.data is not None else None
