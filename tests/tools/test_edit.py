@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
+from handrail.changes.carrying import KEPT_WHOLE
 from handrail.protocol.event import Change
 from handrail.tools.edit import EDIT, EditArguments
 
@@ -213,6 +214,33 @@ def test_a_file_with_several_names_is_written_in_place(one: Handrail, workspace:
     assert result.meta.in_place
     assert (workspace / "b.txt").read_text() == "a new text\n"
     assert (workspace / "a.txt").stat().st_nlink == 2
+
+
+@pytest.mark.parametrize(("size", "old"), [(KEPT_WHOLE + 1, "end"), (KEPT_WHOLE - 3, "end"), (KEPT_WHOLE + 1, "none")])
+def test_a_file_with_several_names_that_could_not_be_undone_is_not_edited(
+    rail: Rail, workspace: Path, size: int, old: str
+) -> None:
+    """Neither one that is too large nor one that would be."""
+    content = b"x" * (size - 3) + b"end"
+    (workspace / "a.txt").write_bytes(content)
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    one = rail(mode="ask")
+    error = one.edit("a.txt", old, "longer text").error
+    assert error.code == "LIMIT_EXCEEDED"
+    assert "8 MiB" in error.message
+    assert not one.waiting()
+    assert not one.changes()
+    assert (workspace / "b.txt").read_bytes() == content
+
+
+def test_the_largest_file_with_several_names_goes_back_and_forth(rail: Rail, workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes(b"x" * (KEPT_WHOLE - 3) + b"end")
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    one = rail(mode="full")
+    assert one.edit("a.txt", "end", "END").ok
+    for step, end in ((one.undo, b"end"), (one.redo, b"END")):
+        assert step().ok
+        assert (workspace / "b.txt").read_bytes().endswith(b"x" + end)
 
 
 @pytest.mark.parametrize("mode", [0o444, 0o400, 0o4755])
