@@ -1,4 +1,4 @@
-"""An exact edit in a file of 1 MB, against reading the file and writing it anew safely; and the worst refusal."""
+"""An exact edit in 1 MB, against reading the file and writing it anew safely; the worst refusals; and long lines."""
 
 import os
 import random
@@ -13,6 +13,7 @@ from handrail.settings import Settings
 SIZE = 1_000_000
 BEYOND_MILLISECONDS = 3.0
 REFUSAL_MILLISECONDS = 300.0
+EVERY_MILLISECONDS = 1_500.0
 WORDS = ("price", "total", "count", "order", "shop", "item", "tax", "rate", "name", "user", "line", "page")
 
 
@@ -23,6 +24,7 @@ def rows() -> Iterator[Row]:
         with Handrail(workspace, mode="full", state_dir=Path(folder, "state"), settings=Settings()) as rail:
             yield from exact(rail, workspace)
             yield from refusal(rail, workspace)
+            yield from long_lines(rail, workspace)
 
 
 def exact(rail: Handrail, workspace: Path) -> Iterator[Row]:
@@ -71,6 +73,33 @@ def refusal(rail: Handrail, workspace: Path) -> Iterator[Row]:
 
     times = sorted(measure(refuse, 1) for _ in range(15))
     yield Row("NO_MATCH of 500 lines in 5 MB, median", times[len(times) // 2] * 1e3, "ms", REFUSAL_MILLISECONDS)
+
+
+def long_lines(rail: Handrail, workspace: Path) -> Iterator[Row]:
+    """A refusal in 31 lines of a megabyte each, and every place of a line that is the whole file."""
+    filling = "a b " * 250_000
+    begins = "wholeline hit here halfone part of line wordrare "
+    (workspace / "wide.txt").write_text(f"{begins}{filling}\n" * 24 + f"{filling}\n" * 7)
+    wanted = "wholeline hit here\nhalfone part of line gone gone\nwordrare nope nope2 nope3\nzip zap zop\nzub zob zib"
+
+    def refuse() -> None:
+        error = rail.edit("wide.txt", wanted, "something else").error
+        if error is None or error.code != "NO_MATCH":
+            raise AssertionError(f"not the refusal that is measured: {error}")
+
+    times = sorted(measure(refuse, 1) for _ in range(5))
+    yield Row("NO_MATCH in 31 lines of 1 MB, median", times[len(times) // 2] * 1e3, "ms", REFUSAL_MILLISECONDS)
+    (workspace / "minified.js").write_text(("x" + "y" * 299) * 40_000)
+    letters = iter("xzxzxz")
+    names = iter("zxzxzx")
+
+    def every() -> None:
+        result = rail.edit("minified.js", next(letters), next(names), replace_all=True)
+        if result.data is None or result.data.replacements != 40_000:
+            raise AssertionError(f"not the edit that is measured: {result.summary}")
+
+    times = sorted(measure(every, 1) for _ in range(5))
+    yield Row("replaceAll, 40,000 places in a line of 12 MB, median", times[2] * 1e3, "ms", EVERY_MILLISECONDS)
 
 
 def source(size: int) -> str:

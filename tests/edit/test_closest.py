@@ -1,6 +1,7 @@
 """The closest region is found by what is rare in the text, and the difference is told exactly; whatever the sizes."""
 
 import random
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.edit.alignment import aligned
 from handrail.edit.closest import closest
-from handrail.edit.differences import differences
+from handrail.edit.differences import Difference, differences
 from handrail.edit.refusals import no_match
 from handrail.edit.visible import visible
 
@@ -79,6 +80,52 @@ def test_white_space_is_made_visible() -> None:
     assert visible("a\tb c\r\n") == "a→b·c␍␤"
     assert visible("\u00a0\u200b\x1b") == "<U+00A0><U+200B><U+001B>"
     assert visible("x" * 100, 10) == "xxxxxxxxx…"
+
+
+LONG = "a b " * 250_000
+WIDE = "\n".join([f"alphaword part of line {LONG}"] * 12 + [LONG] * 4)
+
+
+@pytest.mark.parametrize(
+    "old", ["alphaword part of line\nzork blim blam", "alphaword zork\nblim\nblam\nblom\nblum", f"{LONG}c\n{LONG}d\n"]
+)
+def test_of_lines_that_are_megabytes_only_a_part_is_compared(old: str) -> None:
+    """Every region of them is ten times what may be used in all."""
+    tracemalloc.start()
+    try:
+        closest(WIDE, old)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < len(old) * 4 + 10_000_000
+
+
+@pytest.mark.parametrize("size", [1_000, 600_000])
+def test_in_a_line_that_is_the_whole_file_the_part_around_the_hit_is_compared(size: int) -> None:
+    text = "var a=1;" * size + "function foo(bar){return bar+baz(1)}" + "var b=2;" * size
+    region = closest(text, "function foo(bar){return bar+bazz(1)}")
+    assert region is not None
+    assert str(next(differences(region))) == "line 1 has baz, oldText has bazz"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "only"),
+    [("a  b", "a b", True), ("a b", "a c", False), ("  ", None, True), ("x", None, False)],
+)
+def test_whether_only_white_space_differs(file: str, old: str | None, only: bool) -> None:
+    assert Difference(1, file, old).only_space is only
+
+
+@pytest.mark.parametrize(("old", "only"), [("", True), (" \t", True), ("x", False)])
+def test_a_line_that_is_not_there_is_more_than_white_space(old: str, only: bool) -> None:
+    assert Difference(None, "", old).only_space is only
+
+
+@pytest.mark.parametrize("digits", [10, 5_000])
+def test_a_number_that_no_line_has_is_not_taken_for_one(digits: int) -> None:
+    error = no_match("foo\n", "1" * digits + "\tfoo", "bar", "file")
+    assert error.code == "NO_MATCH"
+    assert "line numbers" not in error.message
 
 
 chance = random.Random(5)

@@ -15,7 +15,12 @@ from handrail.protocol.permission import Permission, PermissionType, permission_
         (("fs.write", "fs.delete", "git.write"), "write"),
         (("fs.read",), "read"),
         (("net.connect",), "all"),
-        (("fs.read", "fs.write"), "all"),
+        (("fs.read", "fs.write"), "write"),
+        (("fs.write", "fs.read", "fs.delete"), "write"),
+        (("fs.read", "proc.exec"), "all"),
+        (("fs.read", "net.connect"), "all"),
+        (("fs.read", "fs.write", "proc.exec"), "all"),
+        (("fs.read", "fs.write", "net.connect"), "all"),
         ((), "all"),
     ],
 )

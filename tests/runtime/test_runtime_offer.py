@@ -128,6 +128,7 @@ def test_a_tool_that_is_off_is_offered_when_it_is_enabled(rail: Make) -> None:
     ("denied", "left"),
     [
         (("fs.write",), ["read", "find", "grep", "ls", "deploy"]),
+        (("fs.read",), ["write", "deploy"]),
         (("net.connect",), ["read", "write", "edit", "find", "grep", "ls"]),
         (("fs.read", "fs.write", "net.connect"), []),
         (("proc.exec",), ["read", "write", "edit", "find", "grep", "ls", "deploy"]),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
+from handrail.changes.carrying import KEPT_WHOLE
 from handrail.protocol.event import Change
 from handrail.tools.edit import EDIT, EditArguments
 
@@ -215,6 +216,33 @@ def test_a_file_with_several_names_is_written_in_place(one: Handrail, workspace:
     assert (workspace / "a.txt").stat().st_nlink == 2
 
 
+@pytest.mark.parametrize(("size", "old"), [(KEPT_WHOLE + 1, "end"), (KEPT_WHOLE - 3, "end"), (KEPT_WHOLE + 1, "none")])
+def test_a_file_with_several_names_that_could_not_be_undone_is_not_edited(
+    rail: Rail, workspace: Path, size: int, old: str
+) -> None:
+    """Neither one that is too large nor one that would be."""
+    content = b"x" * (size - 3) + b"end"
+    (workspace / "a.txt").write_bytes(content)
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    one = rail(mode="ask")
+    error = one.edit("a.txt", old, "longer text").error
+    assert error.code == "LIMIT_EXCEEDED"
+    assert "8 MiB" in error.message
+    assert not one.waiting()
+    assert not one.changes()
+    assert (workspace / "b.txt").read_bytes() == content
+
+
+def test_the_largest_file_with_several_names_goes_back_and_forth(rail: Rail, workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes(b"x" * (KEPT_WHOLE - 3) + b"end")
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    one = rail(mode="full")
+    assert one.edit("a.txt", "end", "END").ok
+    for step, end in ((one.undo, b"end"), (one.redo, b"END")):
+        assert step().ok
+        assert (workspace / "b.txt").read_bytes().endswith(b"x" + end)
+
+
 @pytest.mark.parametrize("mode", [0o444, 0o400, 0o4755])
 def test_a_file_that_nobody_may_write_is_replaced_with_its_mode(one: Handrail, workspace: Path, mode: int) -> None:
     """As with write: to replace a file, its folder must be writable."""
@@ -260,6 +288,7 @@ def test_permission_is_asked_with_the_diff(rail: Rail, workspace: Path) -> None:
     one = rail(mode="ask")
     assert one.edit("a.txt", "two", "2").error.code == "PERMISSION_REQUIRED"
     (request,) = one.waiting()
+    assert (request.permission_type, request.rule) == ("write", "fs.write")
     assert request.preview.text == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     result = one.answer(request.id, "once").results[0]
     assert result.data.diff == request.preview.text
@@ -272,4 +301,30 @@ def test_plan_mode_edits_nothing(rail: Rail, workspace: Path) -> None:
 
 
 def test_it_is_a_tool_that_writes_and_keeps_its_texts_out_of_the_audit() -> None:
-    assert (EDIT.permissions, EDIT.side_effects, EDIT.plain_arguments) == (("fs.write",), ("files",), ("path",))
+    assert EDIT.permissions == ("fs.read", "fs.write")
+    assert (EDIT.side_effects, EDIT.plain_arguments) == (("files",), ("path",))
+
+
+def test_where_nothing_may_be_read_it_shows_nothing(rail: Rail, workspace: Path) -> None:
+    """Its refusals and its diff have lines of the file."""
+    (workspace / "a.txt").write_text("user = alice\npassword is hunter2\n")
+    one = rail(mode="full", deny=("fs.read",))
+    for old in ("r", "password is\n", "user"):
+        result = one.edit("a.txt", old, "q")
+        assert result.error.code == "UNKNOWN_TOOL"
+        assert "hunter2" not in str(result)
+
+
+def test_a_write_tells_nothing_of_what_was_there_to_the_model(rail: Rail, workspace: Path) -> None:
+    """So it is offered where nothing may be read; the diff in its data is for the host."""
+    (workspace / "a.txt").write_text("password is hunter2\n")
+    result = rail(mode="full", deny=("fs.read",)).write("a.txt", "mine\n")
+    assert result.ok
+    assert "hunter2" not in f"{result.summary}{result.content}{result.warnings}{result.meta}"
+
+
+def test_a_call_that_leaves_out_reading_is_refused(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    arguments = {"path": "a.txt", "oldText": "one", "newText": "two"}
+    assert one.call("edit", arguments, requested_permissions=("fs.write",)).error.code == "POLICY_DENIED"
+    assert one.call("edit", arguments, requested_permissions=("fs.read", "fs.write")).ok

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from handrail.edit.hits import WIDE
+
 _AHEAD = 8
 """Lines, of both texts together, that may be skipped until the two agree again."""
 Pair = tuple[int | None, int | None]
@@ -9,8 +11,11 @@ Pair = tuple[int | None, int | None]
 
 
 def aligned(wanted: Sequence[str], lines: Sequence[str]) -> list[Pair]:
-    """Every line of `wanted`, and those of `lines` between its first and its last; white space does not count."""
-    one, other = ([" ".join(line.split()) for line in text] for text in (wanted, lines))
+    """Every line of `wanted`, and those of `lines` between its first and its last; white space does not count.
+
+    Nor does what is far on in a line: taking it all apart would take long where lines are megabytes.
+    """
+    one, other = ([" ".join(line[: 2 * WIDE].split())[:WIDE] for line in text] for text in (wanted, lines))
     pairs: list[Pair] = []
     i = j = 0
     while i < len(one) and j < len(other):

@@ -9,6 +9,8 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,11 +22,23 @@ _CANDIDATES = 6
 """Regions that are compared; more of them where they are short."""
 _COMPARED = 600
 """Lines of a region that are compared."""
+_CHARACTERS = 4_000_000
+"""Characters of all regions together: where lines are longer than that allows, a part of each is compared."""
 _SLACK = 8
 """Lines that a region may have more than what is looked for."""
 _ALIKE = 0.5
 """How much of what is looked for a region must have to be worth naming."""
+_WORDS = 8
+"""Words of a line that are looked for in another one, the longest."""
 _PART = re.compile(r"\w+|[^\w\s]")
+
+
+class _Start(NamedTuple):
+    """Where a region begins: the line, from 0, and the position; and a hit that says so."""
+
+    line: int
+    position: int
+    hit: int
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -33,6 +47,7 @@ class Region(msgspec.Struct, frozen=True):
     first: int
     """The number of the first line, from 1."""
     lines: list[str]
+    """As much of them as is compared."""
     wanted: list[str]
     pairs: list[Pair]
 
@@ -59,9 +74,13 @@ def closest(text: str, old: str) -> Region | None:
 
 def _best(text: str, wanted: list[str], hits: list[Hit]) -> Region | None:
     most = max(_CANDIDATES, 10 * _CANDIDATES // len(wanted))
-    regions = [_region(text, line, start, wanted) for line, start in itertools.islice(_starts(text, hits), most)]
-    best = max(regions, key=_score, default=None)
-    return best if best and _score(best) >= _ALIKE else None
+    starts = list(itertools.islice(_starts(text, hits), most))
+    count = len(wanted) + (_SLACK if len(wanted) > 1 else 0)
+    width = _CHARACTERS // (count * max(1, len(starts)))
+    # One after the other: only the best so far is kept.
+    regions = (_region(start.line + 1, _lines(text, start, count, width), wanted) for start in starts)
+    score, best = max(((_score(region), region) for region in regions), key=itemgetter(0), default=(0.0, None))
+    return best if score >= _ALIKE else None
 
 
 def _wanted(old: str) -> list[str]:
@@ -71,8 +90,8 @@ def _wanted(old: str) -> list[str]:
     return lines[full[0] : full[-1] + 1] if full else []
 
 
-def _starts(text: str, hits: Iterable[Hit]) -> Iterator[tuple[int, int]]:
-    """The line, from 0, and the position where hits say that the region begins; what most of them say first."""
+def _starts(text: str, hits: Iterable[Hit]) -> Iterator[_Start]:
+    """Where hits say that the region begins; what most of them say first."""
     votes: dict[int, float] = {}
     one: dict[int, Hit] = {}
     at = line = 0
@@ -83,13 +102,24 @@ def _starts(text: str, hits: Iterable[Hit]) -> Iterator[tuple[int, int]]:
         votes[start] = votes.get(start, 0) + hit.weight
         one[start] = hit
     for start in sorted(votes, key=lambda start: -votes[start]):
-        yield start, start_of_line(text, one[start].position, one[start].line)
+        hit = one[start].position
+        yield _Start(start, start_of_line(text, hit, one[start].line), hit)
 
 
-def _region(text: str, line: int, start: int, wanted: list[str]) -> Region:
-    end = end_of_line(text, start, len(wanted) - 1 + (_SLACK if len(wanted) > 1 else 0))
-    lines = text[start:end].removesuffix("\n").split("\n")
-    return Region(line + 1, lines, wanted, aligned(wanted, lines))
+def _lines(text: str, start: _Start, count: int, width: int) -> list[str]:
+    """So many lines; of those that are too long the beginning, or what is around the hit."""
+    lines: list[str] = []
+    at = start.position
+    while len(lines) < count and at < len(text):
+        end = end_of_line(text, at)
+        low = max(at, start.hit - width // 2) if end - at > width and at <= start.hit < end else at
+        lines.append(text[low : min(end, low + width)].removesuffix("\n"))
+        at = end
+    return lines
+
+
+def _region(first: int, lines: list[str], wanted: list[str]) -> Region:
+    return Region(first, lines, wanted, aligned(wanted, lines))
 
 
 def _score(region: Region) -> float:
@@ -113,7 +143,7 @@ def piece_like(line: str, wanted: str) -> str:
     """Of a line that is too long to compare, the part where the longest word of the other one is."""
     if len(line) <= WIDE:
         return line
-    for word in sorted(re.findall(r"\w+", wanted[:WIDE]), key=len, reverse=True):
+    for word in sorted(set(re.findall(r"\w+", wanted[:WIDE])), key=lambda word: (-len(word), word))[:_WORDS]:
         at = line.find(word)
         if at >= 0:
             start = max(0, at - wanted.find(word))

@@ -25,7 +25,9 @@ class Difference(msgspec.Struct, frozen=True):
     @property
     def only_space(self) -> bool:
         """Whether nothing but white space differs."""
-        return self.file.split() == (self.old or "").split()
+        if self.line is None or self.old is None:
+            return not (self.file.strip() or (self.old or "").strip())
+        return self.file.split() == self.old.split()
 
     def __str__(self) -> str:
         old = visible(self.old or "")

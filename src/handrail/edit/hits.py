@@ -43,7 +43,7 @@ def words(wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
 def rarest(pieces: Iterable[tuple[str, int]], size: int) -> list[tuple[str, int]]:
     """The longest, as they are likely to be rare; as many as there is time to look for."""
     first = {piece: number for piece, number in reversed(list(pieces)) if piece}
-    most = max(4, min(40, _SCANNED // (size + 1)))
+    most = max(2, min(40, _SCANNED // (size + 1)))
     return sorted(first.items(), key=lambda item: -len(item[0]))[:most]
 
 

@@ -41,28 +41,22 @@ def whole_block(before: str, after: str) -> Block:
 
 def blocks(before: str, replacements: Sequence[Replacement], lines_before: int) -> Iterator[Block]:
     """What is replaced, with the lines around it; as one where these touch."""
-    at = first = 0
+    at = 0
     old_before = new_before = lines_before
-    while first < len(replacements):
-        start = start_of_line(before, replacements[first].start, CONTEXT)
-        end = end_of_line(before, replacements[first].end, CONTEXT)
-        last = first + 1
-        while last < len(replacements) and start_of_line(before, replacements[last].start, CONTEXT) <= end:
-            end = end_of_line(before, replacements[last].end, CONTEXT)
-            last += 1
+    for start, end, parts in _together(before, replacements, CONTEXT):
         between = before.count("\n", at, start)
         old_before, new_before = old_before + between, new_before + between
         block = Block([], [], old_before, new_before, [])
-        _fill(block, before, start, end, replacements[first:last])
+        _fill(block, before, start, end, parts)
         yield block
         old_before, new_before = old_before + len(block.old), new_before + len(block.new)
-        at, first = end, last
+        at = end
 
 
 def _fill(block: Block, before: str, start: int, end: int, replacements: Sequence[Replacement]) -> None:
     """Takes the lines apart, those that nobody touches and those with what is replaced."""
     old, new = block.old, block.new
-    for low, high, parts in _touched(before, replacements):
+    for low, high, parts in _together(before, replacements):
         same = _lines(before[start:low])
         old += same
         new += same
@@ -76,17 +70,29 @@ def _fill(block: Block, before: str, start: int, end: int, replacements: Sequenc
     new += same
 
 
-def _touched(before: str, replacements: Sequence[Replacement]) -> Iterator[tuple[int, int, Sequence[Replacement]]]:
-    """Where the lines with something to replace begin and end; several replacements may share a line."""
+def _together(
+    before: str, replacements: Sequence[Replacement], context: int = 0
+) -> Iterator[tuple[int, int, Sequence[Replacement]]]:
+    """Where the lines with something to replace begin and end: replacements that share a line, or touch with context.
+
+    A line is searched for its ends a few times at most, however many places are in it: it can be the whole file.
+    """
     first = 0
     while first < len(replacements):
-        low = start_of_line(before, replacements[first].start)
-        high = end_of_line(before, replacements[first].end)
-        last = first + 1
-        while last < len(replacements) and start_of_line(before, replacements[last].start) < high:
-            high = end_of_line(before, replacements[last].end)
+        start = start_of_line(before, replacements[first].start, context)
+        line_end = end = 0
+        last = first
+        while last < len(replacements):
+            part = replacements[last]
+            if last > first and part.start >= end:
+                low = start_of_line(before, part.start, context)
+                if low > end or (low == end and not context):
+                    break
+            if last == first or part.end >= line_end:
+                line_end = end_of_line(before, part.end)
+                end = end_of_line(before, line_end, context - 1)
             last += 1
-        yield low, high, replacements[first:last]
+        yield start, end, replacements[first:last]
         first = last
 
 

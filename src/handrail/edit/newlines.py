@@ -90,10 +90,13 @@ def _in_pairs(text: str, replacements: Sequence[Replacement]) -> Iterator[Replac
 def _in_mixed(raw: str, text: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
     """Lines that stay keep the ending they have, whichever it is; new ones take it from the lines they replace."""
     pairs = [found.start() - number for number, found in enumerate(re.finditer("\r\n", raw))]
+    until, ending = -1, "\n"
     for replacement in replacements:
         start, end, new = _changed_part(text, replacement)
         first, last = start + bisect_left(pairs, start), end + bisect_left(pairs, end)
-        yield Replacement(first, last, _ended_alike(new, raw, first, last))
+        if until < last and "\n" in new:  # looked for once in a line, which can be the whole file
+            until, ending = _ending_at(raw, last)
+        yield Replacement(first, last, _ended_alike(new, raw[first:last], ending))
 
 
 def _changed_part(text: str, replacement: Replacement) -> Replacement:
@@ -104,15 +107,16 @@ def _changed_part(text: str, replacement: Replacement) -> Replacement:
     return Replacement(start + head, end - tail, new[head : len(new) - tail])
 
 
-def _ended_alike(new: str, raw: str, start: int, end: int) -> str:
-    endings: list[str] = re.findall("\r?\n", raw[start:end]) or [_ending_at(raw, end)]
+def _ended_alike(new: str, old: str, otherwise: str) -> str:
+    """New lines end as those that they replace, or as the line that they are put into."""
+    endings: list[str] = re.findall("\r?\n", old) or [otherwise]
     *lines, last = new.split("\n")
     most = len(endings) - 1
     return "".join(f"{line}{endings[min(number, most)]}" for number, line in enumerate(lines)) + last
 
 
-def _ending_at(raw: str, position: int) -> str:
-    """The ending of the line that a position is in, or of the one before where it is the last."""
+def _ending_at(raw: str, position: int) -> tuple[int, str]:
+    """How far the line goes that a position is in, and its ending, or that of the one before where it is the last."""
     at = raw.find("\n", position)
-    at = raw.rfind("\n", 0, position) if at < 0 else at
-    return "\r\n" if at > 0 and raw[at - 1] == "\r" else "\n"
+    last = raw.rfind("\n", 0, position) if at < 0 else at
+    return len(raw) if at < 0 else at, "\r\n" if last > 0 and raw[last - 1] == "\r" else "\n"

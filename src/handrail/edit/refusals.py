@@ -17,7 +17,7 @@ _LISTED = 8
 _AROUND = 2
 """Lines to read before and after a region."""
 _WIDTH = 120
-_NUMBERED = re.compile(r"[ \t]*(\d+)(?:→|\t|: ?| ?\| ?)")
+_NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?| ?\| ?)")
 
 
 def ambiguous(text: str, match: Match) -> ToolError:

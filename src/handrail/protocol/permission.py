@@ -22,8 +22,10 @@ _COARSE: dict[Permission, PermissionType] = {
 
 
 def permission_type(permissions: Iterable[Permission]) -> PermissionType:
-    """The coarse kind that events carry; several kinds, or none known, are `all`."""
+    """The coarse kind that events carry; several kinds, or none known, are `all`. Reading beside writing is writing."""
     kinds: set[PermissionType] = {_COARSE[permission] for permission in permissions}
+    if "write" in kinds:
+        kinds.discard("read")
     return kinds.pop() if len(kinds) == 1 else "all"
 
 

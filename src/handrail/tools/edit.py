@@ -50,7 +50,7 @@ EDIT = ToolSpec(
     ),
     arguments=EditArguments,
     data=EditData,
-    permissions=("fs.write",),
+    permissions=("fs.read", "fs.write"),  # what it refuses it explains, with lines of the file
     side_effects=("files",),
     plain_arguments=("path",),
 )
