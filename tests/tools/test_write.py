@@ -321,3 +321,15 @@ def test_what_was_written_is_what_git_sees(one: Handrail, workspace: Path) -> No
     (workspace / "x/a file.txt").write_text(old)
     subprocess.run(["git", "apply", "-"], cwd=workspace, input=diff.encode(), check=True)
     assert (workspace / "x/a file.txt").read_text() == new
+
+
+def test_a_file_with_several_names_is_not_made_larger_than_can_be_undone(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old")
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    error = one.write("a.txt", "x" * (8 * 1024 * 1024 + 1)).error
+    assert error is not None
+    assert error.code == "LIMIT_EXCEEDED"
+    assert (workspace / "b.txt").read_text() == "old"
+    assert one.write("a.txt", "x" * 8 * 1024 * 1024).ok
+    assert one.undo().ok
+    assert one.redo().ok

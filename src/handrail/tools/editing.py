@@ -5,7 +5,6 @@ import os
 
 import msgspec
 
-from handrail.changes.carrying import KEPT_WHOLE
 from handrail.edit.diff import Diff
 from handrail.edit.lines import worded
 from handrail.edit.newlines import plain
@@ -17,7 +16,7 @@ from handrail.tools.looking import Look, landed, look
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_problem, should_parse
 from handrail.tools.replacing import Replaced, replaced
-from handrail.tools.saving import Records, Saved, Saving, save
+from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
 from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
 from handrail.workspace.lossless import lossless, shown
@@ -63,9 +62,9 @@ def _plan(
     _refuse_large(landing, arguments.path)
     found = look(landing, real, arguments.path, seen, records, keep=LONGEST, doing="editing")
     before, data = _there(context, found, arguments)
-    _refuse_linked(before, len(data), arguments.path)
+    refuse_linked(before, data, arguments.path)  # before a place is looked for that could not be used
     made = replaced(data, arguments.old_text, arguments.new_text, clipped(arguments.path), every=arguments.replace_all)
-    _refuse_linked(before, len(made.data), arguments.path)
+    refuse_linked(before, made.data, arguments.path)
     return _Plan(before, made, found.unread)
 
 
@@ -87,13 +86,6 @@ def _refuse_large(landing: Landing, path: str) -> None:
 def _large(path: str) -> ToolError:
     message = f"{clipped(path)} is larger than 32 MiB, the most that edit takes. Change it with a program such as sed."
     return ToolError("LIMIT_EXCEEDED", message)
-
-
-def _refuse_linked(before: Current, size: int, path: str) -> None:
-    """A change that could not be taken back, or not again be made, is not made."""
-    if before.status.st_nlink > 1 and size > KEPT_WHOLE:
-        message = f"{clipped(path)} has several hard links. Of such a file edit takes and makes 8 MiB at the most"
-        raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Edit a copy of it.")
 
 
 def _there(context: Context, found: Look, arguments: EditArguments) -> tuple[Current, bytes]:

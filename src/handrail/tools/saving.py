@@ -5,14 +5,17 @@ from typing import Protocol
 
 import msgspec
 
+from handrail.changes.carrying import KEPT_WHOLE
 from handrail.changes.planned import Planned
 from handrail.changes.recorder import Recorded
 from handrail.edit.diff import Diff
 from handrail.protocol.change import Change, ChangeSet, State, action_of
+from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.workspace.content import Content, content_of
 from handrail.workspace.current import Current
+from handrail.workspace.errors import clipped
 from handrail.workspace.exact import exact_path, state_of
 from handrail.workspace.in_place import Written
 from handrail.workspace.new_folders import NewFolders, sync_folder
@@ -90,6 +93,13 @@ def save(records: Records, context: Context, landing: Landing, saving: Saving) -
     made = records.record(context.tool_call_id, planned, work)
     warnings = (f"It was written, but: {made.problem}",) if made.problem else ()
     return Saved(written[0] if written else Written(new.hash, new.size, 0), made.changes, warnings)
+
+
+def refuse_linked(before: Current | None, data: bytes, path: str) -> None:
+    """A change that could not be taken back, or not be made again, is not made."""
+    if before is not None and before.status.st_nlink > 1 and max(before.status.st_size, len(data)) > KEPT_WHOLE:
+        message = f"{clipped(path)} has several hard links, and is written in place. Before and after it may have 8 MiB"
+        raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
 
 
 def _keep(records: Records, landing: Landing, saving: Saving, new: Content) -> None:

@@ -8,7 +8,7 @@ from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.looking import landed, look
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_problem
-from handrail.tools.saving import Records, Saved, Saving, save
+from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
 from handrail.tools.write import WriteArguments, WriteData
 from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
@@ -67,6 +67,7 @@ def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen, re
     path, before = clipped(arguments.path), found.before
     text = decoded(before.data) if before and before.data is not None else None
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
+    refuse_linked(before, data, arguments.path)
     if found.seen and before is None:
         warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
     problem = parse_problem(real, arguments.content)
