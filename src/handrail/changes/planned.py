@@ -2,7 +2,8 @@
 
 import msgspec
 
-from handrail.protocol.change import Change
+from handrail.edit.diff import Diff
+from handrail.protocol.change import Change, action_of
 from handrail.store.change_log import Step
 
 
@@ -16,3 +17,20 @@ class Planned(msgspec.Struct, frozen=True):
     diffs: tuple[str, ...]
     """One a step."""
     undoes: tuple[int, ...] = ()
+
+
+def change_of(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Change:
+    """A step as people and models see it."""
+    before, after = step.before, step.after
+    return Change(
+        path=shown,
+        action=action_of(before, after),
+        kind=step.kind,
+        before=before.hash or None if before else None,
+        after=after.hash or None if after else None,
+        size=after.size if after and after.kind != "folder" else None,
+        mode=after.mode if after else None,
+        added=diff.added if step.kind != "folder" else None,
+        removed=diff.removed if step.kind != "folder" else None,
+        binary=binary,
+    )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from handrail.protocol.change import Change, State
+from handrail.protocol.change import Change, Kind, State
 from handrail.protocol.error import StoreError
 from handrail.store.database import Database, Row
 
@@ -24,7 +24,7 @@ class Step(msgspec.Struct, frozen=True):
     after: State | None
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """What it is about: what the path is to be, or was."""
         state = self.after or self.before
         return state.kind if state is not None else "file"

@@ -6,10 +6,10 @@ from typing import Protocol
 import msgspec
 
 from handrail.changes.carrying import KEPT_WHOLE
-from handrail.changes.planned import Planned
+from handrail.changes.planned import Planned, change_of
 from handrail.changes.recorder import Recorded
 from handrail.edit.diff import Diff
-from handrail.protocol.change import Change, ChangeSet, State, action_of
+from handrail.protocol.change import ChangeSet, State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
@@ -79,7 +79,8 @@ def save(records: Records, context: Context, landing: Landing, saving: Saving) -
     context.check_cancelled()
     _keep(records, landing, saving, new)
     steps = _steps(context, landing, before, new)
-    changes = tuple(_change(step, shown, saving) for step, shown in zip(steps, _shown(landing, saving), strict=True))
+    shown = _shown(landing, saving)
+    changes = tuple(change_of(*pair, saving.diff, binary=saving.binary) for pair in zip(steps, shown, strict=True))
     diffs = (*[""] * (len(steps) - 1), saving.diff.text)
     summary = f"{saving.tool} {saving.real}"
     written: list[Written] = []
@@ -125,23 +126,6 @@ def _steps(context: Context, landing: Landing, before: Current | None, new: Cont
 def _shown(landing: Landing, saving: Saving) -> tuple[str, ...]:
     levels = len(landing.missing)
     return (*(saving.real.rsplit("/", levels - n)[0] for n in range(levels)), saving.real)
-
-
-def _change(step: Step, shown: str, saving: Saving) -> Change:
-    before, after = step.before, step.after
-    if after is None or after.kind == "folder":
-        return Change(path=shown, action="created", kind="folder")
-    return Change(
-        path=shown,
-        action=action_of(before, after),
-        before=before.hash if before else None,
-        after=after.hash,
-        size=after.size,
-        mode=after.mode,
-        added=saving.diff.added,
-        removed=saving.diff.removed,
-        binary=saving.binary,
-    )
 
 
 def _write(context: Context, landing: Landing, saving: Saving, new: Content, *, durable: bool) -> Written:

@@ -4,11 +4,10 @@ import os
 
 from handrail.changes.carrying import KEPT_WHOLE, Carrier
 from handrail.changes.conflicts import listed, refusal
-from handrail.changes.planned import Planned
+from handrail.changes.planned import Planned, change_of
 from handrail.changes.recorder import Recorded, Recorder
 from handrail.changes.undoing import Plan, Way, look_at, plan_undo
 from handrail.edit.diff import Diff, unified_diff
-from handrail.protocol.change import Change, State, action_of
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
@@ -21,7 +20,6 @@ from handrail.workspace.text import decoded
 from handrail.workspace.workspace import Workspace
 
 _NO_DIFF = Diff("", 0, 0)
-_NOTHING = State(kind="file")
 
 
 class UndoArguments(Arguments, frozen=True):
@@ -108,8 +106,12 @@ def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
 def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:
     shown = [shown_path(workspace, way.step.path) for way in plan.ways]
     diffs = [_diff(workspace, recorder, way, path) for way, path in zip(plan.ways, shown, strict=True)]
-    changes = tuple(map(_change, plan.ways, shown, diffs))
     steps = tuple(way.step for way in plan.ways)
+    files = [way.found.current is not None for way in plan.ways]
+    changes = tuple(
+        change_of(step, path, diff, binary=is_file and diff is _NO_DIFF)
+        for step, path, diff, is_file in zip(steps, shown, diffs, files, strict=True)
+    )
     return Planned("undo", _summary(plan), steps, changes, tuple(diff.text for diff in diffs), plan.numbers)
 
 
@@ -134,22 +136,6 @@ def _content(recorder: Recorder, digest: str, path: str) -> bytes:
         return b"".join(recorder.history.blobs.chunks(digest))
     except StoreError as error:
         raise ToolError("IO_ERROR", f"{clipped(path)} cannot be brought back: {error}. Nothing was undone.") from None
-
-
-def _change(way: Way, shown: str, diff: Diff) -> Change:
-    before, after = way.step.before, way.step.after
-    return Change(
-        path=shown,
-        action=action_of(before, after),
-        kind=(after or before or _NOTHING).kind,
-        before=before.hash or None if before else None,
-        after=after.hash or None if after else None,
-        size=after.size if after else None,
-        mode=after.mode if after else None,
-        added=diff.added,
-        removed=diff.removed,
-        binary=diff is _NO_DIFF and way.found.current is not None,
-    )
 
 
 def _stayed(step: Step) -> Step:
