@@ -117,9 +117,12 @@ class Recorder:
     def _is_made(self, number: int) -> bool:
         from handrail.changes.settling import settle  # noqa: PLC0415  as above
 
-        with self.history.settling():
-            entry = self.history.log.entry(number)
-            return entry is not None and settle(self._workspace, self.history, entry) == "made"
+        try:
+            with self.history.settling():
+                entry = self.history.log.entry(number)
+                return entry is not None and settle(self._workspace, self.history, entry) == "made"
+        except (ToolError, StoreError):
+            return False  # whoever opens the workspace next will see; what is told now is why the work failed
 
 
 def _not_kept(name: str, error: StoreError) -> ToolError:
