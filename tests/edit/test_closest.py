@@ -148,3 +148,9 @@ def test_a_refusal_comes_and_is_short_whatever_the_texts(kind: str) -> None:
     error = no_match(text, old, "new", "file")
     assert error.code == "NO_MATCH"
     assert len(error.message) < 1_000
+
+
+def test_a_short_line_with_another_number_is_close() -> None:
+    found = closest("def a():\n    return 1\n", "return 2")
+    assert found is not None
+    assert (found.first, found.lines) == (2, ["    return 1"])

@@ -136,7 +136,12 @@ def _alike(wanted: str, line: str) -> float:
         return 0.95
     parts = Counter(_PART.findall(wanted[:WIDE]))
     shared = parts & Counter(_PART.findall(piece_like(line, wanted)))
-    return 0.9 * shared.total() / max(1, parts.total())
+    # By their number or by their letters: one long name in common says more than a digit that differs.
+    return 0.9 * max(shared.total() / max(1, parts.total()), _letters(shared) / max(1, _letters(parts)))
+
+
+def _letters(parts: Counter[str]) -> int:
+    return sum(len(part) * count for part, count in parts.items())
 
 
 def piece_like(line: str, wanted: str) -> str:
