@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.ignore import rules_at
-from handrail.workspace.search.glob import matcher
+from handrail.workspace.search.glob import anchored, compiled, expression, matcher
+from handrail.workspace.search.glob_ways import parsed
 
 from .conftest import SOME, Both
 
@@ -72,10 +73,38 @@ def test_no_glob_takes_long(glob: str, path: str) -> None:
     assert not matcher(glob)(path.encode())
 
 
-def test_too_many_alternatives_are_refused() -> None:
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "{a,b,c}" * 20,
+        "{a,b}" * 10 + "?" * 50,
+        "[!a]" * 11,
+        "{" + ",".join(["[!a]" * 10] * 100) + "}",
+        "?" * 100_000,
+    ],
+)
+def test_what_is_too_much_to_be_spelled_out_is_refused(glob: str) -> None:
     with pytest.raises(ToolError) as caught:
-        matcher("{a,b,c}" * 20)
+        matcher(glob)
     assert caught.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize(
+    ("glob", "most"),
+    [("?" * 1_000, 100), ("[!a]" * 8, 20_000), ("[b-y]" * 1_000, 100), ("{a,b}" * 10 + "?" * 30, 150_000)],
+)
+def test_a_glob_is_spelled_out_in_few_bytes(glob: str, most: int) -> None:
+    assert len(expression(parsed(anchored(glob)))) < most
+
+
+def test_a_character_in_a_glob_is_a_byte_whether_it_is_text_or_not() -> None:
+    assert [matcher("?" * count)("é".encode()) for count in (1, 2, 3)] == [False, True, False]
+    assert [matcher("[!a]?")(name) for name in (b"\xff\x80", b"ab", b"b\n", b"b/")] == [True, False, True, False]
+    assert [matcher("a?")(name) for name in (b"a\x00", b"a\xff", b"a\n", b"a.", b"a/")] == [True] * 4 + [False]
+
+
+def test_the_same_glob_is_made_ready_once() -> None:
+    assert compiled("{a,b}*?.once") is compiled("{a,b}*?.once")
 
 
 def lines(random: Random) -> bytes:
@@ -224,3 +253,18 @@ def test_what_is_ignored_beyond_all_measure_is_left_to_ripgrep(both: Both, works
     assert both.files_in_python(workspace) == [b".gitignore", b"x"]
     (workspace / ".gitignore").write_text("name\n" * 220_000)
     assert both.files_in_python(workspace) == "UNAVAILABLE"
+    (workspace / ".gitignore").write_text("?" * 100_000)
+    assert both.files_in_python(workspace) == "UNAVAILABLE"
+
+
+def test_rules_that_are_short_but_cost_much_are_left_to_ripgrep(both: Both, workspace: Path) -> None:
+    (workspace / "x").touch()
+    costly = "".join(f"{'{a,b}' * 10}?{number}\n" for number in range(20))
+    (workspace / ".gitignore").write_text(costly)
+    assert both.files_in_python(workspace) == "UNAVAILABLE"
+    (workspace / ".gitignore").unlink()
+    for number in range(60):
+        (workspace / f"d{number}").mkdir()
+        (workspace / f"d{number}" / ".gitignore").write_text("{a,b}" * 10 + f"?{number}\n")
+    assert both.files_in_python(workspace) == "UNAVAILABLE"
+    assert both.files(workspace, "d5") == ([b".gitignore"], [b".gitignore"])

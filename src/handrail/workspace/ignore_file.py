@@ -5,12 +5,14 @@ from functools import lru_cache
 
 from handrail.workspace.search.glob import anchored, expression
 from handrail.workspace.search.glob_tokens import GlobError
-from handrail.workspace.search.glob_ways import FOLDERS, STAR, Pieces, TooManyWaysError, literal, parsed
+from handrail.workspace.search.glob_ways import FOLDERS, STAR, Pieces, TooLargeError, literal, parsed
 
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
 _SPACE = f"{_BLANKS}\u2028\u2029\u202f\u205f\u3000"
 """What Rust counts as white space; Python's own list is longer."""
 _KEPT = 1 << 16
+_MOST_COST = 1 << 17
+"""Pieces of globs that are tried one after the other: about a second to make them ready."""
 _SIMPLE = re.compile(r"(?:(/)|(\*\.)(?!.*\.))?([\w@+=~%.-]*[\w@+=~%-])", re.ASCII)
 _DOT = frozenset(b".")
 
@@ -18,16 +20,21 @@ _DOT = frozenset(b".")
 class Rules:
     """The lines of an ignore file, sorted by how fast they can be looked up."""
 
-    __slots__ = ("_files", "_folders", "_keeps", "incomplete")
+    __slots__ = ("_files", "_folders", "_keeps", "cost", "incomplete")
 
     def __init__(self, lines: list[str]) -> None:
         self._keeps: list[bool] = []
         """Whether a line takes back what others ignore."""
         self._folders, self._files = _Lookup(), _Lookup()
         self.incomplete = False
-        """Whether a line has more alternatives than can be tried."""
+        """Whether a line is longer, or has more alternatives, than can be tried, or all lines together have."""
+        self.cost = 0
+        """How many pieces the globs have that are tried one after the other."""
         for line in lines:
             self._add(line)
+            if self.cost > _MOST_COST:
+                self.incomplete = True
+                break
 
     @property
     def counts(self) -> bool:
@@ -54,7 +61,7 @@ class Rules:
                 lookup.add_simple(len(self._keeps), *simple.groups(""))
         elif (ways := self._ways(glob)) is not None:
             for lookup in lookups:
-                lookup.add(len(self._keeps), ways)
+                self.cost += lookup.add(len(self._keeps), ways)
         else:
             return
         self._keeps.append(keeps)
@@ -65,7 +72,7 @@ class Rules:
             return parsed(anchored(glob)) or None
         except GlobError:
             return None
-        except TooManyWaysError:
+        except TooLargeError:
             self.incomplete = True
             return None
 
@@ -87,13 +94,14 @@ class _Lookup:
         group = self._endings if star else self._paths if slash else self._names
         group[name.encode()] = number
 
-    def add(self, number: int, ways: tuple[Pieces, ...]) -> None:
-        """A glob that comes after the others, so wins over them."""
+    def add(self, number: int, ways: tuple[Pieces, ...]) -> int:
+        """A glob that comes after the others, so wins over them; says how many pieces are to be tried for it."""
         group = self._group_of(ways[0]) if len(ways) == 1 else None
-        if group is None:
-            self._others.append((number, ways))
-        else:
+        if group is not None:
             group[0][group[1]] = number
+            return 0
+        self._others.append((number, ways))
+        return sum(map(len, ways))
 
     def _group_of(self, pieces: Pieces) -> tuple[dict[bytes, int], bytes] | None:
         """Where a glob can be looked up, and by what."""

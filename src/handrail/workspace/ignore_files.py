@@ -14,6 +14,8 @@ FILES = (*STRONG, ".gitignore", ".git/info/exclude")
 
 _MOST = 1 << 20
 """Bytes of rules in one walk: many times what a large project has."""
+_MOST_COST = 1 << 19
+"""What trying the rules of one walk may cost (`Rules.cost`): a few lines of alternatives are as many as a megabyte."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _INNER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -21,10 +23,10 @@ _INNER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class IgnoreFiles:
     """Reads ignore files until they are more than any project has."""
 
-    __slots__ = ("_left", "gap")
+    __slots__ = ("_cost", "_left", "gap")
 
     def __init__(self) -> None:
-        self._left = _MOST
+        self._left, self._cost = _MOST, _MOST_COST
         self.gap: str | None = None
         """Why some rules are not known, if so."""
 
@@ -51,15 +53,20 @@ class IgnoreFiles:
             os.close(inner)
 
     def _read(self, name: str, folder: int | None) -> "Rules | None":
+        if self._cost < 0:
+            return None
         data = _content(name, folder, self._left + 1)
         if len(data) > self._left:
             self.gap = f"the ignore files have more than {_MOST >> 20} MB"
             return None
         self._left -= len(data)
         rules = _rules_of(data) if data else None
-        if rules and rules.incomplete:
-            self.gap = "an ignore file has a line with too many alternatives"
-        return rules
+        if rules is None:
+            return None
+        self._cost -= rules.cost
+        if rules.incomplete or self._cost < 0:
+            self.gap = "an ignore file has lines that are too long or have too many alternatives"
+        return rules if self._cost >= 0 else None
 
 
 def parsed_rules(patterns: tuple[str, ...]) -> "Rules":

@@ -11,6 +11,8 @@ from handrail.workspace.search.regex.reader import BeyondError, BrokenError, Lin
 from handrail.workspace.search.regex.searcher import Matched, Searcher
 
 _ALPHABETS_KEPT = 64
+_MEMBERS_KEPT = 2_000_000
+"""Characters in all sets of all alphabets that are kept: some tens of megabytes."""
 _REASONS: dict[Without, str] = {
     "not installed": "which is not installed here",
     "switched off": "which the setting search.engine switches off",
@@ -49,10 +51,13 @@ class Expression:
         if found is None:
             if self._asks_tables and any(map(is_doubtful, others)):
                 raise BeyondError("characters that are younger than Python's tables")
-            if len(self._others) >= _ALPHABETS_KEPT:
+            if len(self._others) >= _ALPHABETS_KEPT or self._held() > _MEMBERS_KEPT:
                 self._others.clear()
             found = self._others[others] = Searcher(self._tree, others)
         return found
+
+    def _held(self) -> int:
+        return sum(searcher.held for searcher in self._others.values())
 
 
 def needs_ripgrep(reason: str, without: Without) -> ToolError:

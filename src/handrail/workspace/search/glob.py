@@ -3,19 +3,23 @@
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
 from handrail.workspace.search.glob_tokens import GlobError
-from handrail.workspace.search.glob_ways import FOLDERS, STAR, Piece, Pieces, TooManyWaysError, parsed
+from handrail.workspace.search.glob_ways import FOLDERS, STAR, Piece, Pieces, TooLargeError, parsed
 
 Matches = Callable[[bytes], bool]
 """Whether a path is meant."""
 
+_EVERY_BYTE = frozenset(range(256))
+_OFTEN = 4
+
 
 def matcher(glob: str) -> Matches:
     """Whether a path below the searched folder matches: by its name without a slash in the glob, else as a whole."""
-    found = _compiled(glob)
+    found = compiled(glob)
     return lambda path: found(path) is not None
 
 
@@ -49,13 +53,15 @@ def expression(ways: tuple[Pieces, ...]) -> bytes:
     return b"(?:%b)" % b"|".join(map(_way, ways)) if ways else b"(?!)"
 
 
-def _compiled(glob: str) -> Callable[[bytes], re.Match[bytes] | None]:
+@lru_cache(maxsize=64)
+def compiled(glob: str) -> Callable[[bytes], re.Match[bytes] | None]:
+    """What a glob matches, ready to be asked; INVALID_ARGUMENT where it is broken or too much."""
     try:
         ways = parsed(anchored(glob))
     except GlobError as error:
         raise ToolError("INVALID_ARGUMENT", f"The glob {clipped(glob)!r} is broken: {error}.") from None
-    except TooManyWaysError:
-        message = f"The glob {clipped(glob)!r} has too many alternatives; use several narrower searches."
+    except TooLargeError:
+        message = f"The glob {clipped(glob)!r} is too long or has too many alternatives; use several narrower searches."
         raise ToolError("INVALID_ARGUMENT", message) from None
     return re.compile(expression(ways), re.DOTALL).match
 
@@ -76,7 +82,7 @@ def _way(pieces: Pieces) -> bytes:
 
 def _run(pieces: Pieces, end: bytes = b"") -> bytes:
     """What stands between two wildcards for folders."""
-    first, *others = [b"".join(map(_one, run)) for run in _split(pieces, STAR)]
+    first, *others = [_row(run) for run in _split(pieces, STAR)]
     if not others:
         return first + end
     others[-1] += end
@@ -93,10 +99,27 @@ def _split(pieces: Pieces, wildcard: str) -> list[Pieces]:
     return [tuple(run) for run in runs]
 
 
+def _row(pieces: Pieces) -> bytes:
+    """Bytes one after the other; the same several times is written once."""
+    runs = ((_one(piece), sum(1 for _ in same)) for piece, same in groupby(pieces))
+    return b"".join(one * count if count < _OFTEN else b"%b{%d}" % (one, count) for one, count in runs)
+
+
 @lru_cache(maxsize=512)
 def _one(piece: Piece) -> bytes:
-    """An expression for one byte."""
-    members = sorted(byte for byte in piece if isinstance(byte, int))
+    """An expression for one byte, by what it is or by what it is not, whichever is shorter."""
+    members = frozenset(byte for byte in piece if isinstance(byte, int))
     if len(members) == 1:
         return re.escape(bytes(members))
-    return b"[%b]" % b"".join(b"\\x%02x" % byte for byte in members) if members else b"(?!)"
+    others = _EVERY_BYTE - members
+    positive = b"[%b]" % _ranges(members) if members else b"(?!)"
+    return min(positive, b"[^%b]" % _ranges(others), key=len) if others else positive
+
+
+def _ranges(members: frozenset[int]) -> bytes:
+    starts = sorted(byte for byte in members if byte - 1 not in members)
+    ends = sorted(byte for byte in members if byte + 1 not in members)
+    return b"".join(
+        b"\\x%02x" % low if low == high else b"\\x%02x-\\x%02x" % (low, high)
+        for low, high in zip(starts, ends, strict=True)
+    )

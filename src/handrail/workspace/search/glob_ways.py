@@ -13,8 +13,12 @@ Piece = frozenset[int] | Literal["star", "folders"]
 """One byte out of a set, or one of the wildcards."""
 Pieces = tuple[Piece, ...]
 
-_MOST = 1_024
+_LONGEST = 1 << 14
+"""Characters of a glob."""
+_MOST_WAYS = 1_024
 """Ways to spell out a glob's alternatives; no glob that a person writes has as many."""
+_MOST_PIECES = 50_000
+"""Pieces of all its ways together: each costs memory and time, however few ways there are."""
 _SLASH = frozenset(b"/")
 _WILDCARDS: dict[Kind, Pieces] = {
     "star": (STAR,),
@@ -24,12 +28,14 @@ _WILDCARDS: dict[Kind, Pieces] = {
 }
 
 
-class TooManyWaysError(Exception):
-    """The glob has more alternatives than are spelled out."""
+class TooLargeError(Exception):
+    """The glob is longer, or has more alternatives, than is spelled out."""
 
 
 def parsed(glob: str) -> tuple[Pieces, ...]:
     """The ways to match a glob: a path matches when it matches one of them."""
+    if len(glob) > _LONGEST:
+        raise TooLargeError
     tokens = tokens_of(glob)
     if tokens == ("prefix",):
         return ((FOLDERS, STAR),)
@@ -55,24 +61,52 @@ def _never_found(tokens: Tokens) -> bool:
 
 def _spelled_out(tokens: Tokens) -> list[Pieces]:
     ways: list[Pieces] = [()]
+    row: list[Piece] = []
+    """What all ways go on with; added to them only where they part, not piece by piece."""
     for token in tokens:
-        choices = _choices(token, first=ways == [()])
-        if len(ways) * len(choices) > _MOST:
-            raise TooManyWaysError
-        ways = [way + choice for way in ways for choice in choices]
-    return list(dict.fromkeys(ways))
+        choices = _choices(token, first=ways == [()] and not row)
+        if len(choices) == 1:
+            row += choices[0]
+        else:
+            ways, row = _joined(_joined(ways, [tuple(row)]), choices), []
+    return list(dict.fromkeys(_joined(ways, [tuple(row)])))
+
+
+def _joined(ways: list[Pieces], choices: list[Pieces]) -> list[Pieces]:
+    """Every way, going on with every choice."""
+    _check(len(ways) * len(choices), len(choices) * _size(ways) + len(ways) * _size(choices))
+    return [way + choice for way in ways for choice in choices]
+
+
+def _size(ways: list[Pieces]) -> int:
+    return sum(map(len, ways))
+
+
+def _check(ways: int, pieces: int) -> None:
+    if ways > _MOST_WAYS or pieces > _MOST_PIECES:
+        raise TooLargeError
 
 
 def _choices(token: Token, *, first: bool) -> list[Pieces]:
     if isinstance(token, tuple):
         # An alternative that is empty counts for nothing, and a group of such for an empty text.
-        return [way for tokens in token if tokens for way in _inside(tokens, first=first)] or [()]
+        return _group(token, first=first) or [()]
     if isinstance(token, frozenset):
         # A slash is kept apart, since the wildcards stop at it.
         return [(token,)] if len(token) == 1 or 47 not in token else [(token - _SLASH,), (_SLASH,)]
     if token == "prefix" and not first:  # noqa: S105  no password
         return [(), (_SLASH,), (STAR, _SLASH, FOLDERS)]
     return [_WILDCARDS[token]]
+
+
+def _group(alternatives: tuple[Tokens, ...], *, first: bool) -> list[Pieces]:
+    ways: list[Pieces] = []
+    pieces = 0
+    for tokens in filter(None, alternatives):
+        more = _inside(tokens, first=first)
+        ways, pieces = ways + more, pieces + _size(more)
+        _check(len(ways), pieces)
+    return ways
 
 
 def _inside(tokens: Tokens, *, first: bool) -> list[Pieces]:

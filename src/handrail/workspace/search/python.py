@@ -7,7 +7,7 @@ from handrail.policy.names import is_credential
 from handrail.protocol.error import ToolError
 from handrail.workspace.ignore import rules_at
 from handrail.workspace.search.content import BinaryError, Blocks, pieces_of, text_only
-from handrail.workspace.search.engine import EngineName, FileHits, Pattern, Stop, Where, Without, in_order
+from handrail.workspace.search.engine import EngineName, FileHits, Notes, Pattern, Stop, Where, Without, in_order
 from handrail.workspace.search.expression import Expression, needs_ripgrep
 from handrail.workspace.search.gathering import Gathering
 from handrail.workspace.search.kept import Chosen, Protector
@@ -41,7 +41,8 @@ class PythonEngine:
         expression = self._expression(pattern)
         for found in self._candidates(where, stop, into_withheld=False):
             gathering = Gathering(expression, pattern.context, pattern.per_file)
-            if self._gathered(found, gathering, where, stop):
+            self._gather(found, gathering, where, stop)
+            if gathering.lines:
                 yield FileHits(found.path, tuple(gathering.lines))
 
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
@@ -51,15 +52,17 @@ class PythonEngine:
         names = where.notes.protected
         return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
 
-    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """The hits in an open file, which is read from where it stands; None where there are none."""
+    def stream(self, descriptor: int, pattern: Pattern, stop: Stop, notes: Notes | None = None) -> FileHits | None:
+        """The hits in an open file, which is read from where it stands; None where there are none to be shown."""
         expression = self._expression(pattern)
         gathering = Gathering(expression, pattern.context, pattern.per_file)
         pieces = _Pieces(pieces_of(descriptor))
         gathering.take(Blocks(iter(pieces)), stop)
         if gathering.hits and pieces.binary:
             raise ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")
-        return FileHits(b"", tuple(gathering.lines)) if gathering.hits else None
+        if notes is not None:
+            notes.oversized += gathering.oversized
+        return FileHits(b"", tuple(gathering.lines)) if gathering.lines else None
 
     def _expression(self, pattern: Pattern) -> Expression:
         return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
@@ -81,24 +84,24 @@ class PythonEngine:
             yield found
         where.notes.unreadable += walk.unreadable
 
-    def _gathered(self, found: Found, gathering: Gathering, where: Where, stop: Stop) -> bool:
-        """Whether a file is text and has hits."""
+    def _gather(self, found: Found, gathering: Gathering, where: Where, stop: Stop) -> None:
+        """The hits of a file; none where it is no text."""
         try:
             descriptor = found.open()
         except OSError:
             where.notes.unreadable += 1
-            return False
+            return
         try:
             gathering.take(Blocks(text_only(pieces_of(descriptor))), stop)
         except BinaryError:
-            return False
+            gathering.lines.clear()
         except OSError:
+            gathering.lines.clear()
             where.notes.unreadable += 1
-            return False
+        else:
+            where.notes.oversized += gathering.oversized
         finally:
             os.close(descriptor)
-        where.notes.oversized += gathering.oversized
-        return gathering.hits > 0
 
 
 class _Pieces:

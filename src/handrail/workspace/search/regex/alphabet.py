@@ -4,35 +4,55 @@ Bytes that are no UTF-8 stand in a text as lone surrogates. No set has them as m
 """
 
 import re
-from functools import lru_cache
+from itertools import groupby
 
-from handrail.workspace.search.regex.characters import is_word
+from handrail.workspace.search.regex.characters import Test, is_word
+from handrail.workspace.search.regex.reader import BeyondError
 from handrail.workspace.search.regex.tree import Characters
 
 _ASCII = frozenset(map(chr, range(128))) - {"\r", "\n"}
 NO_CHARACTER = "\udc80-\udcff"
 """What stands for a byte that is no UTF-8."""
+_NEVER = "\r\n\udc80\udcff"
+"""What no set has: the ends of lines, and either end of what is no character."""
+_MOST_MEMBERS = 1_000_000
+"""Of all sets together: some tens of megabytes."""
 
 
 class Alphabet:
     """ASCII and the other characters of a text."""
 
-    __slots__ = ("_lists", "everything")
+    __slots__ = ("_lists", "_order", "_same", "_spelled", "everything", "held")
 
     def __init__(self, others: frozenset[str]) -> None:
         self.everything = _ASCII | others
-        self._lists: dict[int, tuple[Characters, frozenset[str]]] = {}
+        self.held = len(self.everything)
+        """How many members the sets have that are kept."""
+        self._order = sorted((*self.everything, *_NEVER))
+        self._lists: dict[int, tuple[Test, frozenset[str]]] = {}
+        self._same: dict[frozenset[str], frozenset[str]] = {self.everything: self.everything}
+        self._spelled: dict[frozenset[str], str] = {}
 
     def members(self, characters: Characters) -> frozenset[str]:
         """The members of a set, line endings left out: a match never reaches over them."""
         if characters.whole:
             return self.everything
-        # The set itself is kept beside its members, so that its identity stays its own.
-        kept = self._lists.get(id(characters))
+        # The test itself is kept beside the members, so that its identity stays its own.
+        kept = self._lists.get(id(characters.test))
         if kept is None:
-            found = frozenset(character for character in self.everything if characters.test(character))
-            kept = self._lists[id(characters)] = (characters, found)
+            found = frozenset(filter(characters.test, self.everything))
+            kept = self._lists[id(characters.test)] = (characters.test, self._shared(found))
         return kept[1]
+
+    def _shared(self, members: frozenset[str]) -> frozenset[str]:
+        """The members of an equal set, if there is one."""
+        known = self._same.get(members)
+        if known is None:
+            known = self._same[members] = members
+            self.held += len(members)
+            if self.held > _MOST_MEMBERS:
+                raise BeyondError("so many sets over so many characters")
+        return known
 
     def spelled(self, members: frozenset[str]) -> str:
         """A set as Python's expressions write it."""
@@ -40,27 +60,27 @@ class Alphabet:
             return rf"[^\r\n{NO_CHARACTER}]"
         if len(members) == 1:
             return re.escape(next(iter(members)))
-        return f"[{_ranges(members)}]" if members else "(?!)"
+        return f"[{self._ranges(members)}]" if members else "(?!)"
 
     def words(self) -> str:
         """The characters that words are made of, to stand in brackets."""
-        return _ranges(self.members(_WORD))
+        return self._ranges(self.members(_WORD))
+
+    def _ranges(self, members: frozenset[str]) -> str:
+        """A range reaches over what does not occur in the text, so there are few of them."""
+        known = self._spelled.get(members)
+        if known is None:
+            runs = (list(run) for inside, run in groupby(self._order, members.__contains__) if inside)
+            known = self._spelled[members] = "".join(_range(run[0], run[-1]) for run in runs)
+        return known
 
 
 _WORD = Characters(is_word)
 
 
-@lru_cache(maxsize=256)
-def _ranges(members: frozenset[str]) -> str:
-    codes = sorted(map(ord, members))
-    runs: list[list[int]] = []
-    for code in codes:
-        if runs and runs[-1][1] == code - 1:
-            runs[-1][1] = code
-        else:
-            runs.append([code, code])
-    return "".join(_code(low) if low == high else f"{_code(low)}-{_code(high)}" for low, high in runs)
+def _range(low: str, high: str) -> str:
+    return _code(low) if low == high else f"{_code(low)}-{_code(high)}"
 
 
-def _code(code: int) -> str:
-    return f"\\U{code:08x}"
+def _code(character: str) -> str:
+    return f"\\U{ord(character):08x}"

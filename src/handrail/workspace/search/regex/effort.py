@@ -1,7 +1,6 @@
 """Which lines Python's `re` would take too long over: it tries one way after the other, and some have too many."""
 
 import re
-import sys
 from collections.abc import Iterator
 
 import msgspec
@@ -9,11 +8,19 @@ import msgspec
 from handrail.workspace.search.regex.alphabet import Alphabet
 from handrail.workspace.search.regex.tree import At, Characters, Choice, Node, Repeat, Sequence
 
-_BUDGET = 10**8
-"""Steps that Python may take on one line: about a second."""
+_BUDGET = 10**7
+"""Steps that Python may take before it is asked whether to stop: some ten milliseconds."""
+_PLAIN_BUDGET = 2 * 10**9
+"""The same for one line and an expression without endless repetitions, over which `re` is at its fastest."""
 _MOST_WAYS = 64
 _LONG = 32
 """Copies from which on a repetition counts as endless."""
+_SHORT = 64
+"""Characters of the parts that are not endless that go without saying."""
+_MANY = 8
+"""So many times the longest line are looked at together, to see whether all are short."""
+_STRETCH = 1 << 16
+"""Characters that are searched at once at most: each may be a match, and those are held."""
 
 
 class Limit:
@@ -24,18 +31,64 @@ class Limit:
         effort = _effort(node, frozenset(), alphabet)
         self.never = effort.ways > _MOST_WAYS
         self._power = effort.degree + 1 if effort.endless else 0
-        self._budget = _BUDGET // effort.ways
-        self.longest = sys.maxsize if not effort.endless else int(self._budget ** (1 / (self._power + 1)))
+        depth = _depth(node)
+        self._each = effort.ways * max(1, depth)
+        self._budget = _BUDGET // (effort.ways * max(1, depth // _SHORT))
+        self._longest = int(self._budget ** (1 / (self._power + 1)))
         """Characters up to which any line will do."""
         reach = frozenset[str]().union(*_endless(node, alphabet))
         self._runs = re.compile(f"{alphabet.spelled(reach)}+")
 
     def allows(self, text: str, start: int, end: int) -> bool:
         """Whether a line will do."""
-        if self.never or end - start <= self.longest:
+        if self.never or end - start <= self._longest:
             return not self.never
+        if not self._power:
+            return (end - start) * self._each <= _PLAIN_BUDGET
         reach = max((match.end() - match.start() for match in self._runs.finditer(text, start, end)), default=1)
         return (end - start) * reach**self._power <= self._budget
+
+    def stretches(self, text: str) -> Iterator[tuple[int, int, bool]]:
+        """Whole lines, as many together as the budget is enough for (True); a line by itself that is too long."""
+        start = 0
+        while start < len(text):
+            end = self._end(text, start)
+            if end > start:
+                yield start, end, True
+            else:
+                end = text.find("\n", start) + 1 or len(text)
+                yield start, end, False
+            start = end
+
+    def _end(self, text: str, start: int) -> int:
+        """Where a stretch ends for which the budget is enough; its start where there is none."""
+        end = _whole_lines(text, start, min(_MANY * self._longest, _STRETCH))
+        if end - start <= self._longest:
+            return end
+        longest_line = max(map(len, text[start:end].split("\n")))
+        if (end - start) * longest_line**self._power <= self._budget:
+            return end
+        return _whole_lines(text, start, self._longest)
+
+
+def _whole_lines(text: str, start: int, size: int) -> int:
+    """Where the last line ends that ends within so many characters; the start where none does."""
+    return len(text) if len(text) - start <= size else text.rfind("\n", start, start + size) + 1 or start
+
+
+def _depth(node: Node) -> int:
+    """How many characters the parts that are not endless can take in."""
+    match node:
+        case Characters():
+            return 1
+        case At():
+            return 0
+        case Sequence(parts):
+            return sum(map(_depth, parts))
+        case Choice(ways):
+            return max(map(_depth, ways))
+        case Repeat(body, least, most, _):
+            return _depth(body) * max(1, least if most is None else most)
 
 
 def _endless(node: Node, alphabet: Alphabet) -> Iterator[frozenset[str]]:

@@ -72,6 +72,7 @@ def _sequence(reader: Reader, flags: Flags, depth: int) -> tuple[Node, Flags]:
 
 
 def _atom(reader: Reader, flags: Flags, depth: int) -> Node:
+    start = reader.place
     character = reader.next()
     simple = _SIMPLE.get(character)
     if simple is not None:
@@ -79,7 +80,8 @@ def _atom(reader: Reader, flags: Flags, depth: int) -> Node:
     if character == "(":
         return _group(reader, flags, depth)
     if character == "[":
-        return Characters(read_class(reader, any_case=flags.any_case))
+        test = read_class(reader, any_case=flags.any_case)
+        return Characters(reader.shared(reader.since(start), flags.any_case, test))
     return _escape(reader, flags) if character == "\\" else _literal(reader, character, flags)
 
 
@@ -88,11 +90,12 @@ def _literal(reader: Reader, character: str, flags: Flags) -> Node:
         raise LineBreakError
     test: Test = frozenset(character).__contains__
     reader.asks_tables |= flags.any_case and not character.isascii()
-    return Characters(characters.in_any_case(test) if flags.any_case else test)
+    test = characters.in_any_case(test) if flags.any_case else test
+    return Characters(reader.shared(character, flags.any_case, test))
 
 
 def _escape(reader: Reader, flags: Flags) -> Node:
-    letter = reader.peek()
+    start, letter = reader.place - 1, reader.peek()
     if letter in _PLACES:
         reader.next()
         reader.asks_tables = True
@@ -100,7 +103,9 @@ def _escape(reader: Reader, flags: Flags) -> Node:
     if letter in {"A", "z"}:
         raise BeyondError(f"\\{letter}")
     found = reader.escape(any_case=flags.any_case)
-    return _literal(reader, found, flags) if isinstance(found, str) else Characters(found)
+    if isinstance(found, str):
+        return _literal(reader, found, flags)
+    return Characters(reader.shared(reader.since(start), flags.any_case, found))
 
 
 def _named_place(reader: Reader) -> At | None:

@@ -34,6 +34,7 @@ class Reader:
         self._at = 0
         self.asks_tables = False
         """Whether something was read that only tables of Unicode decide."""
+        self._sets: dict[tuple[str, bool], Test] = {}
 
     @property
     def place(self) -> int:
@@ -72,6 +73,14 @@ class Reader:
             return None
         close = self._text.find(end, self._at + len(start))
         return self._text[self._at + len(start) : close] if close >= 0 else None
+
+    def since(self, place: int) -> str:
+        """What was read from a place on."""
+        return self._text[place + self._shift - 1 : self._at]
+
+    def shared(self, words: str, any_case: bool, test: Test) -> Test:
+        """A set, or the one that was read before in the same words: its members are looked for only once."""
+        return self._sets.setdefault((words, any_case), test)
 
     def spaces(self) -> None:
         """Goes on behind spaces."""

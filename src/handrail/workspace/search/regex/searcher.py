@@ -8,13 +8,19 @@ import msgspec
 from handrail.workspace.search.regex.alphabet import NO_CHARACTER, Alphabet
 from handrail.workspace.search.regex.effort import Limit
 from handrail.workspace.search.regex.literals import required
+from handrail.workspace.search.regex.patience import Patience
+from handrail.workspace.search.regex.places import is_stray
 from handrail.workspace.search.regex.reader import BeyondError
-from handrail.workspace.search.regex.threads import Threads, is_stray
+from handrail.workspace.search.regex.threads import StoppedError, Threads, Work
 from handrail.workspace.search.regex.translate import translated
-from handrail.workspace.search.regex.tree import Node, asks_words, can_be_empty
+from handrail.workspace.search.regex.tree import Node, asks_words, can_be_empty, sets_in
 
 MOST_SPANS = 450_000
 """Matches of one line: a line with more of them is passed over in any case (see `gathering`)."""
+_SOON = 5_000_000
+_MOST_LOOKED_AT = 10_000_000
+"""Characters times the sets that they may be in: about a second."""
+_LONGEST_PATTERN = 1_000_000
 _STRAY = re.compile(f"[{NO_CHARACTER}]")
 
 Spans = list[tuple[int, int]]
@@ -33,54 +39,69 @@ class Matched(msgspec.Struct, frozen=True):
 class Searcher:
     """The expression for texts made of certain characters."""
 
-    def __init__(self, tree: Node, others: frozenset[str]) -> None:
+    def __init__(self, tree: Node, others: frozenset[str], patience: Callable[[], Patience] = Patience) -> None:
         alphabet = Alphabet(others)
+        self._new_patience, self._patience = patience, patience()
+        if sets_in(tree) * len(alphabet.everything) > _MOST_LOOKED_AT:
+            raise BeyondError("so many sets over so many characters")
         self._tree, self._alphabet = tree, alphabet
         self._limit = Limit(tree, alphabet)
         self._required = required(tree, alphabet)
-        self._pattern = None if self._limit.never else re.compile(translated(tree, alphabet))
+        self._pattern = None if self._limit.never else _compiled(tree, alphabet)
         self._threads: Threads | None = None
         self._may_be_empty = can_be_empty(tree)
         self._asks_words = asks_words(tree)
         self._empty_anywhere = can_be_empty(tree, places=False)
 
+    @property
+    def held(self) -> int:
+        """How many characters its sets have, all together."""
+        return self._alphabet.held
+
     def lines(self, text: str, stop: Callable[[], bool]) -> Iterator[Matched]:
-        """The lines that match; asks about every second whether to stop."""
+        """The lines that match; asks every now and then, also within a long line, whether to stop."""
         if self._required not in text:
             return iter(())
+        self._patience = self._new_patience()
         if self._pattern is None or self._may_be_empty or (self._asks_words and _STRAY.search(text)):
             return self._line_by_line(text, 0, len(text), stop)
         return self._at_once(text, self._pattern, stop)
 
     def _at_once(self, text: str, pattern: re.Pattern[str], stop: Callable[[], bool]) -> Iterator[Matched]:
         """Every match has characters: so lines need not be taken apart before there is one."""
-        for start, end in _stretches(text, self._limit.longest):
+        for start, end, cheap in self._limit.stretches(text):
             if stop():
                 return
-            if end - start <= self._limit.longest:
-                yield from _grouped(
-                    text, ((found.start(), found.end()) for found in pattern.finditer(text, start, end))
-                )
-            else:
+            if not cheap or not self._patience.lasts:
                 yield from self._line_by_line(text, start, end, stop)
+                continue
+            self._patience.begin()
+            matches = [found.span() for found in pattern.finditer(text, start, end)]
+            self._patience.end(end - start)
+            yield from _grouped(text, iter(matches))
 
     def _line_by_line(self, text: str, start: int, until: int, stop: Callable[[], bool]) -> Iterator[Matched]:
         while start < until and not stop():
             end = text.find("\n", start)
             end = len(text) if end < 0 else end
-            spans = self._spans(text, start, end) if text.find(self._required, start, end) >= 0 else None
+            self._patience.begin()
+            try:
+                spans = self._spans(text, start, end, stop) if text.find(self._required, start, end) >= 0 else None
+            except StoppedError:
+                return
+            self._patience.end(end - start)
             if spans is not None:
                 yield Matched(start, end, spans)
             start = end + 1
 
-    def _spans(self, text: str, start: int, end: int) -> Spans | None:
+    def _spans(self, text: str, start: int, end: int, stopped: Callable[[], bool]) -> Spans | None:
         """The matches in one line; None when it has none.
 
         A match may be empty, but not where the one before it ended; the next one is looked for a byte further on.
         """
         terminated = end < len(text)
         stop = end - 1 if terminated and end > start and text[end - 1] == "\r" else end
-        search = self._searcher(text, start, end)
+        search = self._searcher(text, start, end, stopped)
         spans: Spans | None = None
         position, last = start, -1
         while position <= stop and (found := search(text, position, stop)) is not None:
@@ -103,14 +124,35 @@ class Searcher:
             raise BeyondError("empty matches between the bytes of a character that is not ASCII")
         return at + 1
 
-    def _searcher(self, text: str, start: int, end: int) -> Callable[[str, int, int], tuple[int, int] | None]:
+    def _searcher(
+        self, text: str, start: int, end: int, stopped: Callable[[], bool]
+    ) -> Callable[[str, int, int], tuple[int, int] | None]:
         strays = self._asks_words and _STRAY.search(text, start, end)
-        if self._pattern is not None and not strays and self._limit.allows(text, start, end):
+        allowed = not strays and self._limit.allows(text, start, end)
+        if self._pattern is not None and allowed and (self._patience.lasts or not self._soon_followed(end - start)):
             search = self._pattern.search
             return lambda text, position, end: _span(search(text, position, end))
+        follow, work = self._following().search, Work(stopped)
+        return lambda text, position, end: follow(text, position, end, work)
+
+    def _following(self) -> Threads:
         if self._threads is None:
             self._threads = Threads(self._tree, self._alphabet)
-        return self._threads.search
+        return self._threads
+
+    def _soon_followed(self, characters: int) -> bool:
+        """Whether all ways can be followed at once over a line: what `re` can answer is not refused."""
+        try:
+            return self._following().size * characters <= _SOON
+        except BeyondError:
+            return False
+
+
+def _compiled(tree: Node, alphabet: Alphabet) -> re.Pattern[str]:
+    words = translated(tree, alphabet)
+    if len(words) > _LONGEST_PATTERN:
+        raise BeyondError("so large an expression")
+    return re.compile(words)
 
 
 def _span(match: re.Match[str] | None) -> tuple[int, int] | None:
@@ -132,14 +174,3 @@ def _grouped(text: str, matches: Iterator[tuple[int, int]]) -> Iterator[Matched]
             spans.append((first - start, last - start))
     if spans:
         yield Matched(start, end, spans)
-
-
-def _stretches(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Whole lines, as many together as have so many characters; a line with more of them by itself."""
-    start = 0
-    while start < len(text):
-        end = text.rfind("\n", start, start + longest) + 1 if start + longest < len(text) else len(text)
-        if end <= start:
-            end = text.find("\n", start) + 1 or len(text)
-        yield start, end
-        start = end

@@ -62,6 +62,19 @@ def can_be_empty(node: Node, *, places: bool = True) -> bool:
             return least == 0 or can_be_empty(body, places=places)
 
 
+def sets_in(node: Node) -> int:
+    """How many sets of characters it has."""
+    match node:
+        case Characters():
+            return 1
+        case At():
+            return 0
+        case Sequence(parts) | Choice(parts):
+            return sum(map(sets_in, parts))
+        case Repeat(body, _, _, _):
+            return sets_in(body)
+
+
 def asks_words(node: Node) -> bool:
     """Whether the edges of words matter."""
     match node:
