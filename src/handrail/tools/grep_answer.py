@@ -74,17 +74,14 @@ def _grouped(hits: FileHits, name: Name) -> str:
     """The file's name on a line of its own, so that no colon in it is taken for another."""
     rows = [name(hits.path)]
     width = len(str(hits.lines[-1].number))
+    apart = any(not line.spans for line in hits.lines)
     before: int | None = None
     for line in hits.lines:
-        if before is not None and line.number > before + 1 and _has_neighbours(hits):
+        if apart and before is not None and line.number > before + 1:
             rows.append("  --")
         rows.append(f"  {line.number:>{width}}{':' if line.spans else '-'} {_text(line)}")
         before = line.number
     return "\n".join(rows) + "\n"
-
-
-def _has_neighbours(hits: FileHits) -> bool:
-    return any(not line.spans for line in hits.lines)
 
 
 def _matches(items: list[FileHits], name: Name, context: int) -> Iterator[GrepMatch]:
