@@ -53,7 +53,7 @@ class Ripgrep:
                 yield found
             # What a hit adds would tell of what is in a protected file: only names that were passed over count.
             where.notes.protected = set(complaints.passed_over)
-            where.notes.counted = complaints.logs and complaints.noise <= MOST_NOISE
+            where.notes.counted = complaints.logs and not complaints.unclear and complaints.noise <= MOST_NOISE
             if complaints.noise <= MOST_NOISE:
                 return
             self._noisy.add(where.relative)
