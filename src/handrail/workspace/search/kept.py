@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from handrail.policy.names import is_credential, protection
 from handrail.workspace.ignore import Ignore, rules_at
-from handrail.workspace.search.above import has_rules_above
+from handrail.workspace.search.above import has_odd_rules, has_rules_above
 from handrail.workspace.search.beneath import open_beneath
 from handrail.workspace.search.engine import Where
 from handrail.workspace.search.glob import excluder, matcher
@@ -147,5 +147,5 @@ def _is_folder(where: Where, path: bytes) -> bool | None:
 
 
 def _has_more_rules(where: Where) -> bool:
-    """Whether there are rules that ripgrep, which looks only below the folder, does not know."""
-    return bool(where.ignore) or has_rules_above(where)
+    """Whether there are rules that ripgrep does not know: it looks only below the folder, and not at what is odd."""
+    return bool(where.ignore) or has_rules_above(where) or has_odd_rules(where)
