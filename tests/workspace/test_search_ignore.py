@@ -108,3 +108,42 @@ def test_links_are_neither_followed_nor_listed(files, workspace: Path, tmp_path:
     os.symlink("real", workspace / "link")
     os.symlink("real/a", workspace / "b")
     assert files() == ["real/a"]
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore"])
+def test_an_ignore_file_that_is_a_link_is_not_followed(files, workspace: Path, tmp_path: Path, name: str) -> None:
+    """What is left out would tell, name by name, which lines the other file has."""
+    (tmp_path / "outside").write_text("secret\n")
+    tree(workspace, secret="x", other="x", sub__a="x", sub__b="x")
+    (workspace / "sub" / ".gitignore").write_text("b\n")
+    (workspace / name).symlink_to("../outside" if name == ".gitignore" else ".env")
+    (workspace / ".env").write_text("secret\n")
+    assert files() == ["other", "secret", "sub/a"]
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore"])
+def test_an_ignore_file_that_is_a_fifo_is_not_waited_for(files, workspace: Path, name: str) -> None:
+    tree(workspace, a="x")
+    os.mkfifo(workspace / name)
+    assert files() == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "inner link", "inmost link"])
+def test_a_repository_elsewhere_is_not_asked_what_it_excludes(
+    files, workspace: Path, tmp_path: Path, kind: str
+) -> None:
+    tree(tmp_path, repository__info__exclude="secret\n", repository__commondir=".\n")
+    tree(workspace, secret="x", passed_over="x")
+    (workspace / ".gitignore").write_text("passed_over\n")
+    repository = tmp_path / "repository"
+    if kind == "link":
+        (workspace / ".git").symlink_to(repository)
+    elif kind == "file":
+        (workspace / ".git").write_text(f"gitdir: {repository}\n")
+    elif kind == "inner link":
+        (workspace / ".git").mkdir()
+        (workspace / ".git" / "info").symlink_to(repository / "info")
+    else:
+        (workspace / ".git" / "info").mkdir(parents=True)
+        (workspace / ".git" / "info" / "exclude").symlink_to(repository / "info" / "exclude")
+    assert [name for name in files() if name != ".git"] == ["secret"]

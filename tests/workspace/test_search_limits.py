@@ -10,7 +10,7 @@ from handrail import Handrail
 from handrail.kernel.openat2 import works
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.workspace.search import run
+from handrail.workspace.search import run, search
 from handrail.workspace.search.binary import ripgrep_program
 from handrail.workspace.search.clip import SHOWN
 from handrail.workspace.search.engine import LONGEST, Pattern, Where
@@ -55,6 +55,19 @@ def test_more_hits_than_are_counted_end_the_search_which_says_so(patient: Handra
     ]
     assert (result.meta.returned, result.meta.total_is_lower_bound) == (10_000, True)
     assert result.warnings[0] == f"The search was ended at {MOST:,} results: narrow path, filePattern or pattern."
+
+
+def test_of_too_many_hits_those_that_were_seen_are_the_least_there_are(
+    patient: Handrail, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs saw some, and the one that fills the answer saw fewer."""
+    monkeypatch.setattr(search, "MOST", 50)
+    monkeypatch.setattr(search, "_ATTEMPT", -1)
+    for number in range(60):
+        (workspace / f"f{number:02}").write_text("hit\n")
+    result = patient.grep("hit", max_results=10)
+    assert (result.meta.limits, result.meta.returned, result.meta.total) == (("search.hits",), 10, 51)
+    assert result.meta.total_is_lower_bound
 
 
 def test_more_text_than_is_held_ends_the_search_which_says_so(

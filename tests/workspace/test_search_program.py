@@ -50,6 +50,22 @@ def test_a_relative_entry_of_path_is_not_looked_at(
     assert str(workspace) not in str(ripgrep_program(()))
 
 
+def test_one_behind_a_link_in_a_root_is_never_run(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link may lead elsewhere by the time that it is run."""
+    true = program(tmp_path / "true" / "rg", "#!/bin/sh\n")
+    (workspace / "tool").symlink_to(true)
+    (workspace / "folder").symlink_to(true.parent)
+    for number, target in enumerate((workspace / "tool", workspace / "folder" / "rg")):
+        folder = tmp_path / f"bin{number}"
+        folder.mkdir()
+        (folder / "rg").symlink_to(target)
+        monkeypatch.setenv("PATH", str(folder))
+        assert ripgrep_program(()) == os.path.realpath(true)
+        assert ripgrep_program((str(workspace),)) not in {None, os.path.realpath(true), str(folder / "rg")}
+
+
 def test_one_that_lies_in_a_root_is_never_run(rail: Rail, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owned = workspace / "owned"
     trap = program(workspace / ".venv" / "bin" / "rg", f"#!/bin/sh\ntouch {owned}\n")

@@ -1,9 +1,11 @@
 """What an engine named is looked at again: what changed meanwhile, or is not inside, is not shown."""
 
+import codecs
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from handrail.workspace.search.engine import FileHits, Line, Pattern, Where
@@ -133,3 +135,28 @@ def test_a_file_with_more_hits_than_were_asked_for_must_be_text_to_its_end(where
     (workspace / "a").write_bytes(b"hit 1\nother\nhit 2\n\0")
     assert shown(where, hits, most=2) == [b"hit 1", b"hit 2"], "an engine has read all of it"
     assert shown(where, hits, most=1) == []
+
+
+def test_lines_far_into_a_file_of_another_encoding_are_looked_at_too(where: Where, workspace: Path) -> None:
+    """It is decoded piece by piece, characters on the edge of two of them included."""
+    before = "x😀€\n"
+    times = (66 << 20) // len(before.encode("utf-16-le"))
+    (workspace / "a").write_bytes(codecs.BOM_UTF16_LE + (before * times + "needle\n").encode("utf-16-le"))
+    size = len(before.encode())
+    lines = [Line(number + 1, size * number, before.strip().encode()) for number in range(0, times, 1_000)]
+    needle = Line(times + 1, size * times, b"needle", ((0, 6),))
+    gone = Line(times + 2, size * times + 7, b"gone", ((0, 4),))
+    assert true_hits(where, FileHits(b"a", (*lines, needle, gone)), 100) == FileHits(b"a", (*lines, needle))
+
+
+def test_a_file_that_was_not_gone_through_must_be_text_to_its_end(where: Where, workspace: Path) -> None:
+    hits = msgspec.structs.replace(searched(where)[b"a"], unfinished=True)
+    assert shown(where, hits) == [b"hit 1", b"hit 2"]
+    with (workspace / "a").open("ab") as file:
+        file.write(b"\0")
+    assert shown(where, hits) == []
+
+
+def test_a_file_with_nothing_but_lines_too_long_is_kept_for_the_count(where: Where, workspace: Path) -> None:
+    assert true_hits(where, FileHits(b"a", (), oversized=2), 100) == FileHits(b"a", (), oversized=2)
+    assert true_hits(where, FileHits(b"gone", (), oversized=2), 100) is None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from handrail.tools.contract import Context, Output
 from handrail.tools.find import FindArguments, FindData
-from handrail.tools.search_words import hidden, limits_of, namer, narrow, searched
+from handrail.tools.search_words import hidden, limits_of, namer, narrow, nothing, searched
 from handrail.tools.searching import Searching
 from handrail.tools.shown import counted, shown_name
 from handrail.workspace.errors import tool_error
@@ -42,7 +42,7 @@ def _output(arguments: FindArguments, found: Found[bytes], opened: Opened, engin
     content = "".join(f"{path}\n" for path in shown)
     return Output(
         summary=_summary(len(shown), found, arguments.path),
-        content=(content or f"No files. {empty}\n") + hidden(found),
+        content=(content or nothing(found, "files", empty)) + hidden(found),
         data=FindData(path=opened.real, files=tuple(shown)),
         whole=_whole(found, shown, name),
         truncated=more,
@@ -68,7 +68,9 @@ def _whole(found: Found[bytes], shown: list[str], name: Callable[[bytes], str]) 
 
 def _summary(shown: int, found: Found[bytes], path: str) -> str:
     place = "" if path == "." else f" in {shown_name(path)[:200]}"
+    if not shown:
+        return f"No files{'' if found.exact else ' so far'}{place}"
     if shown < found.total or not found.exact:
         least = "" if found.exact else "at least "
         return f"{shown:,} of {least}{counted(found.total, 'file')}{place}"
-    return f"{counted(shown, 'file')}{place}" if shown else f"No files{place}"
+    return f"{counted(shown, 'file')}{place}"

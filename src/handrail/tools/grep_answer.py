@@ -1,12 +1,14 @@
 """What grep says: matches for programs, lines grouped by file for models."""
 
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from handrail.tools.contract import Output
 from handrail.tools.grep import GrepArguments, GrepData, GrepMatch
-from handrail.tools.search_words import hidden, limits_of, narrow
+from handrail.tools.search_words import hidden, limits_of, narrow, nothing
 from handrail.tools.shown import counted, shown_name
 from handrail.workspace.search.engine import FileHits, Line
+from handrail.workspace.search.run import MOST_BYTES
 from handrail.workspace.search.search import Engines, Found, hit_count
 from handrail.workspace.text import decoded_page, encoding_of
 
@@ -22,9 +24,9 @@ def answer(
     more = found.total > returned or not found.exact
     return Output(
         summary=_summary(returned, len(shown), found),
-        content=("\n".join(_grouped(hits, name) for hits in shown) or f"No matches. {empty}\n") + hidden(found),
+        content=("\n".join(_grouped(hits, name) for hits in shown) or nothing(found, "matches", empty)) + hidden(found),
         data=GrepData(path=real, matches=tuple(_matches(shown, name, arguments.context_lines))),
-        whole="\n".join(_grouped(hits, name) for hits in found.items) if found.exact and more else None,
+        whole=_whole(found, name) if found.exact and more else None,
         truncated=more,
         meta={
             "returned": returned,
@@ -41,11 +43,23 @@ def answer(
 
 def _summary(returned: int, files: int, found: Found[FileHits]) -> str:
     if not returned:
-        return "No matches"
+        return "No matches" if found.exact else "No matches so far"
     if found.total > returned or not found.exact:
         least = "" if found.exact else "at least "
         return f"{returned:,} of {least}{counted(found.total, 'match')}, in {counted(files, 'file')}"
     return f"{counted(returned, 'match')} in {counted(files, 'file')}"
+
+
+def _whole(found: Found[FileHits], name: Name) -> str | None:
+    """All of them; None where they are too much to be kept."""
+    parts: list[str] = []
+    size = 0
+    for hits in found.items:
+        parts.append(_grouped(hits, name))
+        size += len(parts[-1])
+        if size > MOST_BYTES:
+            return None
+    return "\n".join(parts)
 
 
 def _first(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]:
@@ -59,14 +73,13 @@ def _first(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]
 
 
 def _until(lines: tuple[Line, ...], most: int, context: int) -> tuple[Line, ...]:
-    """The lines up to a match, and those of its neighbours that follow it."""
+    """The lines up to a match, and its neighbours up to the next match: what a run knows of that depends on the run."""
     seen = 0
     for index, line in enumerate(lines):
         seen += bool(line.spans)
         if seen == most:
-            last = line.number + context
-            rest = (after for after in lines[index + 1 :] if after.number <= last and not after.spans)
-            return (*lines[: index + 1], *rest)
+            rest = takewhile(lambda after: not after.spans, lines[index + 1 : index + 1 + context])
+            return (*lines[: index + 1], *(after for after in rest if after.number <= line.number + context))
     return lines
 
 
@@ -74,17 +87,14 @@ def _grouped(hits: FileHits, name: Name) -> str:
     """The file's name on a line of its own, so that no colon in it is taken for another."""
     rows = [name(hits.path)]
     width = len(str(hits.lines[-1].number))
+    apart = any(not line.spans for line in hits.lines)
     before: int | None = None
     for line in hits.lines:
-        if before is not None and line.number > before + 1 and _has_neighbours(hits):
+        if apart and before is not None and line.number > before + 1:
             rows.append("  --")
         rows.append(f"  {line.number:>{width}}{':' if line.spans else '-'} {_text(line)}")
         before = line.number
     return "\n".join(rows) + "\n"
-
-
-def _has_neighbours(hits: FileHits) -> bool:
-    return any(not line.spans for line in hits.lines)
 
 
 def _matches(items: list[FileHits], name: Name, context: int) -> Iterator[GrepMatch]:

@@ -2,6 +2,8 @@
 
 import os
 
+import msgspec
+
 from handrail.protocol.error import ToolError
 from handrail.tools.contract import Context, Output, Outputs
 from handrail.tools.grep import GrepArguments
@@ -12,8 +14,8 @@ from handrail.tools.searching import Searching
 from handrail.tools.shown import shown_name
 from handrail.workspace.errors import tool_error
 from handrail.workspace.search.complaints import lines_only
-from handrail.workspace.search.engine import FileHits, Notes, Pattern, Where
-from handrail.workspace.search.search import Engines, Found, find_hits, find_in_stream
+from handrail.workspace.search.engine import Pattern, Where
+from handrail.workspace.search.search import STREAM_SECONDS, Engines, find_hits, find_in_stream
 from handrail.workspace.workspace import Opened
 
 
@@ -89,10 +91,8 @@ def _grep_stream(
     engines: Engines, descriptor: int, pattern: Pattern, context: Context, arguments: GrepArguments, real: str
 ) -> Output:
     """A file that was named is searched through the descriptor that was opened: there is nothing to look at again."""
-    hits = find_in_stream(engines, descriptor, pattern, context.cancelled)
+    found = find_in_stream(engines, descriptor, pattern, context.cancelled)
     context.check_cancelled()
-    items: list[FileHits] = [] if hits is None else [hits]
-    total = sum(1 for hit in items for line in hit.lines if line.spans)
-    found = Found(items, total, True, (), 0, Notes())
     name = shown_name(real)
-    return answer(arguments, found, real, engines, lambda _: name, f"Searched {name}.")
+    longer = msgspec.structs.replace(engines, seconds=STREAM_SECONDS)
+    return answer(arguments, found, real, longer, lambda _: name, f"Searched {name}.")

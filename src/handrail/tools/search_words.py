@@ -39,6 +39,13 @@ def narrow(found: Found[Any], engines: Engines, shown: int, noun: str, how: str)
     return tuple(said)
 
 
+def nothing(found: Found[Any], noun: str, where: str) -> str:
+    """An answer without results: that there are none is only said where that is known."""
+    return (
+        f"No {noun}. {where}\n" if found.exact else f"No {noun} so far: the search did not come to its end. {where}\n"
+    )
+
+
 def hidden(found: Found[Any]) -> str:
     """How many names were withheld, as a paragraph of its own."""
     if not found.protected:

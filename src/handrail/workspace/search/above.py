@@ -1,13 +1,16 @@
 """The ignore files between a root and the folder that is searched. ripgrep would read those above the root too, so it
-reads none of them, and what they say is applied to its results."""
+reads none of them, and what they say is applied to its results. Those of the folder itself it reads, unless they are
+links, which it would follow wherever they lead, or FIFOs, for which it would wait."""
 
 import os
+import stat
 from collections.abc import Iterator
 
 from handrail.workspace.ignore_files import FILES, STRONG
 from handrail.workspace.search.engine import Where
 
 _LARGEST = 1 << 16
+_HERE = (*STRONG, ".gitignore")
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -21,6 +24,20 @@ def takes_back_above(where: Where) -> bool:
     return any(_has_exception(where.root, f"{way}{name}") for way in _ways(where) for name in STRONG)
 
 
+def has_odd_rules(where: Where) -> bool:
+    """Whether an ignore file of the folder is no regular file: then ripgrep must read none."""
+    return any(_kind(where.folder, name) not in {None, stat.S_IFREG} for name in _HERE)
+
+
+def has_odd_repository(where: Where) -> bool:
+    """Whether git's own list would be looked for elsewhere than in the folder's `.git`, as in a linked work tree."""
+    for name in (".git", ".git/info"):
+        kind = _kind(where.folder, name)
+        if kind != stat.S_IFDIR:
+            return kind is not None
+    return _kind(where.folder, ".git/info/exclude") not in {None, stat.S_IFREG}
+
+
 def _ways(where: Where) -> Iterator[str]:
     """The folders above the one that is searched, each as the way from the root to it."""
     way = "" if where.relative == "." else where.relative
@@ -30,11 +47,14 @@ def _ways(where: Where) -> Iterator[str]:
 
 
 def _is_there(root: int, path: str) -> bool:
+    return _kind(root, path) is not None
+
+
+def _kind(folder: int, path: str) -> int | None:
     try:
-        os.stat(path, dir_fd=root, follow_symlinks=False)
+        return stat.S_IFMT(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
-        return False
-    return True
+        return None
 
 
 def _has_exception(root: int, path: str) -> bool:

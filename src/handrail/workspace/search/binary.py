@@ -5,14 +5,18 @@ import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+_MOST_LINKS = 40
+"""Links after which the system gives up."""
+
 
 def ripgrep_program(roots: Iterable[str]) -> str | None:
-    """The absolute path of rg, or None. One that lies in a root is never run: the agent could have written it."""
+    """The path of rg itself, past all links, or None. One that lies in a root, or that a link in one leads to, is never
+    run: the agent could have written it."""
     inside = tuple(os.path.realpath(root) for root in roots)
     for folder in chain(_on_path(), _scripts()):
         program = os.path.join(folder, "rg")
         if os.path.isabs(program) and _is_program(program) and not _lies_in(program, inside):
-            return program
+            return os.path.realpath(program)
     return None
 
 
@@ -21,7 +25,14 @@ def program_version(program: str) -> str | None:
     import subprocess  # noqa: PLC0415  only doctor asks
 
     try:
-        done = subprocess.run([program, "--version"], env={}, capture_output=True, timeout=10, check=True)  # noqa: S603  found by us
+        done = subprocess.run(
+            ["rg", "--version"],  # noqa: S607  called so, and found by us
+            executable=program,
+            env={},
+            capture_output=True,
+            timeout=10,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.decode("utf-8", "replace").partition("\n")[0][:80]
@@ -54,5 +65,20 @@ def _is_program(path: str) -> bool:
 
 def _lies_in(program: str, roots: tuple[str, ...]) -> bool:
     """By every name that leads to it: a link outside may point inside, and the other way round."""
-    names = (os.path.realpath(program), os.path.join(os.path.realpath(os.path.dirname(program)), "rg"))
-    return any(os.path.commonpath((name, root)) == root for name in names for root in roots)
+    return any(os.path.commonpath((name, root)) == root for name in _names(program) for root in roots)
+
+
+def _names(path: str) -> Iterator[str]:
+    """What is passed on the way to a path: each link, by its own place, and what is reached at last."""
+    at, left, links = "/", path.split("/")[::-1], 0
+    while left:
+        name = left.pop()
+        at = os.path.normpath(os.path.join(at, name))
+        if os.path.islink(at) and links < _MOST_LINKS:
+            yield at
+            links += 1
+            target = os.readlink(at)
+            at = "/" if target.startswith("/") else os.path.dirname(at)
+            left += target.split("/")[::-1]
+    yield at
+    yield os.path.realpath(path)

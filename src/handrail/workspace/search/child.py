@@ -28,7 +28,8 @@ class Child:
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         try:
             self._process = subprocess.Popen(  # noqa: S603  the program was chosen by us, and its options are ours
-                arguments,
+                [b"rg", *arguments[1:]],  # some programs are several, and look by which name they are called
+                executable=arguments[0],
                 cwd=None if folder is None else _place(folder),
                 env=environment,
                 stdin=subprocess.DEVNULL if stdin is None else stdin,

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from handrail.policy.secret_globs import secret_globs
 from handrail.workspace.ignore import ALWAYS, TEMPORARY
-from handrail.workspace.search.above import takes_back_above
+from handrail.workspace.search.above import has_odd_repository, has_odd_rules, takes_back_above
 from handrail.workspace.search.engine import Pattern, Where
 
 _COMMON = ("--no-config", "--hidden", "--no-require-git", "--no-ignore-parent", "--no-mmap", "--color=never")
@@ -52,7 +52,8 @@ def _order(ordered: bool) -> tuple[str, ...]:
 
 def _narrowed(where: Where) -> list[str]:
     """What keeps ripgrep from walking where nothing is wanted. What this leaves in, the engine drops."""
-    globs = ["--no-ignore"] if takes_back_above(where) else []
+    globs = ["--no-ignore"] if takes_back_above(where) or has_odd_rules(where) else []
+    globs += ["--no-ignore-exclude"] if has_odd_repository(where) else []
     globs += [f"--glob=!{name}/" for name in ALWAYS]
     globs.append(f"--glob=!{TEMPORARY}*")
     globs += [f"--glob=!{glob}" for glob in where.exclude if _PLAIN_GLOB.fullmatch(glob)]

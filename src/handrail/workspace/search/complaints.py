@@ -7,6 +7,9 @@ from handrail.protocol.wording import visible
 
 _LOG = re.compile(rb"(?:rg: )?DEBUG\|")
 """ripgrep puts its name before each line since version 14."""
+_LOGGED = re.compile(rb".*: Ignore\(IgnoreMatch\(.*\)$")
+_LOST = "\N{REPLACEMENT CHARACTER}".encode()
+"""What stands in a log for bytes that are not UTF-8."""
 _PASSED_OVER = re.compile(rb".*?\|ignore::walk\|[^|]*?: ignoring (?:\./)?(.*): Ignore\(IgnoreMatch\(Override")
 _MISHAP = re.compile(rb".*\(os error (\d+)\)")
 _REFUSED = {b"1", b"13"}
@@ -28,6 +31,8 @@ class Complaints:
         """Lines that say which names were passed over."""
         self.passed_over: list[bytes] = []
         """Paths that our own globs kept it from."""
+        self.unclear = False
+        """Whether a name was logged in a way that does not tell which: with a line break, or not in UTF-8."""
         self._words = b""
         self._rest = b""
 
@@ -50,15 +55,25 @@ class Complaints:
     def _sort(self, line: bytes) -> None:
         if _LOG.match(line):
             self.logs = True
-            self.noise += b": ignoring " in line
-            found = _PASSED_OVER.match(line)
-            if found:
-                self.passed_over.append(found[1])
+            if b": ignoring " in line:
+                self.noise += 1
+                self._passed(line)
         elif mishap := _MISHAP.match(line):
             self.mishaps += 1
             self.unreadable += mishap[1] in _REFUSED
         elif len(self._words) < _KEPT:
             self._words += line + b"\n"
+
+    def _passed(self, line: bytes) -> None:
+        if not _LOGGED.match(line) or _LOST in line:
+            self.unclear = True
+        elif (found := _PASSED_OVER.match(line)) and _is_below(found[1]):
+            self.passed_over.append(found[1])
+
+
+def _is_below(path: bytes) -> bool:
+    """Whether a path that a log names is one below the folder; a name with a line break can make up any."""
+    return not path.startswith(b"/") and not {b"", b".", b".."}.intersection(path.split(b"/"))
 
 
 def _refused(words: str) -> ToolError:

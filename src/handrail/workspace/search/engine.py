@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from handrail.workspace.search.run import MOST
+from handrail.workspace.search.run import LINE_BYTES, MOST
 
 EngineName = Literal["ripgrep", "python"]
 Without = Literal["not installed", "switched off"]
@@ -82,6 +82,15 @@ class FileHits(msgspec.Struct, frozen=True):
     path: bytes
     """Below the folder."""
     lines: tuple[Line, ...]
+    oversized: int = 0
+    """Lines of it that were too long to be taken in."""
+    unfinished: bool = False
+    """Whether the search ended in the midst of it: what comes then is not known, nor that it is text."""
+
+    def weight(self) -> tuple[int, int]:
+        """How many lines matched, neighbours left out, and about how many bytes all of them take."""
+        count = sum(1 for line in self.lines if line.spans)
+        return count, sum(len(line.data) for line in self.lines) + LINE_BYTES * len(self.lines)
 
 
 class Engine(Protocol):
@@ -105,7 +114,8 @@ class Engine(Protocol):
         ...
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """The hits in an open file, read from where it stands; BINARY_FILE where it is no text."""
+        """The hits in an open file, read from where it stands, None where there are none; BINARY_FILE where it is no
+        text. Where there are too many to be held, the first ones: their weight tells."""
         ...
 
 

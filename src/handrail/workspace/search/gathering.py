@@ -2,9 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 import msgspec
 
+from handrail.workspace.search import run
 from handrail.workspace.search.clip import clip
 from handrail.workspace.search.content import Blocks
 from handrail.workspace.search.engine import LONGEST, Line
@@ -25,6 +27,12 @@ class Gathering:
         self._before: deque[tuple[int, int, bytes]] = deque(maxlen=context)
         self._context = context
         self._after = 0
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether there are as many hits as were asked for, or more text than can be held."""
+        return self.hits >= self._most or self._bytes > run.MOST_BYTES
 
     def take(self, blocks: Blocks, stop: Callable[[], bool]) -> None:
         """Gathers from all blocks, until it is told to stop or has enough."""
@@ -36,7 +44,7 @@ class Gathering:
             text = block.decode("utf-8", "surrogateescape")
             matched = self._expression.lines(text, stop)
             self._hits(_Text(text), matched) if not self._context else self._all(block, text, matched)
-            if stop() or self.hits >= self._most:
+            if stop() or self.full:
                 return
 
     def _hits(self, text: "_Text", matched: Iterable[Matched]) -> None:
@@ -46,7 +54,7 @@ class Gathering:
             self._move(text, at, line.start)
             at = line.start
             self._keep(self._number, self._offset, text.bytes(line.start, line.end), text.in_bytes(line))
-            if self.hits >= self._most:
+            if self.full:
                 return
         self._move(text, at, len(text.text))
 
@@ -57,14 +65,18 @@ class Gathering:
     def _all(self, block: bytes, text: str, matched: Iterable[Matched]) -> None:
         """Line after line: each may be a neighbour."""
         whole = _Text(text)
-        hits = {whole.size(0, line.start): whole.in_bytes(line) for line in matched}
+        hits: dict[int, Spans] = {}
+        start = size = 0
+        for line in islice(matched, self._most - self.hits):
+            start, size = line.start, size + whole.size(start, line.start)
+            hits[size] = whole.in_bytes(line)
         at = 0
         while at < len(block):
             end = block.find(b"\n", at)
             end = len(block) if end < 0 else end
             self._one(block[at:end], hits.get(at))
             self._number, self._offset, at = self._number + 1, self._offset + end + 1 - at, end + 1
-            if self.hits >= self._most:
+            if self.full:
                 return
 
     def _one(self, data: bytes, spans: Spans | None) -> None:
@@ -88,6 +100,7 @@ class Gathering:
         line = clip(number, offset, data.removesuffix(b"\r"), spans or [])
         # That it matched shows in its spans, also where nothing in particular matched.
         matched = spans is not None and not line.spans
+        self._bytes += len(line.data) + run.LINE_BYTES
         self.lines.append(msgspec.structs.replace(line, spans=((0, 0),)) if matched else line)
 
 

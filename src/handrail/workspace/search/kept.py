@@ -2,10 +2,11 @@
 
 import os
 import stat
+from collections.abc import Container
 
 from handrail.policy.names import is_credential, protection
 from handrail.workspace.ignore import Ignore, rules_at
-from handrail.workspace.search.above import has_rules_above
+from handrail.workspace.search.above import has_odd_rules, has_rules_above
 from handrail.workspace.search.beneath import open_beneath
 from handrail.workspace.search.engine import Where
 from handrail.workspace.search.glob import excluder, matcher
@@ -37,6 +38,7 @@ class Chosen:
     def __init__(self, where: Where, *, ignored: bool = True) -> None:
         self._include = matcher(where.include) if where.include is not None else None
         self._excluded = excluder(where.exclude) if where.exclude else None
+        self._asked: set[bytes] = {b""}
         self._ignored = Ignored(where) if ignored else None
         """None where whoever walks goes by the rules."""
 
@@ -44,9 +46,18 @@ class Chosen:
         """Whether a file is to be searched, or a folder to be entered."""
         if not folder and self._include is not None and not self._include(path):
             return False
-        if self._excluded is not None and self._excluded(path, folder):
+        if self._excluded is not None and self._is_excluded(path, folder=folder):
             return False
         return self._ignored is None or not self._ignored(path, folder=folder)
+
+    def _is_excluded(self, path: bytes, *, folder: bool) -> bool:
+        """Asked from the outermost folder on: what asks about each by the one around it goes no deeper than one."""
+        if self._excluded is None:
+            return False
+        for outer in _unknown(path, self._asked):
+            self._excluded(b"%b/" % outer, False)
+            self._asked.add(outer)
+        return self._excluded(path, folder)
 
 
 class Protector:
@@ -57,9 +68,12 @@ class Protector:
 
     def __call__(self, path: bytes) -> bytes | None:
         """The path of what withholds it."""
+        for folder in _unknown(path, self._folders):
+            self._folders[folder] = self._judged(folder)
+        return self._judged(path)
+
+    def _judged(self, path: bytes) -> bytes | None:
         folder, _, name = path.rpartition(b"/")
-        if folder not in self._folders:
-            self._folders[folder] = self(folder)
         return self._folders[folder] or (path if is_credential(os.fsdecode(name)) else None)
 
 
@@ -68,26 +82,26 @@ class Ignored:
 
     def __init__(self, where: Where) -> None:
         self._where = where
-        self._rules: dict[str, Ignore | None] = {"": rules_at(where.root, where.relative, where.ignore)}
+        self._rules: dict[bytes, Ignore | None] = {b"": rules_at(where.root, where.relative, where.ignore)}
 
     def __call__(self, path: bytes, *, folder: bool = False) -> bool:
         """Whether a name is passed over, or a folder that it lies in."""
-        outer, _, name = os.fsdecode(path).rpartition("/")
-        rules = self._inside(outer)
+        for unknown in _unknown(path, self._rules):
+            self._rules[unknown] = self._inside(unknown)
+        outer, _, name = path.rpartition(b"/")
+        rules = self._rules[outer]
         return rules is None or rules.matches(name, folder=folder)
 
-    def _inside(self, folder: str) -> Ignore | None:
-        """The rules of a folder; None where it is passed over itself."""
-        if folder not in self._rules:
-            outer, _, name = folder.rpartition("/")
-            rules = self._inside(outer)
-            passed_over = rules is None or rules.matches(name, folder=True)
-            self._rules[folder] = None if rules is None or passed_over else self._own(rules, folder, name)
-        return self._rules[folder]
+    def _inside(self, folder: bytes) -> Ignore | None:
+        """The rules of a folder in one whose rules are known; None where it is passed over itself."""
+        outer, _, name = folder.rpartition(b"/")
+        rules = self._rules[outer]
+        passed_over = rules is None or rules.matches(name, folder=True)
+        return None if rules is None or passed_over else self._own(rules, folder, name)
 
-    def _own(self, rules: Ignore, folder: str, name: str) -> Ignore | None:
+    def _own(self, rules: Ignore, folder: bytes, name: bytes) -> Ignore | None:
         try:
-            descriptor = open_beneath(self._where, folder, _FOLDER)
+            descriptor = open_beneath(self._where, os.fsdecode(folder), _FOLDER)
         except OSError:
             return None
         try:
@@ -96,25 +110,42 @@ class Ignored:
             os.close(descriptor)
 
 
+def _unknown(path: bytes, known: Container[bytes]) -> list[bytes]:
+    """The folders on the way to a path that are not known, the outermost first; however many they are."""
+    found: list[bytes] = []
+    folder = path.rpartition(b"/")[0]
+    while folder not in known:
+        found.append(folder)
+        folder = folder.rpartition(b"/")[0]
+    return found[::-1]
+
+
 def withheld(names: list[bytes], where: Where) -> set[bytes]:
     """Of names that were passed over, those that policy withholds and that nothing else passes over."""
     secret = [name for name in names if protection(os.fsdecode(name)) == "credential"]
     if not secret:
         return set()
     chosen = Chosen(where)
-    kinds = ((name, _is_folder(where.folder, name)) for name in secret)
+    kinds = ((name, _is_folder(where, name)) for name in secret)
     return {name for name, folder in kinds if folder is not None and chosen(name, folder=folder)}
 
 
-def _is_folder(root: int, path: bytes) -> bool | None:
+def _is_folder(where: Where, path: bytes) -> bool | None:
     """Whether a name is a folder's or a file's; None for links and the like, which nobody would have searched."""
+    outer, _, name = os.fsdecode(path).rpartition("/")
     try:
-        mode = os.stat(path, dir_fd=root, follow_symlinks=False).st_mode
+        folder = open_beneath(where, outer or ".", _FOLDER)
     except OSError:
         return None
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except OSError:
+        return None
+    finally:
+        os.close(folder)
     return True if stat.S_ISDIR(mode) else False if stat.S_ISREG(mode) else None
 
 
 def _has_more_rules(where: Where) -> bool:
-    """Whether there are rules that ripgrep, which looks only below the folder, does not know."""
-    return bool(where.ignore) or has_rules_above(where)
+    """Whether there are rules that ripgrep does not know: it looks only below the folder, and not at what is odd."""
+    return bool(where.ignore) or has_rules_above(where) or has_odd_rules(where)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from handrail.workspace.search import run
 from handrail.workspace.search.clip import clip
 from handrail.workspace.search.engine import LONGEST, FileHits, Line
 
@@ -25,8 +26,12 @@ class Span(msgspec.Struct):
     end: int
 
 
+class BeginData(msgspec.Struct):
+    path: Bytes
+
+
 class Begin(msgspec.Struct, tag="begin"):
-    pass
+    data: BeginData
 
 
 class LineData(msgspec.Struct):
@@ -59,7 +64,6 @@ class Neighbour(msgspec.Struct, tag="context"):
 
 
 class EndData(msgspec.Struct):
-    path: Bytes
     binary_offset: int | None
 
 
@@ -75,32 +79,56 @@ Message = Begin | Match | Neighbour | End | Summary
 
 
 class Assembly:
-    """Turns messages into hits; `complete` once ripgrep has said that it is through."""
+    """Turns messages into hits; `complete` once ripgrep has said that it is through. Of a file with more than can be
+    held, what was held is given out, and the rest passed over."""
 
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(Message)
+        self._path = b""
         self._lines: list[Line] = []
+        self._bytes = 0
+        self.full = False
+        """Whether no more of the current file is taken in."""
+        self._oversized = 0
         self.complete = False
-        self.oversized = 0
         self.binary = False
         """Whether the file last ended turned out to be no text."""
 
     def hits(self, pieces: Iterable[bytes]) -> Iterator[FileHits]:
-        """The files that ended, and are text."""
+        """The files that ended, and are text; and what came of the one that did not end."""
         for line in self._rows(pieces):
             message = self._decoder.decode(line)
             if isinstance(message, Match | Neighbour):
-                self._lines.append(message.line())
+                yield from self._held(message)
+            elif isinstance(message, Begin):
+                self._begun(message.data.path.raw().removeprefix(b"./"))
             elif isinstance(message, End):
-                yield from self._ended(message.data)
-            elif isinstance(message, Summary):
+                self.binary = message.data.binary_offset is not None
+                if not self.binary and not self.full:
+                    yield from self._given(unfinished=False)
+                self._begun(b"")
+            else:
                 self.complete = True
+        if not self.full:
+            yield from self._given(unfinished=True)
 
-    def _ended(self, end: EndData) -> Iterator[FileHits]:
+    def _begun(self, path: bytes) -> None:
+        self._path, self._lines, self._bytes, self.full, self._oversized = path, [], 0, False, 0
+
+    def _held(self, message: Match | Neighbour) -> Iterator[FileHits]:
+        if self.full:
+            return
+        line = message.line()
+        self._lines.append(line)
+        self._bytes += len(line.data) + run.LINE_BYTES
+        if self._bytes > run.MOST_BYTES:
+            self.full = True
+            yield from self._given(unfinished=True)
+
+    def _given(self, *, unfinished: bool) -> Iterator[FileHits]:
         lines, self._lines = tuple(self._lines), []
-        self.binary = end.binary_offset is not None
-        if lines and not self.binary:
-            yield FileHits(end.path.raw().removeprefix(b"./"), lines)
+        if lines or self._oversized:
+            yield FileHits(self._path, lines, self._oversized, unfinished)
 
     def _rows(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Whole lines; of one that does not end, no more than LONGEST is ever held."""
@@ -116,6 +144,6 @@ class Assembly:
             if size <= LONGEST:
                 yield b"".join(held)
             else:
-                self.oversized += 1
+                self._oversized += 1
             yield from rest[:-1]
             held, size = [rest[-1]], len(rest[-1])

@@ -47,11 +47,13 @@ class Ripgrep:
             complaints = Complaints()
             run = self._run(where, pattern, lambda: stop() or complaints.noise > MOST_NOISE, complaints, log=True)
             for found in run:
+                if found.unfinished and complaints.noise > MOST_NOISE:
+                    continue  # the run was given up in the midst of it, and the next one finds it whole
                 given.add(found.path)
                 yield found
             # What a hit adds would tell of what is in a protected file: only names that were passed over count.
             where.notes.protected = set(complaints.passed_over)
-            where.notes.counted = complaints.logs and complaints.noise <= MOST_NOISE
+            where.notes.counted = complaints.logs and not complaints.unclear and complaints.noise <= MOST_NOISE
             if complaints.noise <= MOST_NOISE:
                 return
             self._noisy.add(where.relative)
@@ -72,7 +74,6 @@ class Ripgrep:
                 if kept(found.path):
                     yield found
             where.notes.unreadable = complaints.unreadable
-            where.notes.oversized = assembly.oversized
             if not child.stopped and not assembly.complete:
                 raise complaints.failure(child.status())
 
@@ -98,7 +99,8 @@ class Ripgrep:
         complaints, assembly = Complaints(), Assembly()
         with Child(stream_command(self._program, pattern), None, complaints.add, stdin=descriptor) as child:
             found = next(assembly.hits(child.pieces(stop)), None)
-            if not child.stopped and found is None and not assembly.complete:
+            broken_off = found is None or (found.unfinished and not assembly.full)
+            if broken_off and not child.stopped and not assembly.complete:
                 raise complaints.failure(child.status())
         if assembly.binary:
             raise ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")

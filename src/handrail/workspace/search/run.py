@@ -13,6 +13,8 @@ MOST = 100_000
 SECONDS = 1.0
 MOST_BYTES = 64 * 1024 * 1024
 """Of lines that are held."""
+LINE_BYTES = 200
+"""What a line that is held takes besides its text."""
 
 
 class Run(Generic[Item]):

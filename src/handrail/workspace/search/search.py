@@ -11,6 +11,7 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from handrail.protocol.error import ToolError
+from handrail.workspace.search import run as limits
 from handrail.workspace.search.engine import Engine, FileHits, Notes, Pattern, Stop, Where, in_order
 from handrail.workspace.search.run import MOST, SECONDS, Run
 from handrail.workspace.search.verify import true_hits, true_names
@@ -20,12 +21,15 @@ Limit = Literal["time", "hits", "size"]
 _WHOLE, _ORDERED, _COUNT = 0.75, 0.95, 0.05
 """Of the time of a search: when a whole run ends at the latest, when the ordered one after it does, and what is left
 for counting protected names in any case."""
-_STREAM_SECONDS = 20
+STREAM_SECONDS = 20
+"""How long a file that was named may take."""
 _ATTEMPT = 0.025
 _GLANCE = 0.008
 """After so long it shows whether an attempt will be in time."""
 _SOON = 0.02
 """Names that are too many after so long are sooner shown in order than counted and looked at again, all of them."""
+_AT_ONCE = 1_000
+"""Results that are looked at again before the clock is."""
 
 
 class Engines(msgspec.Struct, frozen=True):
@@ -57,14 +61,15 @@ class Task(msgspec.Struct, Generic[Item], frozen=True):
     weigh: Callable[[Item], tuple[int, int]]
     """How many results an item holds, and how many bytes."""
     path: Callable[[Item], bytes]
-    verified: Callable[[list[Item]], list[Item]]
+    verified: Callable[[Where, list[Item]], list[Item]]
+    """What of it is true; what else there is to say of that is noted at the place."""
 
 
 def find_files(engines: Engines, where: Where, most: int, cancelled: Stop) -> Found[bytes]:
     """The files below a folder. Names come fast: the whole is tried first, and given up where it is far too much."""
 
-    def verified(paths: list[bytes]) -> list[bytes]:
-        return list(true_names(where, paths))
+    def verified(place: Where, paths: list[bytes]) -> list[bytes]:
+        return list(true_names(place, paths))
 
     task = Task[bytes](
         candidates=lambda engine, place, stop: engine.files(place, stop),
@@ -83,14 +88,15 @@ def find_files(engines: Engines, where: Where, most: int, cancelled: Stop) -> Fo
 def find_hits(engines: Engines, where: Where, pattern: Pattern, most: int, cancelled: Stop) -> Found[FileHits]:
     """The lines that match. Reading takes its time: the beginning is tried first, and given up where hits are rare."""
 
-    def verified(found: list[FileHits]) -> list[FileHits]:
-        checked = (true_hits(where, hits, most) for hits in found)
-        return [hits for hits in checked if hits is not None]
+    def verified(place: Where, found: list[FileHits]) -> list[FileHits]:
+        checked = [hits for hits in (true_hits(place, hits, most) for hits in found) if hits is not None]
+        place.notes.oversized += sum(hits.oversized for hits in checked)
+        return [hits for hits in checked if hits.lines]
 
     first = msgspec.structs.replace(pattern, per_file=most + 1)
     task = Task[FileHits](
         candidates=lambda engine, place, stop: engine.hits(place, first if engine.ordered else pattern, stop),
-        weigh=lambda hits: (hit_count(hits), sum(len(line.data) for line in hits.lines)),
+        weigh=FileHits.weight,
         path=lambda hits: hits.path,
         verified=verified,
     )
@@ -102,18 +108,30 @@ def find_hits(engines: Engines, where: Where, pattern: Pattern, most: int, cance
     return search.ordered(seconds=_ATTEMPT, judge=too_slow) or search.whole()
 
 
-def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> FileHits | None:
+def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> Found[FileHits]:
     """The lines of one open file that match; a file that was named may take longer than a folder."""
-    end = time.monotonic() + _STREAM_SECONDS
-    found = engines.whole.stream(descriptor, pattern, lambda: cancelled() or time.monotonic() > end)
-    if found is None and time.monotonic() > end:
-        raise ToolError("TIMEOUT", f"The file could not be searched in {_STREAM_SECONDS} s; search another way.")
-    return found
+    end = time.monotonic() + STREAM_SECONDS
+    late = False
+
+    def stop() -> bool:
+        nonlocal late
+        late = late or time.monotonic() > end
+        return late or cancelled()
+
+    hits = engines.whole.stream(descriptor, pattern, stop) or FileHits(b"", ())
+    total, size = hits.weight()
+    if late and not total:
+        raise ToolError("TIMEOUT", f"The file could not be searched in {STREAM_SECONDS} s; search another way.")
+    limit: Limit | None = (
+        "hits" if total >= pattern.per_file else "size" if size > limits.MOST_BYTES else "time" if late else None
+    )
+    items = [hits] if total else []
+    return Found(items, total, limit is None, (limit,) if limit else (), 0, Notes(oversized=hits.oversized))
 
 
 def hit_count(found: FileHits) -> int:
     """How many lines matched, neighbours left out."""
-    return sum(1 for line in found.lines if line.spans)
+    return found.weight()[0]
 
 
 class _Search(Generic[Item]):
@@ -148,9 +166,27 @@ class _Search(Generic[Item]):
         if run.end == "complete":
             return self._found(run, where, self._engines.whole)
         limit: Limit = "hits" if run.end == "enough" else "size" if run.end == "size" else "time"
-        first = None if self._cancelled() else self.ordered(seconds=self._left(_ORDERED))
-        found = first or self._found(run, where, self._engines.whole, exact=False)
-        return msgspec.structs.replace(found, limits=(limit,))
+        second, place = self._run(self._engines.ordered, self._most, self._left(_ORDERED))
+        first = self._verified(second, place)
+        if second.end == "complete":
+            return self._told(first, place, self._engines.ordered, complete=True)
+        if self._count(first) < self._most:
+            some = self._verified(run, where)
+            if self._count(some) > self._count(first):
+                found = self._told(some, where, self._engines.whole, complete=False)
+                return msgspec.structs.replace(found, limits=(limit,))
+        found = self._told(first, place, self._engines.ordered, complete=False)
+        return msgspec.structs.replace(found, total=max(found.total, self._true(run, where)), limits=(limit,))
+
+    def _true(self, run: Run[Item], where: Where) -> int:
+        """How many of a run's results are true, so far as there is time to look at them again."""
+        place = msgspec.structs.replace(where, notes=Notes())
+        count = 0
+        for start in range(0, len(run.items), _AT_ONCE):
+            if self._cancelled() or self._left(1) < 0:
+                break
+            count += self._count(self._task.verified(place, run.items[start : start + _AT_ONCE]))
+        return count
 
     def _left(self, share: float) -> float:
         """How long it is until a share of the search's time has passed."""
@@ -184,11 +220,18 @@ class _Search(Generic[Item]):
                 return self._task.path(item)
         return self._task.path(items[-1]) if items else None
 
-    def _found(self, run: Run[Item], where: Where, engine: Engine, *, exact: bool | None = None) -> Found[Item]:
+    def _found(self, run: Run[Item], where: Where, engine: Engine) -> Found[Item]:
+        return self._told(self._verified(run, where), where, engine, complete=run.end == "complete")
+
+    def _verified(self, run: Run[Item], where: Where) -> list[Item]:
         path = self._task.path
         run.items.sort(key=lambda item: in_order(path(item)))
-        items = self._task.verified(run.items)
-        complete = run.end == "complete" if exact is None else exact
-        total = sum(self._task.weigh(item)[0] for item in items)
+        return self._task.verified(where, run.items)
+
+    def _count(self, items: list[Item]) -> int:
+        return sum(self._task.weigh(item)[0] for item in items)
+
+    def _told(self, items: list[Item], where: Where, engine: Engine, *, complete: bool) -> Found[Item]:
+        total = self._count(items)
         withheld = self._withheld(engine, where, self._last(items, total, complete=complete))
         return Found(items, total, complete, (), withheld, where.notes)

@@ -16,7 +16,6 @@ _FEW = 8
 """So many names of a folder are looked up one by one; for more, the folder is listed."""
 _NEAR = 1 << 16
 """Lines that lie together in so many bytes are read at once."""
-_DECODED_AT_MOST = 64 * 1024 * 1024
 
 
 def true_names(where: Where, paths: Sequence[bytes]) -> Iterator[bytes]:
@@ -36,7 +35,8 @@ def true_names(where: Where, paths: Sequence[bytes]) -> Iterator[bytes]:
 def true_hits(where: Where, found: FileHits, most: int) -> FileHits | None:
     """The lines that the file really holds at their places; None where there are none, or no such file inside.
 
-    An engine need not have read on after more hits than `most`, so whether such a file is text is looked up.
+    An engine need not have read on after more hits than `most`, so whether such a file is text is looked up. A file
+    with nothing but lines too long to be taken in stays, without lines.
     """
     try:
         descriptor = open_beneath(where, os.fsdecode(found.path), _READ)
@@ -46,13 +46,16 @@ def true_hits(where: Where, found: FileHits, most: int) -> FileHits | None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         lines = _true_lines(descriptor, found.lines)
-        if sum(1 for line in lines if line.spans) > most and _has_nul(descriptor):
+        read_on = not found.unfinished and sum(1 for line in lines if line.spans) <= most
+        if not read_on and _has_nul(descriptor):
             return None
     except OSError:
         return None
     finally:
         os.close(descriptor)
-    return FileHits(found.path, lines) if any(line.spans for line in lines) else None
+    if not any(line.spans for line in lines):
+        return FileHits(found.path, (), found.oversized) if found.oversized else None
+    return FileHits(found.path, lines, found.oversized, found.unfinished)
 
 
 def _files_among(folder: int, names: dict[bytes, bytes]) -> Iterator[bytes]:
@@ -74,8 +77,9 @@ def _is_file(folder: int, name: bytes) -> bool:
 def _true_lines(descriptor: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:
     mark = os.pread(descriptor, 3, 0)
     if mark[:2] in UTF16:
-        text = _as_utf8(descriptor, UTF16[mark[:2]])
-        return tuple(line for line in lines if text[line.offset : line.offset + len(line.data)] == line.data)
+        return tuple(_true_decoded(descriptor, UTF16[mark[:2]], lines))
+    if not lines:
+        return ()
     start, end = lines[0].offset, lines[-1].offset + len(lines[-1].data)
     shift = len(codecs.BOM_UTF8) if mark == codecs.BOM_UTF8 else 0
     if end - start <= _NEAR:
@@ -96,11 +100,25 @@ def _has_nul(descriptor: int) -> bool:
     return False
 
 
-def _as_utf8(descriptor: int, encoding: str) -> bytes:
-    """The text as ripgrep saw it: without its mark, in UTF-8."""
-    pieces: list[bytes] = []
+def _true_decoded(descriptor: int, encoding: str, lines: Sequence[Line]) -> Iterator[Line]:
+    """Of lines in the file's order, those that are in the text as ripgrep saw it: without its mark, in UTF-8."""
+    pieces = _decoded(descriptor, encoding)
+    text, start = b"", 0
+    for line in lines:
+        while start + len(text) < line.offset + len(line.data):
+            piece = next(pieces, None)
+            if piece is None:
+                break
+            passed = max(0, min(line.offset - start, len(text)))
+            text, start = text[passed:] + piece, start + passed
+        if line.offset >= start and text.startswith(line.data, line.offset - start):
+            yield line
+
+
+def _decoded(descriptor: int, encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
     offset = 2
-    while (piece := os.pread(descriptor, 1 << 20, offset)) and offset < _DECODED_AT_MOST:
-        pieces.append(piece)
+    while piece := os.pread(descriptor, 1 << 20, offset):
+        yield decoder.decode(piece).encode()
         offset += len(piece)
-    return b"".join(pieces).decode(encoding, "replace").encode()
+    yield decoder.decode(b"", final=True).encode()

@@ -42,13 +42,21 @@ def _secrets() -> tuple[Matches, ...]:
     return tuple(map(matcher, secret_globs()))
 
 
-def _walk(where: Where, chosen: Chosen, folder: bytes = b"") -> Iterator[tuple[bytes, bool]]:
+def _walk(where: Where, chosen: Chosen) -> Iterator[tuple[bytes, bool]]:
     """Names in order, each folder before what is in it. What is withheld or passed over is not entered."""
-    for name, is_folder in _names(where, folder):
+    levels = [(b"", iter(_names(where, b"")))]
+    while levels:
+        folder, names = levels[-1]
+        entry = next(names, None)
+        if entry is None:
+            levels.pop()
+            continue
+        name, is_folder = entry
         path = folder + name
         yield path, is_folder
-        if is_folder and not is_credential(_name(path)) and chosen(path, folder=True):
-            yield from _walk(where, chosen, path + b"/")
+        if is_folder and not is_credential(os.fsdecode(name)) and chosen(path, folder=True):
+            inside = path + b"/"
+            levels.append((inside, iter(_names(where, inside))))
 
 
 def _names(where: Where, folder: bytes) -> list[tuple[bytes, bool]]:
@@ -61,10 +69,6 @@ def _names(where: Where, folder: bytes) -> list[tuple[bytes, bool]]:
             return sorted((os.fsencode(entry.name), _is_folder(entry)) for entry in entries if _is_seen(entry))
     finally:
         os.close(descriptor)
-
-
-def _name(path: bytes) -> str:
-    return os.fsdecode(path.rpartition(b"/")[2])
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
