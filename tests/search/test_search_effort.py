@@ -9,7 +9,7 @@ import pytest
 
 from handrail.kernel.openat2 import works
 from handrail.protocol.error import ToolError
-from handrail.workspace.search.engine import LONGEST, Notes, Pattern, Where
+from handrail.workspace.search.engine import LONGEST, Pattern, Where
 from handrail.workspace.search.expression import Expression
 from handrail.workspace.search.python import PythonEngine
 from handrail.workspace.search.regex import threads
@@ -141,8 +141,9 @@ def test_a_match_in_a_line_too_long_to_be_shown_is_counted(workspace: Path) -> N
     where = Where(folder, folder, ".", works())
     assert list(engine.hits(where, pattern, never)) == []
     assert where.notes.oversized == 1
-    notes, descriptor = Notes(), os.open(workspace / "file", os.O_RDONLY)
-    assert engine.stream(descriptor, pattern, never, notes) is None
-    assert notes.oversized == 1
+    descriptor = os.open(workspace / "file", os.O_RDONLY)
+    found = engine.stream(descriptor, pattern, never)
+    assert found is not None
+    assert (found.lines, found.oversized) == ((), 1)
     os.close(descriptor)
     os.close(folder)

@@ -7,7 +7,7 @@ from handrail.policy.names import is_credential
 from handrail.protocol.error import ToolError
 from handrail.workspace.ignore import rules_at
 from handrail.workspace.search.content import BinaryError, Blocks, pieces_of, text_only
-from handrail.workspace.search.engine import EngineName, FileHits, Notes, Pattern, Stop, Where, Without, in_order
+from handrail.workspace.search.engine import EngineName, FileHits, Pattern, Stop, Where, Without, in_order
 from handrail.workspace.search.expression import Expression, needs_ripgrep
 from handrail.workspace.search.gathering import Gathering
 from handrail.workspace.search.kept import Chosen, Protector
@@ -52,17 +52,16 @@ class PythonEngine:
         names = where.notes.protected
         return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
 
-    def stream(self, descriptor: int, pattern: Pattern, stop: Stop, notes: Notes | None = None) -> FileHits | None:
-        """The hits in an open file, which is read from where it stands; None where there are none to be shown."""
+    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
+        """The hits in an open file, which is read from where it stands; None where there are none."""
         expression = self._expression(pattern)
         gathering = Gathering(expression, pattern.context, pattern.per_file)
         pieces = _Pieces(pieces_of(descriptor))
         gathering.take(Blocks(iter(pieces)), stop)
         if gathering.hits and pieces.binary:
             raise ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")
-        if notes is not None:
-            notes.oversized += gathering.oversized
-        return FileHits(b"", tuple(gathering.lines)) if gathering.lines else None
+        found = FileHits(b"", tuple(gathering.lines), gathering.oversized)
+        return found if found.lines or found.oversized else None
 
     def _expression(self, pattern: Pattern) -> Expression:
         return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
