@@ -18,7 +18,7 @@ Rail = Callable[..., Handrail]
 
 
 def kept(tmp_path: Path) -> list[Path]:
-    return list((tmp_path / "state").rglob(".changes/blobs/*/*"))
+    return list((tmp_path / "state").rglob(".changes/blobs/*"))
 
 
 def log_of(tmp_path: Path) -> sqlite3.Connection:

@@ -165,7 +165,7 @@ def test_a_person_who_set_one_byte_back_in_a_file_with_two_names_is_not_overrule
 @pytest.mark.usefixtures("old")
 def test_what_cannot_be_settled_stands_in_nobodys_way(rail: Rail, workspace: Path, tmp_path: Path, dies) -> None:
     dies(*HALF_AN_UNDO)
-    for blob in (tmp_path / "state").rglob(".changes/blobs/*/*"):
+    for blob in (tmp_path / "state").rglob(".changes/blobs/*"):
         blob.write_bytes(b"damaged")
     one = rail(session="another")
     one.write("d", "new d")
@@ -206,7 +206,7 @@ def test_a_damaged_content_leaves_a_file_with_two_names_as_it_is(rail: Rail, wor
     (workspace / "c").write_bytes(b"small\n")
     with rail(session="s") as one:
         assert one.write("a", "small\n").ok
-    [blob] = (tmp_path / "state").rglob(".changes/blobs/*/*")
+    [blob] = (tmp_path / "state").rglob(".changes/blobs/*")
     os.link(workspace / "a", workspace / "b")
     blob.write_bytes(blob.read_bytes()[:-200])
     one = rail(session="s")
@@ -220,7 +220,7 @@ def test_a_damaged_content_is_not_taken_for_kept(rail: Rail, workspace: Path, tm
     (workspace / "a").write_text("precious\n" * 20_000)
     one = rail(session="s")
     one.write("a", "1")
-    for blob in (tmp_path / "state").rglob(".changes/blobs/*/*"):
+    for blob in (tmp_path / "state").rglob(".changes/blobs/*"):
         blob.write_bytes(blob.read_bytes()[:100])
     (workspace / "b").write_text("precious\n" * 20_000)
     one.write("b", "2")

@@ -167,9 +167,9 @@ def test_a_preview_of_lines_keeps_nothing(one: Handrail, workspace: Path, tmp_pa
     one.edit("a.txt", "line 5\n", "ours 5\n")
     with (workspace / "a.txt").open("a") as file:
         file.write("theirs\n")
-    before = sorted((tmp_path / "state").rglob(".changes/blobs/*/*"))
+    before = sorted((tmp_path / "state").rglob(".changes/blobs/*"))
     assert "+line 5\n" in one.preview_undo(resolve="lines")
-    assert sorted((tmp_path / "state").rglob(".changes/blobs/*/*")) == before
+    assert sorted((tmp_path / "state").rglob(".changes/blobs/*")) == before
 
 
 def test_lines_keep_the_encoding_and_the_line_endings(one: Handrail, workspace: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_kept_content_that_is_damaged_is_not_brought_back(one: Handrail, works
     for name in ("a", "b"):
         (workspace / name).write_text(f"old {name}")
         one.write(name, "new")
-    blobs = [path for path in (tmp_path / "state").rglob(".changes/blobs/*/*") if b"old b" in _unpacked(path)]
+    blobs = [path for path in (tmp_path / "state").rglob(".changes/blobs/*") if b"old b" in _unpacked(path)]
     blobs[0].write_bytes(b"damaged")
     result = one.undo(session="s")
     assert result.error is not None

@@ -75,9 +75,8 @@ class Blobs:
 
     def every(self) -> Iterator[tuple[str, str]]:
         """All blobs: hash and path."""
-        for shelf in _names(self._folder):
-            for name in _names(os.path.join(self._folder, shelf)):
-                yield name.partition(".")[0], os.path.join(self._folder, shelf, name)
+        for name in _names(self._folder):
+            yield name.partition(".")[0], os.path.join(self._folder, name)
 
     def remove_old(self, path: str, seconds: float) -> None:
         """Removes a file of ours that nobody asked for lately. It is put aside first: who asks now stores it anew."""
@@ -126,13 +125,16 @@ class Blobs:
             return os.dup(copy.fileno())
 
     def _path(self, digest: str) -> str:
-        return os.path.join(self._folder, digest[:2], digest)
+        return os.path.join(self._folder, digest)
 
     def _store(self, path: str, pieces: "Iterator[bytes] | list[bytes]") -> None:
         temporary = f"{path}.{os.urandom(6).hex()}"
         try:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            self._write(temporary, pieces)
+            try:
+                self._write(temporary, pieces)
+            except FileNotFoundError:
+                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                self._write(temporary, pieces)
             os.replace(temporary, path)
             if self._durable:
                 _flush_folder(os.path.dirname(path))

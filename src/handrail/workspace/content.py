@@ -2,9 +2,13 @@
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Iterable
 
 import msgspec
+
+_LARGE = 1 << 18
+"""Bytes that take longer to hash than a thread takes to start."""
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -18,6 +22,23 @@ class Content(msgspec.Struct, frozen=True):
 def content_of(data: bytes) -> Content:
     """Bytes that are at hand."""
     return Content(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
+
+
+def hashed_meanwhile(data: bytes) -> Callable[[], Content]:
+    """Begins to hash the bytes; whoever calls what is returned waits for the end. Large ones are hashed by a thread of
+    their own, without Python's lock, so that something else can be done meanwhile."""
+    if len(data) < _LARGE:
+        content = content_of(data)
+        return lambda: content
+    found: list[Content] = []
+    thread = threading.Thread(target=lambda: found.append(content_of(data)), daemon=True)
+    thread.start()
+
+    def wait() -> Content:
+        thread.join()
+        return found[0]
+
+    return wait
 
 
 def fill(descriptor: int, pieces: Iterable[bytes]) -> None:
