@@ -62,9 +62,13 @@ def _plan(
     _refuse_large(landing, arguments.path)
     found = look(landing, real, arguments.path, seen, records, keep=LONGEST, doing="editing")
     before, data = _there(context, found, arguments)
-    refuse_linked(before, data, arguments.path)  # before a place is looked for that could not be used
-    made = replaced(data, arguments.old_text, arguments.new_text, clipped(arguments.path), every=arguments.replace_all)
-    refuse_linked(before, made.data, arguments.path)
+    old, new, path = arguments.old_text, arguments.new_text, clipped(arguments.path)
+    try:
+        refuse_linked(before, data, arguments.path)  # before a place is looked for that could not be used
+        made = replaced(data, old, new, path, every=arguments.replace_all)
+        refuse_linked(before, made.data, arguments.path)
+    finally:
+        found.refuse_stale()  # what is said of a file that changed comes first; until here it was hashed
     return _Plan(before, made, found.unread)
 
 

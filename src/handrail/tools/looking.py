@@ -23,13 +23,30 @@ class Look(msgspec.Struct, frozen=True):
 
     before: Current | None
     """None where there is none yet."""
-    seen: bool
-    """Whether the session has read or written it."""
+    path: str
+    doing: str
+    records: Records
+    mark: bytes | None
+    """What the session has seen of it."""
+    part: str | None
+    """The hash of what is now where a page was seen."""
+
+    @property
+    def seen(self) -> bool:
+        """Whether the session has read or written it."""
+        return self.mark is not None
 
     @property
     def unread(self) -> bool:
         """Whether there is something that the session never saw."""
         return self.before is not None and not self.seen
+
+    def refuse_stale(self) -> None:
+        """STALE_FILE when the session knew other bytes."""
+        if is_stale(self.mark, self.before, self.part):
+            where = _changed_lines(self.records, seen_whole(self.mark), self.before)
+            message = f"{clipped(self.path)} changed since you read it{where}. Read it again before {self.doing}."
+            raise ToolError("STALE_FILE", message)
 
 
 @contextmanager
@@ -44,18 +61,14 @@ def landed(context: Context, path: str) -> Generator[tuple[Landing, str], None, 
 
 
 def look(landing: Landing, real: str, path: str, seen: Seen, records: Records, *, keep: int, doing: str) -> Look:
-    """Looks at the file, its bytes kept up to a size; STALE_FILE when the session knew other bytes."""
+    """Looks at the file, its bytes kept up to a size. Whether it is stale is asked later: that waits for the hash."""
     _refuse_folder(landing, path, doing)
     if protection(real) == "credential":
         raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {doing} {clipped(path)}.")
     before = None if landing.missing else current(landing.folder, landing.name, keep)
     mark = seen.seen(real)
     part = part_of(landing.folder, landing.name, mark) if before else None
-    if is_stale(mark, before, part):
-        where = _changed_lines(records, seen_whole(mark), before)
-        message = f"{clipped(path)} changed since you read it{where}. Read it again before {doing}."
-        raise ToolError("STALE_FILE", message)
-    return Look(before, mark is not None)
+    return Look(before, path, doing, records, mark, part)
 
 
 def _changed_lines(records: Records, seen: str | None, now: Current | None) -> str:

@@ -13,7 +13,7 @@ from handrail.protocol.change import ChangeSet, State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
-from handrail.workspace.content import Content, hashed_meanwhile
+from handrail.workspace.content import Content, hash_meanwhile
 from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
 from handrail.workspace.exact import exact_path, state_of
@@ -73,13 +73,13 @@ class Saved(msgspec.Struct, frozen=True):
 
 def save(records: Records, context: Context, landing: Landing, saving: Saving) -> Saved:
     """Puts the bytes in the place of `before`, or creates the file with its parents; CONFLICT when it is another."""
-    before, hashed = saving.before, hashed_meanwhile(saving.data)
+    before, hashed = saving.before, hash_meanwhile(saving.data)
     if before is not None and _holds(before, saving.data, hashed):
         return Saved(Written(before.hash, len(saving.data), before.status.st_mode & 0o7777), None)
     context.check_cancelled()
     if before is not None:
         records.keep(before, landing)
-    new = hashed()
+    new = Content(hashed(), len(saving.data), lambda: (saving.data,))
     if before is not None and before.status.st_nlink > 1:
         # It is written in place: to tell what a kill left of that, the new bytes are needed too.
         records.keep_bytes(new.hash, saving.data)
@@ -108,9 +108,9 @@ def refuse_linked(before: Current | None, data: bytes, path: str) -> None:
         raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
 
 
-def _holds(before: Current, data: bytes, hashed: Callable[[], Content]) -> bool:
+def _holds(before: Current, data: bytes, hashed: Callable[[], str]) -> bool:
     """Whether a file has these bytes already."""
-    return before.data == data if before.data is not None else before.hash == hashed().hash
+    return before.data == data if before.data is not None else before.hash == hashed()
 
 
 def _steps(context: Context, landing: Landing, before: Current | None, new: Content) -> tuple[Step, ...]:

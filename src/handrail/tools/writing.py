@@ -64,6 +64,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
 def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen, records: Records) -> _Plan:
     found = look(landing, real, arguments.path, seen, records, keep=DIFFED, doing="writing")
+    found.refuse_stale()
     path, before = clipped(arguments.path), found.before
     text = decoded(before.data) if before and before.data is not None else None
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)

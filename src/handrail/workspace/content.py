@@ -24,17 +24,17 @@ def content_of(data: bytes) -> Content:
     return Content(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
 
 
-def hashed_meanwhile(data: bytes) -> Callable[[], Content]:
+def hash_meanwhile(data: bytes) -> Callable[[], str]:
     """Begins to hash the bytes; whoever calls what is returned waits for the end. Large ones are hashed by a thread of
     their own, without Python's lock, so that something else can be done meanwhile."""
     if len(data) < _LARGE:
-        content = content_of(data)
-        return lambda: content
-    found: list[Content] = []
-    thread = threading.Thread(target=lambda: found.append(content_of(data)), daemon=True)
+        digest = hashlib.sha256(data).hexdigest()
+        return lambda: digest
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(hashlib.sha256(data).hexdigest()), daemon=True)
     thread.start()
 
-    def wait() -> Content:
+    def wait() -> str:
         thread.join()
         return found[0]
 

@@ -4,10 +4,12 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 
 import msgspec
 
 from handrail.protocol.error import ToolError
+from handrail.workspace.content import hash_meanwhile
 from handrail.workspace.errors import clipped
 from handrail.workspace.text import SAMPLE
 
@@ -23,11 +25,17 @@ class Current(msgspec.Struct, frozen=True):
     """The bytes a write is about to replace."""
 
     status: os.stat_result
-    hash: str
+    digest: str | Callable[[], str]
+    """The hash, or how to wait for it."""
     data: bytes | None
     """None above the limit that was asked for."""
     start: bytes = b""
     """The first bytes, however many there are."""
+
+    @property
+    def hash(self) -> str:
+        """The hash of all bytes."""
+        return self.digest if isinstance(self.digest, str) else self.digest()
 
 
 def current(folder: int, name: str, keep: int) -> Current | None:
@@ -86,7 +94,7 @@ def _contents(descriptor: int, status: os.stat_result, keep: int) -> Current:
         # In one piece, as the file most likely is: one byte more than its size shows that it did not grow.
         data = os.read(descriptor, status.st_size + 1)
         if len(data) == status.st_size and not os.read(descriptor, 1):
-            return Current(status, hashlib.sha256(data).hexdigest(), data, data[:SAMPLE])
+            return Current(status, hash_meanwhile(data), data, data[:SAMPLE])
         os.lseek(descriptor, 0, os.SEEK_SET)
     digest, kept, size, start = hashlib.sha256(), bytearray(), 0, b""
     while chunk := os.read(descriptor, _CHUNK):
