@@ -144,6 +144,13 @@ def test_a_broken_expression_says_where_and_what_is_wrong() -> None:
     assert "(character 7)" in caught.value.message
 
 
+def test_an_empty_match_at_the_edge_of_a_word_beside_bytes_that_are_no_text_is_left_to_ripgrep() -> None:
+    assert [matched.spans for matched in Expression(r"(|a*aa|)a*\B").lines("1a\n")] == [[(1, 1)]]
+    with pytest.raises(ToolError) as caught:
+        list(Expression(r"(|a*aa|)a*\B").lines("\udc80-\udcff\udcff\n"))
+    assert caught.value.code == "UNAVAILABLE"
+
+
 def test_a_character_that_pythons_tables_may_not_know_is_left_to_ripgrep() -> None:
     """U+0CF3 came with Unicode 15, which ripgrep knows and Python 3.11 does not."""
     young = "\u0cf3"

@@ -99,6 +99,9 @@ class Searcher:
 
         A match may be empty, but not where the one before it ended; the next one is looked for a byte further on.
         """
+        if self._may_be_empty and self._asks_words and _STRAY.search(text, start, end):
+            # Which of them ripgrep finds depends on how it searches.
+            raise BeyondError("empty matches at the edge of a word, beside bytes that are no text")
         terminated = end < len(text)
         stop = end - 1 if terminated and end > start and text[end - 1] == "\r" else end
         search = self._searcher(text, start, end, stopped)
