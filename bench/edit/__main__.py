@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _repository(text: str) -> tuple[str, str]:
     language, _, folder = text.partition(":")
-    if language not in LANGUAGES or not Path(folder).is_dir():
+    if language not in LANGUAGES or not folder or not Path(folder).is_dir():
         known = ", ".join(LANGUAGES)
         raise argparse.ArgumentTypeError(f"{text!r} is not LANGUAGE:GITDIR with a folder and one of {known}")
     return language, folder

@@ -42,7 +42,7 @@ def harvest(repository: str, language: str, count: int, chance: random.Random) -
 
 def _hunks_of_commit(repository: str, language: str, commit: str, chance: random.Random) -> Iterator[Hunk]:
     files = LANGUAGES[language].files
-    options = ("-p", "-U9", "--no-color", "--no-ext-diff", "--diff-filter=M", "-r")
+    options = ("-p", "-U9", "--no-commit-id", "--no-color", "--no-ext-diff", "--diff-filter=M", "-r")
     diff = _git(repository, "diff-tree", *options, commit, "--", files)
     if not diff or len(diff) > _DIFF:
         return

@@ -40,9 +40,9 @@ class Verdict(NamedTuple):
 
 
 def verdicts(cases: Iterable[Case], editor: Editor, folder: Path) -> Iterator[Verdict]:
-    """Runs the editor on every case, on a file of its own in the folder."""
-    for case in cases:
-        path = folder / f"{case.id}{Path(case.path).suffix}"
+    """Runs the editor on every case, on a file of its own in the folder: no name comes twice, whatever the ids are."""
+    for number, case in enumerate(cases):
+        path = folder / f"{number:06d}{Path(case.path).suffix}"
         path.write_bytes(case.before)
         yield _verdict(case, editor, path)
         path.unlink(missing_ok=True)
@@ -95,7 +95,7 @@ class Total(NamedTuple):
 
     @property
     def percent(self) -> float:
-        return 100 * self.good / max(1, self.cases)
+        return 100 * self.good / self.cases if self.cases else 100.0
 
 
 class Score(NamedTuple):

@@ -36,7 +36,8 @@ def _mark(hunk: Hunk, chance: random.Random) -> str:
 def ambiguous_tail(hunk: Hunk, chance: random.Random) -> Draft:
     """Behind what is left out comes a line that there is more than once, and that is to be changed."""
     lines = hunk.before.split("\n")
-    first = hunk.first
+    pairs = (at for at in range(hunk.first, len(lines) - 1) if lines[at].strip() and lines[at + 1].strip())
+    first = next(pairs, hunk.first)
     head = lines[first : first + 2]
     behind = lines[first + 2 + _FEWEST : first + _REACH]
     tails = [line for line in behind if len(line.strip()) > 5 and behind.count(line) > 1 and misspelt(line, chance)]
