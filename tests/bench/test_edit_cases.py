@@ -50,6 +50,7 @@ def test_the_encodings_are_those_of_the_files(cases: list[Case]) -> None:
     for kind in ("latin_1", "stray_byte"):
         with pytest.raises(UnicodeDecodeError):
             by_kind[kind].decode()
+    assert not by_kind["stray_byte"].decode(errors="ignore").isascii()
     assert b"\r\n" in by_kind["mixed_endings"]
     assert by_kind["mixed_endings"].replace(b"\r\n", b"").count(b"\n")
     assert not by_kind["no_final_newline"].endswith(b"\n")

@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from bench.edit.case import Splice
-from bench.edit.hunk import Draft, Hunk, Step, UnfitError, sent
+from bench.edit.hunk import Draft, Hunk, Step, UnfitError, sent, texts_of
 from bench.edit.kinds.plain import usual_site
 from bench.edit.lines import joined
 from bench.edit.slips import trailing
@@ -52,7 +52,8 @@ def stray_byte(hunk: Hunk, chance: random.Random) -> Draft:
 
 def accented(hunk: Hunk, chance: random.Random) -> Hunk:
     """The file with accents on one of its words, wherever that is."""
-    words = sorted({word for step in hunk.steps for word in _WORD.findall(step.line) if set(word) & set("aeiou")})
+    old = joined(texts_of(hunk.steps).old)
+    words = sorted({word for word in _WORD.findall(old) if set(word) & set("aeiou")})
     if not words:
         raise UnfitError
     word = chance.choice(words)
