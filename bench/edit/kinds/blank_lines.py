@@ -10,12 +10,17 @@ from bench.edit.lines import full, joined
 def dropped_blank(hunk: Hunk, chance: random.Random) -> Draft:
     """The old text lacks a blank line; the new one has it."""
     site = site_of(hunk, chance.choice([3, 5, 7]))
-    old, new = site.texts
-    blanks = [number for number in range(1, len(old) - 1) if not old[number].strip()]
-    if not blanks or len(full(old)) < 3:
+    return sent(site, joined(without_blank(site.texts.old, chance)), site.new)
+
+
+def without_blank(lines: list[str], chance: random.Random) -> list[str]:
+    """The lines without a blank one between two that are not: at the ends it would seem not to be meant at all."""
+    numbers = full(lines)
+    blanks = [number for number in range(numbers[0], numbers[-1]) if not lines[number].strip()] if numbers else []
+    if not blanks or len(numbers) < 3:
         raise UnfitError
-    del old[chance.choice(blanks)]
-    return sent(site, joined(old), joined(new))
+    dropped = chance.choice(blanks)
+    return lines[:dropped] + lines[dropped + 1 :]
 
 
 def extra_blank(hunk: Hunk, chance: random.Random) -> Draft:

@@ -4,9 +4,10 @@ import random
 import re
 
 from bench.edit.hunk import Draft, Hunk, Texts, UnfitError, sent, site_of
+from bench.edit.kinds.blank_lines import without_blank
 from bench.edit.kinds.line_endings import in_windows
 from bench.edit.kinds.plain import usual_site
-from bench.edit.lines import full, joined
+from bench.edit.lines import joined
 from bench.edit.slips import curly, dedented, numbered, paired, retabbed, shifted, trailing
 
 
@@ -43,11 +44,7 @@ def dedented_without_blank(hunk: Hunk, chance: random.Random) -> Draft:
     """The old text lacks a blank line besides; the new one has it."""
     site = site_of(hunk, chance.choice([3, 5, 7]))
     old, new = dedented(site.texts)
-    blanks = [number for number in range(1, len(old) - 1) if not old[number].strip()]
-    if not blanks or len(full(old)) < 3:
-        raise UnfitError
-    del old[chance.choice(blanks)]
-    return sent(site, joined(old), joined(new))
+    return sent(site, joined(without_blank(old, chance)), joined(new))
 
 
 def escaped_and_dedented(hunk: Hunk, chance: random.Random) -> Draft:
