@@ -199,6 +199,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "edit/test_closest.py::test_the_region_and_its_first_difference",
             "edit/test_closest.py::test_a_refusal_comes_and_is_short_whatever_the_texts",
         ),
+        clause(
+            "a placeholder in the place of real lines: OMITTED_TEXT with the line, for edit and write",
+            "edit/test_omission.py::test_a_mark_in_the_place_of_real_lines_is_found",
+            "edit/test_omission.py::test_an_honest_edit_passes",
+            "edit/test_omission.py::test_an_honest_line_may_take_the_place_of_others",
+            "tools/test_omitted_text.py::test_an_edit_with_a_placeholder_is_refused_and_says_why",
+            "tools/test_omitted_text.py::test_a_write_that_says_in_words_what_it_leaves_out_is_refused",
+        ),
     ),
     "T-9": (
         clause(

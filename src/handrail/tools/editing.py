@@ -8,6 +8,7 @@ import msgspec
 from handrail.edit.diff import Diff
 from handrail.edit.lines import worded
 from handrail.edit.newlines import plain
+from handrail.edit.omission import refuse_omission
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
@@ -59,6 +60,7 @@ def _plan(
 ) -> _Plan:
     if plain(arguments.old_text) == plain(arguments.new_text):
         raise ToolError("NO_CHANGE", _nothing_new(arguments))
+    refuse_omission(plain(arguments.old_text), plain(arguments.new_text), arguments.path)
     _refuse_large(landing, arguments.path)
     found = look(landing, real, arguments.path, seen, records, keep=LONGEST, doing="editing")
     before, data = _there(context, found, arguments)

@@ -3,6 +3,8 @@
 import msgspec
 
 from handrail.edit.diff import Diff, unified_diff
+from handrail.edit.newlines import plain
+from handrail.edit.omission import refuse_omission_in_file
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.looking import landed, look
@@ -67,6 +69,8 @@ def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen, re
     found.refuse_stale()
     path, before = clipped(arguments.path), found.before
     text = decoded(before.data) if before and before.data is not None else None
+    if text is not None:
+        refuse_omission_in_file(text.text, plain(arguments.content), real)
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
     refuse_linked(before, data, arguments.path)
     if found.seen and before is None:
