@@ -79,9 +79,9 @@ _PROSE = frozenset(("md", "mdx", "markdown", "rst", "txt", "adoc", "asciidoc", "
 _CODE = frozenset(
     re.findall(
         r"\w+",
-        "js jsx mjs cjs ts tsx mts cts java go rs kt kts cs css scss less html htm vue svelte json jsonc toml sql "
+        "js jsx mjs cjs ts tsx mts cts java go rs kt kts cs css scss less json jsonc toml sql "
         "swift scala dart php rb groovy gradle c h cc cpp cxx hpp hh m mm sh bash zsh ex exs erl hs ml fs zig proto "
-        "graphql tf xml",
+        "graphql tf",
     )
 )
 """Where dots alone are no statement, no text and no end of a document."""
