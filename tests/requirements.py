@@ -139,8 +139,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause("keeps the mode", "tools/test_write.py::test_the_mode_stays"),
         clause(
-            "JSON, YAML, TOML, front matter that no longer parses: written, with a warning",
+            "JSON, YAML, TOML, front matter, Python, JS and TS that no longer parse: written, with a warning",
             "tools/test_parses.py::test_what_does_not_parse_is_written_with_a_warning",
+            "tools/test_parses.py::test_what_parsed_before_is_told_when_it_no_longer_does",
+            "tools/test_parses.py::test_what_did_not_parse_before_is_no_news",
         ),
         clause(
             "the result carries a unified diff",

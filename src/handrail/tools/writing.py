@@ -9,7 +9,7 @@ from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.looking import landed, look
 from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_problem
+from handrail.tools.parses import parse_warning
 from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
 from handrail.tools.write import WriteArguments, WriteData
 from handrail.workspace.current import Current
@@ -75,9 +75,6 @@ def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen, re
     refuse_linked(before, data, arguments.path)
     if found.seen and before is None:
         warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
-    problem = parse_problem(real, arguments.content)
-    if problem:
-        warnings = (*warnings, f"{path} was written, but {problem}.")
     return _Plan(before, text, data, encoding, ending, found.unread, warnings)
 
 
@@ -118,6 +115,7 @@ def _is_binary(plan: _Plan) -> bool:
 
 def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Output:
     before, written, changes = plan.before, saved.written, saved.changes
+    broken = parse_warning(real, before.data if before else None, plan.data)
     summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=changes is None)
     return Output(
         summary=summary,
@@ -134,7 +132,7 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: Saved, dif
         ),
         meta={"unread": plan.unread, "in_place": written.in_place},
         files_changed=(real,) if changes else (),
-        warnings=(*plan.warnings, *saved.warnings),
+        warnings=(*plan.warnings, *((broken,) if broken else ()), *saved.warnings),
         changes=changes,
     )
 
