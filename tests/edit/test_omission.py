@@ -65,6 +65,7 @@ LEGITIMATE = (
     ("a.py", "# ... existing code\na()\n", "# ... rest of the existing code\na()\n"),
     ("a.js", "f(\n  a,\n  b\n);\n", "f(\n  ...a,\n  ...b\n);\n"),
     ("a.js", "/**\n * one\n * two\n */\n", "/**\n * app.use(x)\n *   // ....\n * app.get(y)\n */\n"),
+    ("a.java", "/**\n * One.\n */\n", "/**\n * Two:\n * at A.b\n *  ..... (rest of trace)\n */\n"),
     ("a.rs", "/// one\n/// two\n/// three\nfn f() {}\n", "/// Leaves all of it\n/// unchanged.\nfn f() {}\n"),
     ("a.c", "int f(const char *a, ...);\nint g;\n", "int f(\n    const char *a,\n    ...\n);\n"),
     ("a.c", "if (a) { b(); c(); }\nd();\n", "if (a) {\n  // no change\n}\n"),

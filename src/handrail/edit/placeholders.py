@@ -24,7 +24,7 @@ class Mark(NamedTuple):
     bare: bool
     """Whether it stands in no comment."""
     plain: bool = False
-    """Whether it is a sentence: no dots, no brackets."""
+    """Whether it may speak of something else: a sentence without dots and brackets, a line of a longer comment."""
     bulleted: bool = False
     """Whether what looks like a comment sign begins a heading or a list item in prose."""
 
@@ -59,7 +59,8 @@ def _whole(text: str) -> Mark | None:
     dotted, behind_dots = bool(peeled.dots) or peeled.bracketed, "before" in peeled.dots
     certain = are_certain(words, dotted=dotted, behind_dots=behind_dots)
     if certain or (behind_dots and are_likely(words, between_dots="after" in peeled.dots)):
-        return Mark(words, certain=certain, bare=peeled.bare, plain=not dotted, bulleted=text[0] in "#*-")
+        plain = not dotted or text[0] == "*"
+        return Mark(words, certain=certain, bare=peeled.bare, plain=plain, bulleted=text[0] in "#*-")
     return None
 
 
