@@ -139,8 +139,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause("keeps the mode", "tools/test_write.py::test_the_mode_stays"),
         clause(
-            "JSON, YAML, TOML, front matter that no longer parses: written, with a warning",
+            "JSON, YAML, TOML, front matter, Python, JS and TS that no longer parse: written, with a warning",
             "tools/test_parses.py::test_what_does_not_parse_is_written_with_a_warning",
+            "tools/test_parses.py::test_what_parsed_before_is_told_when_it_no_longer_does",
+            "tools/test_parses.py::test_what_did_not_parse_before_is_no_news",
         ),
         clause(
             "the result carries a unified diff",
@@ -198,6 +200,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_edit_refusals.py::test_characters_that_look_alike_are_told_apart",
             "edit/test_closest.py::test_the_region_and_its_first_difference",
             "edit/test_closest.py::test_a_refusal_comes_and_is_short_whatever_the_texts",
+        ),
+        clause(
+            "a placeholder in the place of real lines: OMITTED_TEXT with the line, for edit and write",
+            "edit/test_omission.py::test_a_mark_in_the_place_of_real_lines_is_found",
+            "edit/test_omission.py::test_an_honest_edit_passes",
+            "edit/test_omission.py::test_an_honest_line_may_take_the_place_of_others",
+            "tools/test_omitted_text.py::test_an_edit_with_a_placeholder_is_refused_and_says_why",
+            "tools/test_omitted_text.py::test_a_write_that_says_in_words_what_it_leaves_out_is_refused",
         ),
     ),
     "T-9": (
