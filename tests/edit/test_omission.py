@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.edit.omission import certain_placeholder, placeholder, refuse_omission, refuse_omission_in_file
-from handrail.edit.placeholders import is_placeholder
+from handrail.edit.placeholders import mark_of
 from handrail.protocol.error import ToolError
 
 
@@ -93,7 +93,7 @@ def test_the_same_mark_is_fine_where_no_line_goes(path: str, mark: str) -> None:
 def test_a_mark_that_the_old_text_has_is_fine(path: str, mark: str) -> None:
     old = f"begin(total)\n{mark}\nfinish(total)\n"
     assert placeholder(old, f"begin(1)\n  {mark}\nend(total)\n", path) is None
-    assert is_placeholder(mark)
+    assert mark_of(mark) is not None
 
 
 @pytest.mark.parametrize(("path", "old", "new", "line"), CAUGHT)

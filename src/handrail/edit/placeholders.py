@@ -29,9 +29,9 @@ class Mark(NamedTuple):
     """Whether what looks like a comment sign begins a heading or a list item in prose."""
 
 
-def is_placeholder(line: str) -> bool:
-    """Whether a line can be read as a mark, in whatever kind of file."""
-    return mark_of(line) is not None
+def is_mark(line: str) -> bool:
+    """Whether a line is nothing but a mark."""
+    return may_be_mark(line) and _whole(line.strip()) is not None
 
 
 def mark_of(line: str) -> Mark | None:

@@ -105,13 +105,13 @@ def _there(context: Context, found: Look, arguments: EditArguments) -> tuple[Cur
 
 
 def _output(path: str, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Output:
-    made, count, written = plan.made, len(plan.made.replacements), saved.written
+    made, count, written = plan.made, len(plan.made.spans), saved.written
     lines = made.lines(_LISTED)
     summary = _summary(clipped(path), diff, count)
     broken = parse_warning(real, plan.before.data, made.data)
     return Output(
         summary=summary,
-        content=f"{summary}, {_where(lines, count)}.\n{_changed_lines(diff)}",
+        content=f"{summary}, {_where(lines, count)}{_but(made.strategy)}.\n{_changed_lines(diff)}",
         data=EditData(
             path=real,
             size=written.size,
@@ -145,6 +145,15 @@ def _where(lines: tuple[tuple[int, int], ...], count: int) -> str:
     if count == 1:
         return worded(*lines[0])
     return f"the first in {worded(*lines[0])}"
+
+
+def _but(strategy: str) -> str:
+    """What was forgiven, so that who sent it can look at what was meant."""
+    if strategy == "exact":
+        return ""
+    from handrail.edit.strategies import FORGIVEN  # noqa: PLC0415  loaded already, where it is not exact
+
+    return f", found but for {FORGIVEN[strategy]}"
 
 
 def _changed_lines(diff: Diff) -> str:
