@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.edit.alignment import aligned
-from handrail.edit.closest import closest
-from handrail.edit.differences import Difference, differences
-from handrail.edit.refusals import no_match
-from handrail.edit.visible import visible
+from handrail.edit.refusals.alignment import aligned
+from handrail.edit.refusals.closest import closest
+from handrail.edit.refusals.differences import Difference, differences
+from handrail.edit.refusals.refusals import no_match
+from handrail.edit.refusals.visible import visible
 
 CODE = [
     line

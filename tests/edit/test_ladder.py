@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from handrail.edit.ladder.strategies import FORGIVEN
 from handrail.edit.newlines import replaced
 from handrail.edit.placing import Placed, place
-from handrail.edit.strategies import FORGIVEN
 from handrail.protocol.error import ToolError
 
 SHOP = """\

@@ -5,12 +5,12 @@ from itertools import pairwise
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from handrail.edit.fitting import Rung
+from handrail.edit.ladder.fitting import Rung
+from handrail.edit.ladder.page import Page
+from handrail.edit.ladder.reading import readings
+from handrail.edit.ladder.strategies import FORGIVEN
 from handrail.edit.newlines import Replacement, replaced
-from handrail.edit.page import Page
 from handrail.edit.placing import Placed, place
-from handrail.edit.reading import readings
-from handrail.edit.strategies import FORGIVEN
 from handrail.protocol.error import ToolError
 
 WORDS = (

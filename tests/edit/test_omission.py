@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.edit.omission import certain_placeholder, placeholder, refuse_omission, refuse_omission_in_file
-from handrail.edit.placeholders import mark_of
+from handrail.edit.omission.guard import certain_placeholder, placeholder, refuse_omission, refuse_omission_in_file
+from handrail.edit.omission.marks import mark_of
 from handrail.protocol.error import ToolError
 
 

@@ -33,7 +33,7 @@ def place(text: str, old: str, new: str, path: str, *, every: bool = False, read
     elif match.unique:
         spans = (match.first,)
     else:
-        from handrail.edit.refusals import ambiguous  # noqa: PLC0415  most edits are not refused
+        from handrail.edit.refusals.refusals import ambiguous  # noqa: PLC0415  most edits are not refused
 
         found, all_of_them = counted(match, COUNTED)
         raise ambiguous(text if readable is None else readable, "exact", found, all_of_them=all_of_them)
@@ -49,9 +49,9 @@ def _every(match: Match, path: str) -> tuple[Span, ...]:
 
 
 def _climbed(text: str, old: str, new: str, path: str, *, every: bool, readable: str) -> Placed:
-    from handrail.edit.errors import RefusedError  # noqa: PLC0415  as below
-    from handrail.edit.ladder import climb  # noqa: PLC0415  most texts are there as they are
-    from handrail.edit.refusals import ambiguous, no_match, undecodable  # noqa: PLC0415  as above
+    from handrail.edit.ladder.climb import climb  # noqa: PLC0415  most texts are there as they are
+    from handrail.edit.ladder.errors import RefusedError  # noqa: PLC0415  as below
+    from handrail.edit.refusals.refusals import ambiguous, no_match, undecodable  # noqa: PLC0415  as above
 
     if text is not readable and old in readable:
         raise undecodable(readable, old, path)

@@ -8,7 +8,7 @@ import msgspec
 from handrail.edit.diff import Diff
 from handrail.edit.lines import worded
 from handrail.edit.newlines import plain
-from handrail.edit.omission import refuse_omission
+from handrail.edit.omission.guard import refuse_omission
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
@@ -151,7 +151,7 @@ def _but(strategy: str) -> str:
     """What was forgiven, so that who sent it can look at what was meant."""
     if strategy == "exact":
         return ""
-    from handrail.edit.strategies import FORGIVEN  # noqa: PLC0415  loaded already, where it is not exact
+    from handrail.edit.ladder.strategies import FORGIVEN  # noqa: PLC0415  loaded already, where it is not exact
 
     return f", found but for {FORGIVEN[strategy]}"
 

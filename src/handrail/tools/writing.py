@@ -4,7 +4,7 @@ import msgspec
 
 from handrail.edit.diff import Diff, unified_diff
 from handrail.edit.newlines import plain
-from handrail.edit.omission import refuse_omission_in_file
+from handrail.edit.omission.guard import refuse_omission_in_file
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.looking import landed, look

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from handrail.edit.nearness import tolerated
-from handrail.edit.placeholders import is_mark
-from handrail.edit.typography import PLAIN
+from handrail.edit.ladder.nearness import tolerated
+from handrail.edit.ladder.typography import PLAIN
+from handrail.edit.omission.marks import is_mark
 
 _SCANNED = 150_000_000
 """Characters that are searched at most."""

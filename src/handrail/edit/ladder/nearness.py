@@ -9,10 +9,10 @@ from collections.abc import Container, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from handrail.edit.alike import alike
-from handrail.edit.fitting import Fit, Pair, Rung, with_blanks
-from handrail.edit.page import Page, full_lines
-from handrail.edit.reading import Reading
+from handrail.edit.ladder.alike import alike
+from handrail.edit.ladder.fitting import Fit, Pair, Rung, with_blanks
+from handrail.edit.ladder.page import Page, full_lines
+from handrail.edit.ladder.reading import Reading
 
 _FEWEST, _MOST = 4, 2_000
 """Lines that are not blank, of the text that is looked for."""
@@ -35,7 +35,9 @@ def near_fit(page: Page, reading: Reading) -> Fit | None:
     if not _FEWEST <= len(full) <= _MOST:
         return None
     offsets = _offsets(page.keys, keys)
-    agreed = max((_agreed(page.keys, keys, at) for at in offsets), key=lambda each: _weight(keys, each), default=[])
+    if not offsets:
+        return None
+    agreed = max((_agreed(page.keys, keys, at) for at in offsets), key=lambda each: _weight(keys, each))
     weight, own = _weight(keys, agreed), {j for _, j in agreed}
     twins = (_weight(keys, _agreed(page.keys, keys, at, but=own)) for at in offsets)
     if weight < _EVIDENCE or max(twins) >= _TWIN * weight:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from handrail.edit.closest import Region, piece_like
+from handrail.edit.refusals.closest import Region, piece_like
+from handrail.edit.refusals.visible import code_points, visible
 from handrail.edit.trimming import common_end, common_start
-from handrail.edit.visible import code_points, visible
 
 _WIDE = 400
 _WORD = re.compile(r"\w+|[^\w\s]")

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from handrail.edit.errors import UnsafeError
-from handrail.edit.fitting import Fit, Rung, forgiven
 from handrail.edit.hunks import Changed
-from handrail.edit.indentation import Indentation, learned
-from handrail.edit.keeping import kept_changes, settled
-from handrail.edit.merging_lines import knew, merged
+from handrail.edit.ladder.errors import UnsafeError
+from handrail.edit.ladder.fitting import Fit, Rung, forgiven
+from handrail.edit.ladder.indentation import Indentation, learned
+from handrail.edit.ladder.keeping import kept_changes, settled
+from handrail.edit.ladder.merging_lines import knew, merged
+from handrail.edit.ladder.tokens import indent_of
+from handrail.edit.ladder.typography import PLAIN, squashed
 from handrail.edit.newlines import Replacement
-from handrail.edit.tokens import indent_of
-from handrail.edit.typography import PLAIN, squashed
 
 
 class _Part(NamedTuple):

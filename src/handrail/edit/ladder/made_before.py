@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from handrail.edit.errors import UnsafeError
+from handrail.edit.ladder.errors import UnsafeError
+from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.typography import squashed
 from handrail.edit.newlines import Replacement, replaced
-from handrail.edit.reading import Reading
-from handrail.edit.typography import squashed
 
 _TOLD = 12
 """Characters, without white space, of lines that come in above which their being there already is no chance."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from handrail.edit.tokens import Token, tokens
-from handrail.edit.typography import folded
+from handrail.edit.ladder.tokens import Token, tokens
+from handrail.edit.ladder.typography import folded
 
 _LONG = 2_000
 """Tokens of a line above which it is not taken apart."""

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from handrail.edit.fitting import Fit, Pair, Rung, forgiven, with_blanks
+from handrail.edit.ladder.fitting import Fit, Pair, Rung, forgiven, with_blanks
+from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.tokens import plain_words
+from handrail.edit.ladder.typography import PLAIN, squashed
 from handrail.edit.matching import Span
-from handrail.edit.reading import Reading
-from handrail.edit.tokens import plain_words
-from handrail.edit.typography import PLAIN, squashed
 
 _SHORTEST, _LONGEST = 4, 1_000
 """Characters, without white space, that parts of lines must and may have to be looked for with other white space."""

@@ -9,18 +9,18 @@ from itertools import islice
 
 import msgspec
 
-from handrail.edit.elision import elided
-from handrail.edit.errors import RefusedError, UnsafeError
-from handrail.edit.fitting import Fit, Rung
-from handrail.edit.made_before import refuse_made
+from handrail.edit.ladder.elision import elided
+from handrail.edit.ladder.errors import RefusedError, UnsafeError
+from handrail.edit.ladder.fitting import Fit, Rung
+from handrail.edit.ladder.made_before import refuse_made
+from handrail.edit.ladder.nearness import near_fit
+from handrail.edit.ladder.page import Page
+from handrail.edit.ladder.patching import Patch
+from handrail.edit.ladder.presence import may_be_in
+from handrail.edit.ladder.reading import Reading, readings
+from handrail.edit.ladder.strategies import NAMES
 from handrail.edit.matching import COUNTED, PLACES, Span
-from handrail.edit.nearness import near_fit
 from handrail.edit.newlines import Replacement
-from handrail.edit.page import Page
-from handrail.edit.patching import Patch
-from handrail.edit.presence import may_be_in
-from handrail.edit.reading import Reading, readings
-from handrail.edit.strategies import NAMES
 
 _LINES = 20_000
 """Lines of a text above which only its characters are compared."""

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from handrail.edit.typography import folded
+from handrail.edit.ladder.typography import folded
 
 _TOKEN = re.compile(r"(\s*)(\w+|[^\w\s]|$)")
 _WORD = re.compile(r"\w+|[^\w\s]")

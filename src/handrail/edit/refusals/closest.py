@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.alignment import Pair, aligned
-from handrail.edit.hits import WIDE, Hit, halves, hits, rarest, whole_lines, words
 from handrail.edit.lines import end_of_line, start_of_line
+from handrail.edit.refusals.alignment import Pair, aligned
+from handrail.edit.refusals.hits import WIDE, Hit, halves, hits, rarest, whole_lines, words
 
 _CANDIDATES = 6
 """Regions that are compared; more of them where they are short."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from handrail.edit.hunks import Changed, changed_parts
-from handrail.edit.omission import Placeholder
-from handrail.edit.placeholders import Mark, mark_of, may_be_mark
+from handrail.edit.omission.guard import Placeholder
+from handrail.edit.omission.marks import Mark, mark_of, may_be_mark
 
 _NEAR = 3
 """Lines without a word between two hunks that are judged as one."""

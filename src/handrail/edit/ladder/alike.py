@@ -2,7 +2,7 @@
 
 from difflib import SequenceMatcher
 
-from handrail.edit.tokens import plain_words
+from handrail.edit.ladder.tokens import plain_words
 
 _LONG = 2_000
 _OTHER = 0.4

@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
-from handrail.edit.closest import closest
-from handrail.edit.differences import Difference, differences
-from handrail.edit.errors import RefusedError
+from handrail.edit.ladder.errors import RefusedError
+from handrail.edit.ladder.strategies import FORGIVEN
 from handrail.edit.lines import end_of_line, line_count, line_ranges, start_of_line, worded
 from handrail.edit.matching import Span, exact
-from handrail.edit.strategies import FORGIVEN
+from handrail.edit.refusals.closest import closest
+from handrail.edit.refusals.differences import Difference, differences
 from handrail.protocol.error import ToolError
 
 _PLACES = 3

@@ -3,11 +3,11 @@
 from collections.abc import Container, Sequence
 from itertools import islice, pairwise
 
-from handrail.edit.fitting import Fit
-from handrail.edit.page import Page
-from handrail.edit.placeholders import is_mark
-from handrail.edit.reading import Reading
-from handrail.edit.typography import squashed
+from handrail.edit.ladder.fitting import Fit
+from handrail.edit.ladder.page import Page
+from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.typography import squashed
+from handrail.edit.omission.marks import is_mark
 
 _FAR = 400
 """Lines that a mark may stand for."""

@@ -67,7 +67,7 @@ def _first(old: str, new: str, path: str, *, certain: bool) -> Placeholder | Non
     lowered = new.lower()
     if not old or not any(sign in lowered for sign in _SIGNS):
         return None
-    from handrail.edit.omitted_lines import placeholders  # noqa: PLC0415  few edits come to this
+    from handrail.edit.omission.lost_lines import placeholders  # noqa: PLC0415  few edits come to this
 
     return next(placeholders(old, new, path, certain=certain), None)
 

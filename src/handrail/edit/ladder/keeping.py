@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from handrail.edit.errors import UnsafeError
-from handrail.edit.fitting import Fit, Pair, forgiven
 from handrail.edit.hunks import Changed, changed_parts
-from handrail.edit.reading import Reading
-from handrail.edit.tokens import indent_of, plain_words
+from handrail.edit.ladder.errors import UnsafeError
+from handrail.edit.ladder.fitting import Fit, Pair, forgiven
+from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.tokens import indent_of, plain_words
 
 _BLANK = "the file has other blank lines in it than oldText, and newText does not tell which are to stay"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from handrail.edit.hits import WIDE
+from handrail.edit.refusals.hits import WIDE
 
 _AHEAD = 8
 """Lines, of both texts together, that may be skipped until the two agree again."""

@@ -7,7 +7,7 @@ single words: "the rest of the function stays the same" is a mark, "the rest of 
 import re
 from typing import NamedTuple
 
-from handrail.edit.placeholder_words import are_certain, are_likely
+from handrail.edit.omission.words import are_certain, are_likely
 
 _LONGEST = 200
 """A mark is short; longer lines are not looked at."""

@@ -5,10 +5,10 @@ from enum import IntEnum
 
 import msgspec
 
+from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.tokens import plain_words, words
+from handrail.edit.ladder.typography import squashed
 from handrail.edit.matching import Span
-from handrail.edit.reading import Reading
-from handrail.edit.tokens import plain_words, words
-from handrail.edit.typography import squashed
 
 Pair = tuple[int | None, int | None]
 """A line of the old text and the line of the place that it means; None where there is only one."""

@@ -1,6 +1,6 @@
 """The names of the strategies, in the order they are tried, and what each forgives."""
 
-from handrail.edit.fitting import Rung
+from handrail.edit.ladder.fitting import Rung
 
 FORGIVEN = {
     "line-trimmed": "white space around lines",

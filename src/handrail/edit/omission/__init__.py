@@ -1,0 +1,1 @@
+"""Placeholders for lines that were left out."""
