@@ -134,8 +134,8 @@ POSITIVE = {
     ),
     "an older word on a line that stays": (
         "context-aware",
-        "    def totals(self, items):\n        result = 0\n        for item in items:\n            result += item.price\n",
-        "    def totals(self, items):\n        result = 0\n        for item in items:\n            result += item.cost\n",
+        "    def total(self, item):\n        result = 0\n        for item in items:\n            result += item.price\n",
+        "    def total(self, item):\n        result = 0\n        for item in items:\n            result += item.cost\n",
         ("item.price", "item.cost"),
     ),
     "a line that came in between lines that stay": (
@@ -152,9 +152,9 @@ POSITIVE = {
     ),
     "an older word on a line that changes elsewhere": (
         "block-anchor",
-        "    def totals(self, items):\n        result = 0\n        for item in items:\n            result += item.price\n",
-        "    def totals(self, items, tax):\n        result = 0\n        for item in items:\n            result += item.price\n",
-        ("self, items", "self, items, tax"),
+        "    def total(selfs, items):\n        result = 0\n        for item in items:\n            result += item.price\n",
+        "    def total(selfs, items, *, tax):\n        result = 0\n        for item in items:\n            result += item.price\n",
+        ("self, items", "self, items, *, tax"),
     ),
 }  # fmt: skip
 
@@ -186,6 +186,12 @@ NEGATIVE = {
         "def test_bar():\n    shop = Shop()\n    shop.open()\n    assert shop.is_open\n",
         "def test_foo():\n    shop = Shop()\n    shop.open()\n    assert shop.is_open\n",
         "def test_foo():\n    shop = Shop()\n    shop.open()\n    assert not shop.is_open\n",
+    ),
+    "another form of the name of a function": (
+        "NO_MATCH",
+        "def users():\n    shop = Shop()\n    shop.open()\n    return shop.people\n",
+        "def user():\n    shop = Shop()\n    shop.open()\n    return shop.people\n",
+        "def user():\n    shop = Shop()\n    shop.open()\n    return shop.people[0]\n",
     ),
     "two that are each a word away": (
         "NO_MATCH",
@@ -262,7 +268,7 @@ def test_all_places_of_the_safest_strategy_alone_are_changed() -> None:
 
 
 def test_words_are_never_forgiven_where_all_places_are_meant() -> None:
-    old = SHOP[: SHOP.index("\n\n")].replace("total", "totals")
+    old = SHOP[: SHOP.index("\n\n")].replace("items)", "item)")
     assert edited(SHOP, old, old.replace("price", "cost"))[1].strategy in FORGIVEN
     with pytest.raises(ToolError):
         place(SHOP, old, "x", "shop.py", every=True)

@@ -10,6 +10,33 @@ _OTHER = 0.4
 _MORE = 5
 """Characters that one form of a name may have more than another."""
 _MISSPELT = 0.8
+_DEFINING = frozenset(
+    [
+        "class",
+        "def",
+        "defmodule",
+        "enum",
+        "fn",
+        "func",
+        "function",
+        "impl",
+        "interface",
+        "macro",
+        "mod",
+        "module",
+        "namespace",
+        "object",
+        "package",
+        "proc",
+        "record",
+        "struct",
+        "sub",
+        "trait",
+        "type",
+        "union",
+    ]
+)
+"""Words before the name of what a place is: by that name it is told from its twins."""
 
 
 def alike(one: str, other: str) -> bool:
@@ -20,7 +47,8 @@ def alike(one: str, other: str) -> bool:
     changed = 0
     for tag, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if tag == "replace":
-            if b - a != d - c or not all(map(same_name, ours[a:b], theirs[c:d])):
+            defines = a > 0 and ours[a - 1] in _DEFINING
+            if defines or b - a != d - c or not all(map(same_name, ours[a:b], theirs[c:d])):
                 return False
             changed += b - a
         elif tag != "equal":
