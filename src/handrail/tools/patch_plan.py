@@ -7,18 +7,19 @@ import msgspec
 
 from handrail.edit.diff import Diff, diff_of, unified_diff
 from handrail.edit.patch.fitting import fitted
-from handrail.edit.patch.model import FilePatch
+from handrail.edit.patch.model import FilePatch, Hunk, unmarked
+from handrail.edit.patch.text_lines import TextLines
 from handrail.protocol.error import ToolError
 from handrail.tools.deleting import NO_DIFF, removal
 from handrail.tools.patch_tree import Held, PatchTree
 from handrail.tools.saving import refuse_linked
 from handrail.tools.slots import Looker, Slot, too_large
-from handrail.tools.text_file import text_file
+from handrail.tools.text_file import TextFile, text_file
 from handrail.tools.together import Becomes
 from handrail.workspace.errors import clipped
 from handrail.workspace.exact import Found
 from handrail.workspace.modes import executable_mode
-from handrail.workspace.text import decoded
+from handrail.workspace.text import decoded, mark_of
 
 _NOWHERE = Slot("", "", b"", Found(None))
 """Where a new file comes from."""
@@ -61,10 +62,9 @@ def _update(tree: PatchTree, file: FilePatch) -> None:
 
 def _delete(tree: PatchTree, file: FilePatch) -> None:
     held = tree.take(file.path)
-    removed = [line for hunk in file.hunks for line in hunk.old]
-    if removed and held.data is not None:
-        text = text_file(held.data, clipped(file.path)).text
-        if text.removesuffix("\n") != "\n".join(removed).removesuffix("\n"):
+    if file.hunks and held.data is not None:
+        text = text_file(held.data, clipped(file.path))
+        if TextLines(text.text).lines != [line for hunk in _hunks_for(text, file) for line in hunk.old]:
             message = (
                 f"{clipped(file.path)} holds other lines than the patch removes. Read it, then make the patch anew."
             )
@@ -109,14 +109,23 @@ def _patched(held: Held, file: FilePatch) -> Held:
     if held.data is None:
         raise too_large(file.path)
     text = text_file(held.data, path)
-    found = fitted(text.text, file.hunks, path)
-    given = "\n".join(line.text for line in file.hunks[0].lines)
-    made = text.rewritten(found.replacements, given, path)
+    found = fitted(text.text, _hunks_for(text, file), path)
+    made = text.rewritten(found.replacements, _given(file.hunks), path)
     refuse_linked(held.slot.found.current if not file.target else None, made.data, file.path)
     is_first = held.slot.found.current is not None and held.data is held.slot.found.current.data
     shown = held.slot.real if file.target is None else file.target
     diff = diff_of(text.readable, found.replacements, shown) if is_first else None
     return Held(held.slot, made.data, mode, diff, (*held.strategies, *found.strategies), held.moved)
+
+
+def _hunks_for(text: TextFile, file: FilePatch) -> Sequence[Hunk]:
+    return tuple(map(unmarked, file.hunks)) if mark_of(text.file.encoding) else file.hunks
+
+
+def _given(hunks: Sequence[Hunk]) -> str:
+    """The new lines, with the endings that the patch has for them."""
+    new = "".join(f"{line.text}\n" for hunk in hunks for line in hunk.lines if line.sign == "+")
+    return new.removesuffix("\n") if hunks[-1].new_open else new
 
 
 def _planned(slot: Slot, held: Held | None, *, moves_away: bool) -> Planned:

@@ -41,12 +41,13 @@ def fitted(text: str, hunks: Sequence[Hunk], path: str) -> Fitted:
     """Puts hunks, in order, into a text with plain newlines; ToolError with the hunk that does not fit."""
     lines = TextLines(text)
     fits: list[Fit] = []
-    offset = 0
+    offset = tolerated = 0
     for hunk in hunks:
         low = fits[-1].end if fits else 0
-        if sum(fit.strategy != "exact" for fit in fits) >= TOLERATED:
+        if tolerated == TOLERATED:
             raise inexact(hunk, path, TOLERATED)
         fit = _fit(lines, hunk, low, offset, path)
+        tolerated += fit.strategy != "exact"
         if hunk.stated is not None:
             offset = fit.start - _stated(hunk)
         fits.append(fit)

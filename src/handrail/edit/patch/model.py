@@ -7,6 +7,7 @@ import msgspec
 from handrail.protocol.error import ToolError
 
 Sign = Literal[" ", "-", "+"]
+_MARK = "\ufeff"
 Action = Literal["add", "update", "delete", "move", "copy"]
 
 
@@ -50,6 +51,21 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     def new(self) -> list[str]:
         """The lines that are to be there afterwards."""
         return [line.plain for line in self.lines if line.sign != "-"]
+
+
+def unmarked(hunk: Hunk) -> Hunk:
+    """The hunk for a text without its byte order mark, which diffs take for a part of the first line. Where a text is
+    nothing but its mark, it has no lines."""
+    no_old = hunk.old_open and hunk.old[-1:] == [_MARK]
+    no_new = hunk.new_open and hunk.new[-1:] == [_MARK]
+    gone = {" ": no_old, "-": no_old, "+": no_new}
+    lines = [line for line in hunk.lines if not (line.text == _MARK and gone[line.sign])]
+    return msgspec.structs.replace(
+        hunk,
+        lines=tuple(line._replace(text=line.text.removeprefix(_MARK)) for line in lines),
+        old_open=hunk.old_open and not no_old,
+        new_open=hunk.new_open and not no_new,
+    )
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):

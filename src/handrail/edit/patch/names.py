@@ -14,24 +14,31 @@ NOWHERE = "/dev/null"
 
 
 def header_name(text: str, line: int) -> str:
-    """The name behind `---`, `+++`, `rename from` and their like."""
+    """The name behind `---` and `+++`, without the time that may follow it."""
+    if not text.startswith('"'):
+        name, tab, _ = text.partition("\t")  # git puts one behind a name with spaces
+        return name if tab else _TIME.sub("", name).rstrip()
+    return whole_name(text, line)
+
+
+def whole_name(text: str, line: int) -> str:
+    """The name behind `rename from` and its like, where nothing follows."""
     if text.startswith('"'):
         found = _QUOTED.match(text)
         if found is None:
             raise malformed(line, f"the name {quoted(text)} has no quote at its end.")
         return _unquoted(found[1], line)
-    name = text.partition("\t")[0]
-    return _TIME.sub("", name).rstrip()
+    return text
 
 
 def git_names(text: str, line: int) -> tuple[str, str] | None:
     """Both names behind `diff --git`; None where they cannot be told apart."""
     first = _QUOTED.match(text)
     if first is not None:
-        return _unquoted(first[1], line), header_name(text[first.end() :].strip(), line)
+        return _unquoted(first[1], line), whole_name(text[first.end() + 1 :], line)
     if text.endswith('"') and ' "' in text:
         left, _, right = text.partition(' "')
-        return left, header_name(f'"{right}', line)
+        return left, whole_name(f'"{right}', line)
     middle = len(text) // 2  # nearly always both are the same but for a prefix
     old, new = text[:middle], text[middle + 1 :]
     if text[middle : middle + 1] == " " and (old == new or old[2:] == new[2:]):

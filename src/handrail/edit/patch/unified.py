@@ -6,7 +6,7 @@ import msgspec
 
 from handrail.edit.patch.hunk_body import hunks_at, is_file_header
 from handrail.edit.patch.model import FilePatch, Hunk, malformed, quoted
-from handrail.edit.patch.names import NOWHERE, git_names, header_name, without_prefixes
+from handrail.edit.patch.names import NOWHERE, git_names, header_name, whole_name, without_prefixes
 from handrail.protocol.error import ToolError
 
 GIT = "diff --git "
@@ -74,7 +74,7 @@ class _Head(msgspec.Struct):
 def _file(lines: Sequence[str], at: int, first: int) -> tuple[FilePatch, int]:
     head = _Head(first + at)
     if lines[at].startswith(GIT):
-        head.names = git_names(lines[at].removeprefix(GIT).rstrip(), first + at)
+        head.names = git_names(lines[at].removeprefix(GIT).rstrip("\r"), first + at)
         at = _extended(head, lines, at + 1, first)
     if at < len(lines) and lines[at].startswith(_BINARY):
         message = f"Line {first + at} of the patch: binary patches are not applied. Nothing was changed. Leave it out."
@@ -95,7 +95,7 @@ def _extended(head: _Head, lines: Sequence[str], at: int, first: int) -> int:
             break
         rest = lines[at][len(begin) :].rstrip("\r")
         is_name = begin.startswith(("rename ", "copy "))
-        head.said[begin.rstrip()] = header_name(rest, first + at) if is_name else rest.strip()
+        head.said[begin.rstrip()] = whole_name(rest, first + at) if is_name else rest.strip()
         at += 1
     return at
 
