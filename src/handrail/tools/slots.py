@@ -1,7 +1,9 @@
 """Looks at a path that is about to be written or removed, one of many: nothing is held open afterwards."""
 
 import contextlib
+import errno
 import os
+import stat
 
 import msgspec
 
@@ -63,6 +65,7 @@ class Looker(msgspec.Struct, frozen=True):
     def _there(self, landing: Landing, real: str, path: str) -> Slot:
         if protection(real) == "credential":
             raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {self.doing} {clipped(path)}.")
+        _refuse_special(landing)
         found = found_at(landing, LONGEST)
         if found.state is None:
             raise self.context.workspace.not_found(path, "file")
@@ -75,6 +78,14 @@ class Looker(msgspec.Struct, frozen=True):
             Look(found.current, path, self.doing, self.records, mark, part).refuse_stale()
         exact = exact_path(self.context.workspace, landing)
         return Slot(path, real, exact, found, unread=mark is None)
+
+
+def _refuse_special(landing: Landing) -> None:
+    """A FIFO, a socket or a device is no file, and could not be brought back."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), landing.name)
 
 
 def refuse_large(landing: Landing, path: str) -> None:
