@@ -138,8 +138,9 @@ class Handrail:
         args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
         return self.call("edit", args)
 
-    def multi_edit(self, path: str, edits: Iterable[OneEdit]) -> ToolResult[MultiEditData]:
-        """Several edits of one file, in order, all of them or none; offered where the settings enable it."""
+    def multi_edit(self, path: str, edits: Iterable[OneEdit | dict[str, str]]) -> ToolResult[MultiEditData]:
+        """Several edits of one file, in order, all of them or none; offered where the settings enable it. An edit is a
+        OneEdit or what it is on the wire: `{"oldText": …, "newText": …, "occurrence": "first"}`."""
         return self.call("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
 
     def apply_patch(self, patch: str) -> ToolResult[ApplyPatchData]:

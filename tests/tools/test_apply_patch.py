@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -434,6 +435,44 @@ def test_a_full_disk_in_the_middle_leaves_every_file_as_it_was(
     assert "No file was changed." in result.error.message
     assert tree(workspace) == before
     assert one.changes() == []
+
+
+def test_a_read_only_disk_in_the_middle_leaves_every_file_as_it_was(
+    one: Handrail, workspace: Path, small_disk: Path
+) -> None:
+    (workspace / "a").write_text("x\n")
+    (small_disk / "b").write_text("y\n")
+    before = tree(workspace)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    for lines in (
+        ("*** Update File: disk/b", "-y", "+z"),
+        ("*** Delete File: disk/b",),
+        ("*** Add File: disk/c", "+c"),
+    ):
+        error = one.apply_patch(envelope("*** Update File: a", "-x", "+z", "*** Add File: n/d", "+d", *lines)).error
+        assert error is not None
+        assert error.code == "ACCESS_DENIED"
+        assert tree(workspace) == before
+    assert one.changes() == []
+
+
+def test_what_another_program_writes_meanwhile_is_never_lost_and_keeps_the_other_files_as_they_were(
+    one: Handrail, workspace: Path, meanwhile: Any, count: Callable[[int], int]
+) -> None:
+    (workspace / "a").write_text("0\n")
+    (workspace / "z").write_text("first 0\nlast\n")
+    writes = "open(new, 'w').write(f'first {turn}\\nlast\\n')"
+    body = f"path, new = sys.argv[1], sys.argv[1] + '.new'\n{writes}\nos.replace(new, path)"
+    done = 0
+    with meanwhile(body, workspace / "z"):
+        for _ in range(count(500)):
+            patch = envelope("*** Update File: a", f"-{done}", f"+{done + 1}", "*** Update File: z", " last", "+ours")
+            result = one.apply_patch(patch)
+            done += result.ok
+            assert result.error is None or result.error.code in {"CONFLICT", "STALE_FILE", "NOT_FOUND"}
+            assert (workspace / "a").read_text() == f"{done}\n"
+            one.read("z")
+    assert set(os.listdir(workspace)) <= {"a", "z", "z.new"}
 
 
 def test_hundreds_of_files_are_one_step(one: Handrail, workspace: Path) -> None:

@@ -52,6 +52,12 @@ def test_an_edit_takes_the_only_place_the_first_or_all(
     assert edit("x", "y").occurrence == "unique"
 
 
+def test_an_edit_can_be_given_as_it_is_on_the_wire(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("x x\n")
+    assert one.multi_edit("a", [{"oldText": "x", "newText": "y", "occurrence": "first"}]).ok
+    assert (workspace / "a").read_text() == "y x\n"
+
+
 def test_the_first_place_is_found_in_any_encoding_and_with_any_ending(one: Handrail, workspace: Path) -> None:
     (workspace / "a").write_bytes(codecs.BOM_UTF8 + b"x\r\ny\r\nx\r\ny\r\n")
     assert one.multi_edit("a", [edit("x\ny", "é\nz\nq", "first")]).data.edits[0].first_line == 1

@@ -93,10 +93,9 @@ def _exact_place(lines: TextLines, hunk: Hunk, found: Sequence[Window], low: int
     old = hunk.old
     if hunk.at_end and len(lines) - len(old) >= low and lines.are_at(len(lines) - len(old), old):
         return len(lines) - len(old)
-    if hunk.stated is not None and not hunk.anchors:
-        for at in (_stated(hunk) + offset, _stated(hunk)):
-            if at >= low and lines.are_at(at, old):
-                return at
+    stated = _stated(hunk) + offset
+    if hunk.stated is not None and not hunk.anchors and stated >= low and lines.are_at(stated, old):
+        return stated
     inside = {at for window in found for at in lines.places(old, window.start, window.end)}
     if not inside and len(found) == 1:
         beside = found[0].start + 1
