@@ -132,6 +132,32 @@ def test_hunks_go_in_the_order_of_the_file() -> None:
     assert "Hunk 2 of a (line 5 of the patch): its old lines are in line 1, which is not behind hunk 1" in error.message
 
 
+def test_an_anchor_may_be_named_again_for_a_later_hunk_in_it() -> None:
+    hunks = (
+        "@@ class A",
+        "-        return 1",
+        "+        return 2",
+        "@@ class A",
+        "@@ def second",
+        "-        return 1",
+        "+3",
+    )
+    error = refusal(CLASSES, *hunks)
+    assert error.code == "AMBIGUOUS_MATCH"  # the first of them
+    hunks = (
+        "@@ class A",
+        "-    def first(self):",
+        "+    def one(self):",
+        "@@ class A",
+        "-    def second(self):",
+        "+    pass",
+    )
+    expected = CLASSES.replace("first", "one", 1).replace("    def second(self):", "    pass")
+    assert made(CLASSES, *hunks) == expected
+    error = refusal(CLASSES, "@@ class A", "-    def first(self):", "+    x", "@@ class A", "+    y")
+    assert "its @@ line is line 1, before hunk 1, and hunks go in the order of the file" in error.message
+
+
 def test_a_later_hunk_is_looked_for_behind_the_one_before() -> None:
     assert made("x\na\nx\n", " x", "-a", "+b", "@@", "-x", "+y") == "x\nb\ny\n"
 
@@ -230,6 +256,23 @@ def test_a_diff_of_ten_thousand_hunks_of_equal_lines_is_taken_at_its_word() -> N
     text = "same\n" * 30_000
     body = [line for n in range(10_000) for line in (f"@@ -{3 * n + 2} +{3 * n + 2} @@", "-same", "+other")]
     assert by_diff(text, *body) == "same\nother\nsame\n" * 10_000
+
+
+@pytest.mark.parametrize("anchor", ["class Big", "class Big:", "    def f{}", "def f{}"])
+def test_ten_thousand_hunks_behind_anchors_come_to_an_end(anchor: str) -> None:
+    text = "class Big:\n" + "".join(f"    def f{number}(self):\n        pass\n" for number in range(10_000))
+    body = [
+        line
+        for n in range(10_000)
+        for line in (f"@@ {anchor.format(n)}", f"-    def f{n}(self):", f"+    def g{n}(self):")
+    ]
+    assert made(text, *body) == text.replace("def f", "def g")
+
+
+def test_more_places_of_an_anchor_than_are_looked_into_make_nothing_unique() -> None:
+    text = "def f():\n    a\n" + "def f():\n    b\n" * 200 + "def f():\n    a\n"
+    assert refusal(text, "@@ def f", "-    a", "+    c").code == "AMBIGUOUS_MATCH"
+    assert refusal(text, "@@ def f", "+    c").code == "AMBIGUOUS_MATCH"
 
 
 def test_a_million_characters_that_match_nothing_come_to_an_end() -> None:

@@ -307,6 +307,38 @@ def test_a_new_file_keeps_the_endings_that_a_diff_with_plain_newlines_has_for_it
     assert file.content == "x\r\ny\r\n"
 
 
+def test_a_new_file_does_not_keep_the_endings_of_the_patch_itself() -> None:
+    for patch in (envelope("*** Add File: n", "+x"), "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n"):
+        [file] = parsed(patch.replace("\n", "\r\n"))
+        assert file.content == "x\n"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        " " * 1_000_000,
+        f"*** Begin Patch{' ' * 1_000_000}\nx",
+        f"{envelope('*** Delete File: a')}\n{' ' * 1_000_000}x!",
+        f"--- {' ' * 1_000_000}x\n+++ y\n@@ -1 +1 @@\n-x\n",
+        f'--- "{chr(92) * 1_000_000}\n+++ y\n@@ -1 +1 @@\n-x\n',
+        "--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-- \n" * 200_000 + "\n" * 200_000,
+        "--- a/x\n+++ b/x\n" + "@@ -1,9 +1,9 @@\n-x\n\n\n" * 50_000,
+        "--- a/x\n+++ b/x\n" * 50_000,
+        "diff --git a/x b/x\n" * 50_000,
+        "diff --git " + "a b/" * 250_000,
+        "@@\n" * 300_000,
+        envelope("*** Update File: a", *["@@ x"] * 200_000, "-x"),
+        envelope(*["*** Update File: a", "-x", "+y"] * 50_000),
+        "\"'(" * 300_000 + "*** Begin Patc",
+    ],
+)  # fmt: skip
+def test_a_megabyte_of_anything_comes_to_an_end(patch: str) -> None:
+    try:
+        assert parsed(patch)
+    except ToolError as error:
+        assert error.code == "INVALID_ARGUMENT"  # noqa: PT017  both are fine
+
+
 PIECES = st.sampled_from(
     [
         "*** Begin Patch",

@@ -9,7 +9,7 @@ from handrail.edit.newlines import Replacement
 from handrail.edit.patch.anchors import Window, windows
 from handrail.edit.patch.last_line import settled_end
 from handrail.edit.patch.model import Hunk
-from handrail.edit.patch.refusing import inexact, nowhere, refused, twice, unknown_anchor
+from handrail.edit.patch.refusing import inexact, nowhere, passed, refused, twice, unknown_anchor
 from handrail.edit.patch.text_lines import TextLines
 from handrail.edit.placing import Placed, place
 from handrail.protocol.error import ToolError
@@ -81,8 +81,10 @@ def _insertion(lines: TextLines, hunk: Hunk, found: Sequence[Window], low: int, 
         return len(lines)
     if hunk.anchors:
         if len(found) > 1:
-            raise twice(hunk, path, [window.start for window in found])
-        return max(low, found[0].start + 1)
+            raise twice(hunk, path, [window.anchor for window in found])
+        if found[0].anchor < low:
+            raise passed(hunk, path, found[0].anchor)
+        return found[0].anchor + 1
     if hunk.stated is None or not low <= _stated(hunk) + offset <= len(lines):
         raise nowhere(lines, hunk, path)
     return _stated(hunk) + offset
@@ -98,8 +100,8 @@ def _exact_place(lines: TextLines, hunk: Hunk, found: Sequence[Window], low: int
         return stated
     inside = {at for window in found for at in lines.places(old, window.start, window.end)}
     if not inside and len(found) == 1:
-        beside = found[0].start + 1
-        inside = {beside} if lines.are_at(beside, old) else set[int]()
+        beside = found[0].anchor + 1
+        inside = {beside} if beside >= low and lines.are_at(beside, old) else set[int]()
     if not inside:
         inside = set(lines.places(old, found[0].start, len(lines)))
     return inside.pop() if len(inside) == 1 else None

@@ -82,7 +82,7 @@ def _visible_end(lines: Sequence[str], at: int) -> int:
             break
         if is_file_header(lines, at) and at + 2 < len(lines) and lines[at + 2].startswith("@@"):
             break
-        if line == _SIGNATURE and at > start and not any(lines[at + 2 :]):
+        if line == _SIGNATURE and at > start and not any(lines[later] for later in range(at + 2, len(lines))):
             break
         at += 1
         end = at if line else end

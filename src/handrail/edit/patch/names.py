@@ -11,10 +11,14 @@ _TIME = re.compile(r"\s+\d{4}-\d\d-\d\d[ T]\d\d:\d\d\S*(?: [+-]\d{4})?\s*$")
 _PREFIXES = frozenset(("ab", "iw", "ci", "cw", "ow", "oi", "ba"))
 """What git puts before the two names: a/ and b/, or letters for index, work tree, commit and object."""
 NOWHERE = "/dev/null"
+_LONGEST = 20_000
+"""Characters of a name and what follows it: the system takes 4,095 bytes, each of them perhaps as an octal number."""
 
 
 def header_name(text: str, line: int) -> str:
     """The name behind `---` and `+++`, without the time that may follow it."""
+    if len(text) > _LONGEST:
+        raise malformed(line, f"the name {quoted(text)} is longer than any file can have.")
     if not text.startswith('"'):
         name, tab, _ = text.partition("\t")  # git puts one behind a name with spaces
         return name if tab else _TIME.sub("", name).rstrip()

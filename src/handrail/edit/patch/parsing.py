@@ -8,7 +8,7 @@ from handrail.edit.patch.model import FilePatch, malformed
 from handrail.edit.patch.unified import is_start, unified
 from handrail.edit.patch.wrapping import BEGIN, END, begins, unwrapped
 
-_HEADS = re.compile(r"(?m)^(?:.*\*\*\* Begin Patch|diff --git .*|\+\+\+ .*)(\r?)$")
+_HEADS = re.compile(r"(?m)^(?:.*\*\*\* Begin Patch|diff --git [^\r\n]*|\+\+\+ [^\r\n]*)(\r?)$")
 _HOW = f"It is either an envelope ({BEGIN!r}, files, {END!r}) or a unified diff (--- a/PATH, +++ b/PATH, @@ hunks)."
 
 

@@ -44,6 +44,12 @@ def twice(hunk: Hunk, path: str, places: Sequence[int]) -> ToolError:
     return _refusal("AMBIGUOUS_MATCH", hunk, path, message, {"count": len(places)})
 
 
+def passed(hunk: Hunk, path: str, anchor: int) -> ToolError:
+    """An `@@` line that new lines cannot go behind any more."""
+    message = f"its @@ line is line {anchor + 1}, before hunk {hunk.number - 1}, and hunks go in the order of the file."
+    return _refusal("NO_MATCH", hunk, path, f"{message} Add lines around what it adds.", {"anchor": anchor + 1})
+
+
 def nowhere(lines: TextLines, hunk: Hunk, path: str) -> ToolError:
     """New lines without any around them."""
     if hunk.stated is not None:

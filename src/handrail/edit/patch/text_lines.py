@@ -1,9 +1,16 @@
 """The lines of a text, and where in it some lines are that follow each other."""
 
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+_WORD = re.compile(r"\w+")
+_CLOSERS = ("}", ")", "]", "end")
+_OPENERS = ("{", "(", "[", ":", "=>", "do", "then")
 
 
 class TextLines:
@@ -16,6 +23,7 @@ class TextLines:
         self.lines = self.text.split("\n")[:-1]
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
         """Where each line begins, and where the text ends."""
+        self._block_ends: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -45,10 +53,19 @@ class TextLines:
                 found.append(at)
         return found
 
-    def alike(self, wanted: str, low: int, high: int) -> list[int]:
+    def alike(self, wanted: str, low: int, high: int) -> Iterator[int]:
         """Lines that are the same but for the white space around them."""
-        candidates = self._stripped.get(wanted.strip(), [])
-        return candidates[bisect_left(candidates, low) : bisect_left(candidates, high)]
+        return _between(self._stripped.get(wanted.strip(), []), low, high)
+
+    def beginning(self, wanted: str, low: int, high: int) -> Iterator[int]:
+        """Lines that begin with the same words, two at most; none where there are no words."""
+        return _between(self._by_words.get(first_words(wanted), []), low, high)
+
+    def block_end(self, at: int) -> int:
+        """Behind the last line that belongs to one: those that are further in, and what closes them."""
+        if at not in self._block_ends:
+            self._block_ends[at] = _block_end(self.lines, at)
+        return self._block_ends[at]
 
     @cached_property
     def _where(self) -> dict[str, list[int]]:
@@ -58,9 +75,43 @@ class TextLines:
     def _stripped(self) -> dict[str, list[int]]:
         return _numbers([line.strip() for line in self.lines])
 
+    @cached_property
+    def _by_words(self) -> dict[tuple[str, ...], list[int]]:
+        found = _numbers([first_words(line) for line in self.lines])
+        for words, numbers in _numbers([first_words(line)[:1] for line in self.lines]).items():
+            found.setdefault(words, numbers)[:] = numbers
+        found.pop((), None)
+        return found
 
-def _numbers(lines: Sequence[str]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for number, line in enumerate(lines):
-        found.setdefault(line, []).append(number)
+
+def first_words(line: str) -> tuple[str, ...]:
+    """The first two words of a line, whatever is between them."""
+    return tuple(found[0] for found in islice(_WORD.finditer(line), 2))
+
+
+def _between(numbers: Sequence[int], low: int, high: int) -> Iterator[int]:
+    return (numbers[at] for at in range(bisect_left(numbers, low), bisect_left(numbers, high)))
+
+
+def _block_end(lines: Sequence[str], at: int) -> int:
+    own = _indentation(lines[at])
+    for number in range(at + 1, len(lines)):
+        line = lines[number].strip()
+        if not line or _indentation(lines[number]) > own:
+            continue
+        closes = line.startswith(_CLOSERS) or line == "{"
+        if not closes or not line.endswith(_OPENERS):
+            return number + closes
+    return len(lines)
+
+
+def _indentation(line: str) -> int:
+    expanded = line[: len(line) - len(line.lstrip())].expandtabs(8)
+    return len(expanded)
+
+
+def _numbers(keys: Sequence[Key]) -> dict[Key, list[int]]:
+    found: dict[Key, list[int]] = {}
+    for number, key in enumerate(keys):
+        found.setdefault(key, []).append(number)
     return found

@@ -9,7 +9,7 @@ BEGIN = "*** Begin Patch"
 END = "*** End Patch"
 _BEGIN = re.compile(r"""(?:.*["'(]\s*)?\*\*\* Begin Patch\s*""")
 _END = re.compile(r"""\*\*\* End Patch["')\s]*""")
-_AROUND = re.compile(r"""\s*(?:```\w*|~~~\w*|["')\s;]*|[A-Za-z_]\w*["')\s]*)""")
+_AROUND = re.compile(r"""```\w*|~~~\w*|["')\s;]*|[A-Za-z_]\w*["')\s]*""")
 """What may come behind the end: a fence, quotes, the word that ends a here-document."""
 
 
@@ -25,7 +25,7 @@ def unwrapped(lines: Sequence[str], start: int) -> Sequence[str]:
         problem = f"the patch has no {END!r} line, so it may have been cut off. Send all of it, with that line last."
         raise malformed(len(lines), problem)
     for at in range(end + 1, len(lines)):
-        if not _AROUND.fullmatch(lines[at]):
+        if not _AROUND.fullmatch(lines[at].strip()):
             problem = f"{quoted(lines[at])} comes behind {END!r}. A call takes one patch, with all its files in it."
             raise malformed(at + 1, problem)
     return lines[start + 1 : end]
