@@ -116,6 +116,17 @@ def test_a_kill_at_any_point_leaves_all_or_nothing_and_that_is_told(
     assert calls, "it was never killed"
 
 
+def test_who_does_not_offer_the_tool_is_told_what_became_of_its_call_too(
+    old: Tree, workspace: Path, tmp_path: Path, rail: Rail
+) -> None:
+    where = POINTS["before the record"]
+    command = [sys.executable, "-c", DIES, workspace, tmp_path / "state", "killed", PATCH, "patch", *where, "0"]
+    assert subprocess.run(command, check=False).returncode == -9
+    results = [event.result for event in rail(session="killed").events() if isinstance(event, ToolCallError)]
+    assert "Its change was made: a, b, new/deep/b and 3 more (undo 1)." in results[-1].summary
+    assert tree(workspace) == AFTER
+
+
 # Raises a number in three files by one, over and over; says how often that was done.
 COUNTS = """
 import sys
