@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handrail import Handrail, ToolResult
@@ -247,6 +248,23 @@ def test_two_files_can_change_names(one: Handrail, workspace: Path) -> None:
     assert (workspace / "b").read_text() == "was a\n"
     assert one.undo().ok
     assert tree(workspace) == before
+
+
+@pytest.mark.parametrize(
+    "first", ["--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n", "diff --git a/a b/z\nrename from a\nrename to z\n"]
+)
+def test_a_copy_is_of_what_was_there_before_the_patch(one: Handrail, workspace: Path, first: str) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "a").chmod(0o755)
+    copy = (
+        "diff --git a/a b/c\nsimilarity index 50%\ncopy from a\ncopy to c\n--- a/a\n+++ b/c\n@@ -1 +1,2 @@\n x\n+more\n"
+    )
+    result = well(one.apply_patch(first + copy))
+    assert (workspace / "c").read_text() == "x\nmore\n"
+    assert (workspace / "c").stat().st_mode & 0o777 == 0o755
+    assert {"path": "c", "action": "created"}.items() <= msgspec.to_builtins(result.data.files[-1]).items()
+    assert one.undo().ok
+    assert {path: data for path, (data, _) in tree(workspace).items()} == {"a": b"x\n"}
 
 
 def test_a_file_that_was_added_can_be_moved_and_changed_by_the_same_patch(one: Handrail, workspace: Path) -> None:

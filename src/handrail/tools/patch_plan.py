@@ -79,15 +79,17 @@ def _move(tree: PatchTree, file: FilePatch) -> None:
     _refuse_link(held, file)
     if held.data is None:
         raise too_large(file.path)
-    moved = _patched(held, file)
-    mode = moved.mode & 0o777 if moved.mode is not None else None  # no rights of an owner that it may not have
-    tree.put(file.target or "", msgspec.structs.replace(moved, mode=mode, moved=True))
+    tree.put(file.target or "", msgspec.structs.replace(_elsewhere(_patched(held, file)), moved=True))
 
 
 def _copy(tree: PatchTree, file: FilePatch) -> None:
-    held = tree.there(file.path)
-    copied = msgspec.structs.replace(_patched(held, file), diff=None, slot=_NOWHERE)
-    tree.put(file.target or "", copied)
+    copied = _elsewhere(_patched(tree.original(file.path), file))
+    tree.put(file.target or "", msgspec.structs.replace(copied, diff=None, slot=_NOWHERE))
+
+
+def _elsewhere(held: Held) -> Held:
+    """A file under a new name: with its mode, but without rights of an owner that it may not have there."""
+    return msgspec.structs.replace(held, mode=held.mode & 0o777 if held.mode is not None else None)
 
 
 _STEPS = {"add": _add, "update": _update, "delete": _delete, "move": _move, "copy": _copy}

@@ -53,6 +53,13 @@ class PatchTree:
             raise self._looker.context.workspace.not_found(path, "file")
         return held
 
+    def original(self, path: str) -> Held:
+        """The file as it is on the disk, whatever the patch does to it: that is what a diff of git means by a copy."""
+        held = _as_found(self._written(path))
+        if held is None:
+            raise self._looker.context.workspace.not_found(path, "file")
+        return held
+
     def put(self, path: str, held: Held) -> None:
         """Makes a file new; CONFLICT where there is one that stays."""
         slot = self._written(path)
