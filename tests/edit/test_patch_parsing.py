@@ -80,6 +80,11 @@ WELL_FORMED = {
     ),
     "an empty new file": ("diff --git a/n b/n\nnew file mode 100644\nindex 0..0\n", [("add", "n", "")]),
     "a deleted file": ("--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", [("delete", "n", "-x")]),
+    "a deleted file whose hash begins like a mode": (
+        "diff --git a/n b/n\ndeleted file mode 100644\nindex 1203e19..0000000\n"
+        "--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        [("delete", "n", "-x")],
+    ),
     "an empty deleted file": ("diff --git a/n b/n\ndeleted file mode 100644\nindex 0..0\n", [("delete", "n")]),
     "a rename": (
         "diff --git a/x y b/z\nsimilarity index 100%\nrename from x y\nrename to z\n",

@@ -138,7 +138,7 @@ def _names(head: _Head) -> tuple[str | None, str | None]:
 
 def _refuse_special(head: _Head) -> None:
     """Only regular files are patched; a link may be deleted."""
-    mode = head.kind("new file mode", "new mode") or (head.kind("index") or "").rpartition(" ")[2]
+    mode = head.kind("new file mode", "new mode") or (head.kind("index") or "").partition(" ")[2]  # behind two hashes
     if mode.startswith(("120", "160")):
         kind = "a symbolic link" if mode.startswith("120") else "a submodule"
         raise malformed(head.line, f"{kind} (mode {mode}) is not patched, only regular files are.")
