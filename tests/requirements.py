@@ -139,8 +139,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause("keeps the mode", "tools/test_write.py::test_the_mode_stays"),
         clause(
-            "JSON, YAML, TOML, front matter that no longer parses: written, with a warning",
+            "JSON, YAML, TOML, front matter, Python, JS and TS that no longer parse: written, with a warning",
             "tools/test_parses.py::test_what_does_not_parse_is_written_with_a_warning",
+            "tools/test_parses.py::test_what_parsed_before_is_told_when_it_no_longer_does",
+            "tools/test_parses.py::test_what_did_not_parse_before_is_no_news",
         ),
         clause(
             "the result carries a unified diff",
@@ -151,7 +153,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-7": (
         clause(
             "exact match first",
-            "edit/test_matching.py::test_exact_comes_first",
+            "edit/test_ladder.py::test_a_text_that_is_there_as_it_is_is_taken_first",
             "tools/test_edit.py::test_a_text_is_replaced_and_the_result_says_what_and_where",
         ),
         clause(
@@ -167,21 +169,40 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_edit_refusals.py::test_a_missing_file_names_what_may_be_meant",
             "tools/test_edit.py::test_nothing_in_an_empty_file_is_a_place_to_insert",
         ),
-        clause("the rest of the ladder, each strategy guarded, safest first", *planned),
+        clause(
+            "the ladder: each strategy guarded, safest first",
+            "edit/test_ladder.py::test_what_is_meant_is_changed_and_nothing_else",
+            "edit/test_ladder.py::test_what_could_be_a_wrong_guess_is_refused",
+            "edit/test_ladder.py::test_the_strategies_are_in_the_order_they_are_tried",
+            "edit/test_ladder_property.py::test_a_strategy_is_used_only_where_those_before_it_find_nothing",
+            "edit/test_ladder_property.py::test_a_text_that_could_mean_two_places_is_never_applied",
+            "edit/test_ladder_property.py::test_lines_that_the_edit_keeps_are_still_there",
+        ),
+        clause(
+            "multi-occurrence: replaceAll with the first strategy that matches",
+            "edit/test_ladder.py::test_all_places_are_changed_each_in_its_own_way",
+            "edit/test_ladder.py::test_all_places_of_the_safest_strategy_alone_are_changed",
+            "edit/test_ladder.py::test_words_are_never_forgiven_where_all_places_are_meant",
+        ),
         clause(
             "only the matched span changes",
+            "edit/test_ladder_property.py::test_nothing_outside_the_places_changes",
+            "edit/test_ladder_property.py::test_what_was_replaced_can_be_put_back",
             "tools/test_edit_property.py::test_a_unique_text_is_replaced_as_str_replace_does",
             "tools/test_edit_property.py::test_mixed_endings_and_damaged_bytes_stay_around_the_place",
             "workspace/test_lossless.py::test_a_part_is_exchanged_and_all_other_bytes_stay",
         ),
         clause(
             "line endings, BOM, encoding and mode survive",
+            "tools/test_edit_ladder.py::test_every_byte_besides_stays_and_undo_brings_all_back",
+            "tools/test_edit_ladder.py::test_in_mixed_endings_kept_lines_keep_theirs_and_new_ones_take_one",
             "tools/test_edit.py::test_line_endings_are_the_files",
             "tools/test_edit.py::test_encoding_mark_and_mode_stay",
             "tools/test_edit_property.py::test_lines_that_an_edit_keeps_keep_their_ending",
         ),
         clause(
             "meta.strategy says what matched and where",
+            "tools/test_edit_ladder.py::test_the_result_says_what_was_found_and_where",
             "tools/test_edit.py::test_a_text_is_replaced_and_the_result_says_what_and_where",
             "tools/test_edit.py::test_many_places_are_counted_and_the_first_are_listed",
         ),
@@ -198,6 +219,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_edit_refusals.py::test_characters_that_look_alike_are_told_apart",
             "edit/test_closest.py::test_the_region_and_its_first_difference",
             "edit/test_closest.py::test_a_refusal_comes_and_is_short_whatever_the_texts",
+        ),
+        clause(
+            "a placeholder in the place of real lines: OMITTED_TEXT with the line, for edit and write",
+            "edit/test_omission.py::test_a_mark_in_the_place_of_real_lines_is_found",
+            "edit/test_omission.py::test_an_honest_edit_passes",
+            "edit/test_omission.py::test_an_honest_line_may_take_the_place_of_others",
+            "tools/test_omitted_text.py::test_an_edit_with_a_placeholder_is_refused_and_says_why",
+            "tools/test_omitted_text.py::test_a_write_that_says_in_words_what_it_leaves_out_is_refused",
         ),
     ),
     "T-9": (

@@ -5,14 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.edit.lines import end_of_line, line_count, line_ranges, start_of_line
-from handrail.edit.matching import LADDER, Span, counted, matched
+from handrail.edit.matching import Span, counted, matched
 
 texts = st.text(st.sampled_from("ab\n"), max_size=30)
 parts = st.text(st.sampled_from("ab\n"), min_size=1, max_size=4)
-
-
-def test_exact_comes_first() -> None:
-    assert LADDER[0][0] == "exact"
 
 
 @given(texts, parts)

@@ -360,9 +360,23 @@ def test_very_large_files_are_refused(one: Handrail, workspace: Path) -> None:
     assert (workspace / "large").stat().st_size == 33 * 1024 * 1024
 
 
+def test_a_placeholder_in_the_place_of_real_lines_is_refused(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.py").write_text("def f():\n    one()\n    two()\n")
+    lines = (
+        "*** Update File: a.py",
+        " def f():",
+        "-    one()",
+        "-    two()",
+        "+    # ... rest of the code unchanged ...",
+    )
+    error = refused(one, workspace, *lines)
+    assert error.code == "OMITTED_TEXT"
+    assert error.message.startswith("Hunk 1 of a.py (line 3 of the patch): Line 2 of its new text is a placeholder")
+
+
 def test_a_new_file_that_does_not_parse_is_a_warning(one: Handrail) -> None:
     [warning] = well(one.apply_patch(envelope("*** Add File: a.json", "+{"))).warnings
-    assert warning.startswith("a.json was patched, but it is not valid JSON")
+    assert warning.startswith("a.json was written, but it is not valid JSON")
 
 
 def test_a_patch_that_cannot_be_read_is_refused_before_anything_is_asked(rail: Rail) -> None:

@@ -193,7 +193,7 @@ def test_what_should_parse_and_does_not_is_written_with_a_warning(one: Handrail,
     result = one.edit("a.json", "1", "1,")
     assert result.ok
     (warning,) = result.warnings
-    assert warning.startswith("a.json was edited, but it is not valid JSON: ")
+    assert warning.startswith("a.json was changed and no longer parses: it is not valid JSON: ")
     assert one.edit("a.json", "1,", "2").warnings == ()
 
 

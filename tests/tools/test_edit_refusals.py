@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
+from handrail.edit.matching import PLACES
 from handrail.tools.edit import LONGEST
-from handrail.tools.replacing import PLACES
 
 Rail = Callable[..., Handrail]
 SOURCE = "".join(f"def f{number}(x):\n\tif x > {number}:\n\t\treturn x + {number}\n\n" for number in range(20))
@@ -26,14 +26,13 @@ def source(workspace: Path) -> Path:
     ("old", "message"),
     [
         (
-            "def f3(x):\n    if x > 3:\n",
-            "oldText is not in a.py. Closest is lines 13–14, only white space differs: "
+            "def f3(y):\n    if x > 3:\n",
+            "oldText is not in a.py. Closest is lines 13–14: line 13 has x, oldText has y; "
             "line 14 has →, oldText has ····. Read 11–16, then retry.",
         ),
         (
-            "return  x + 4",
-            "oldText is not in a.py. Closest is line 19, only white space differs: "
-            "line 19 has ·, oldText has ··. Read 17–21, then retry.",
+            "return  x - 4",
+            "oldText is not in a.py. Closest is line 19: line 19 has ·x·+, oldText has ··x·-. Read 17–21, then retry.",
         ),
         (
             "if x > 4:\n\t\treturn x - 4",
@@ -50,9 +49,8 @@ def source(workspace: Path) -> Path:
             "Read 19–25, then retry.",
         ),
         (
-            "if x > 4:\n\t\treturn x + 4 \n",
-            "oldText is not in a.py. Closest is lines 18–19, only white space differs: "
-            "line 19 has nothing, oldText has ·. Read 16–21, then retry.",
+            "if x > 4:\n\t\treturn x + y \n",
+            "oldText is not in a.py. Closest is lines 18–19: line 19 has 4, oldText has y·. Read 16–21, then retry.",
         ),
         ("something else entirely", "oldText is not in a.py. Nothing in it comes close. Read it, then retry."),
         (" \n \n", "oldText is not in a.py. Nothing in it comes close. Read it, then retry."),
@@ -67,18 +65,18 @@ def test_a_text_that_is_not_there_names_the_closest_and_the_difference(
 
 
 def test_the_closest_region_is_data_too(one: Handrail, source: Path) -> None:
-    details = one.edit("a.py", "def f3(x):\n    if x > 3:\n", "anything").error.details
+    details = one.edit("a.py", "def f3(x):\n    if x < 3:\n", "anything").error.details
     assert details["closest"] == {
         "first": 13,
         "last": 14,
-        "differences": [{"line": 14, "file": "\t", "oldText": "    "}],
+        "differences": [{"line": 14, "file": "\tif x >", "oldText": "    if x <"}],
     }
 
 
 @pytest.mark.parametrize("shape", ["{0}: {1}", "{0:>6}→{1}", "{0}\t{1}", "{0:4} | {1}"])
-def test_line_numbers_copied_from_a_listing_are_noticed(one: Handrail, source: Path, shape: str) -> None:
+def test_line_numbers_in_a_part_of_the_new_text_are_noticed(one: Handrail, source: Path, shape: str) -> None:
     lines = [shape.format(number, line) for number, line in enumerate(SOURCE.split("\n"), 1)]
-    error = one.edit("a.py", "\n".join(lines[8:11]), "anything").error
+    error = one.edit("a.py", "\n".join(lines[8:11]), "\n".join((*lines[8:11], "\tpass"))).error
     assert "oldText begins its lines with line numbers; leave them out." in error.message
 
 
@@ -101,8 +99,8 @@ def test_an_edit_that_was_made_before_is_noticed(one: Handrail, source: Path) ->
 def test_characters_that_look_alike_are_told_apart(
     one: Handrail, workspace: Path, line: str, old: str, told: str
 ) -> None:
-    (workspace / "a.txt").write_text(f"{line}\n")
-    assert told in one.edit("a.txt", old, "x").error.message
+    (workspace / "a.txt").write_text(f"{line}\nthe next line is one more\n")
+    assert told in one.edit("a.txt", f"{old}\nthe next line is another", "x").error.message
 
 
 def test_several_places_are_named_with_what_is_around_them(one: Handrail, source: Path) -> None:
@@ -259,5 +257,6 @@ def test_refusals_are_short_whatever_the_lines(one: Handrail, workspace: Path) -
 
 
 def test_a_mark_is_no_part_of_the_text(one: Handrail, workspace: Path) -> None:
-    (workspace / "a").write_bytes(codecs.BOM_UTF8 + b"one\n")
-    assert one.edit("a", "\ufeffone", "two").error.code == "NO_MATCH"
+    (workspace / "a").write_bytes(codecs.BOM_UTF8 + b"one line\n")
+    assert one.edit("a", "\ufeffone line", "\ufeffanother line").ok
+    assert (workspace / "a").read_bytes() == codecs.BOM_UTF8 + b"another line\n"

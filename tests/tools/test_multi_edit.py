@@ -88,6 +88,14 @@ def test_a_refusal_names_the_edit_and_nothing_is_changed(one: Handrail, workspac
     assert one.changes() == []
 
 
+def test_a_placeholder_in_the_place_of_real_lines_is_refused(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.py").write_text("one()\ntwo()\n")
+    error = one.multi_edit("a.py", [edit("one()\ntwo()", "# ... rest of the code unchanged ...")]).error
+    assert error is not None
+    assert error.code == "OMITTED_TEXT"
+    assert error.message.startswith("Edit 1 of 1: Line 1 of newText is a placeholder")
+
+
 def test_a_refusal_says_in_which_text_its_lines_are_counted(one: Handrail, workspace: Path) -> None:
     (workspace / "a").write_text("one\ntotal = sum(prices)\n")
     error = one.multi_edit("a", [edit("one", "1\n2\n3"), edit("total = sum(price)", "x")]).error

@@ -121,6 +121,11 @@ def hunks_of(block: Block) -> Iterator[str]:
         yield from (f" {line}" for line in old[at:high])
 
 
+def changed_parts(old: list[str], new: list[str]) -> Iterator[Changed]:
+    """What is not the same in two lists of lines."""
+    return _exact(old, new, Changed(0, len(old), 0, len(new)))
+
+
 def _grouped(changed: Iterable[Changed]) -> Iterator[list[Changed]]:
     """Parts that are so near that their contexts touch."""
     group: list[Changed] = []

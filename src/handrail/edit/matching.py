@@ -1,7 +1,7 @@
-"""Finds the places of a text that an oldText means: strategies in order, the safest first.
+"""Finds a text in another, character for character.
 
-A strategy prepares itself for a text and gives back a finder; the finder says where the first place at or behind a
-position is. So who needs to know that a place is the only one looks for two, and who wants all of them goes on.
+A finder says where the first place at or behind a position is. So who needs to know that a place is the only one looks
+for two, and who wants all of them goes on.
 """
 
 import itertools
@@ -17,7 +17,6 @@ class Span(NamedTuple):
 
 
 Finder = Callable[[int], Span | None]
-Strategy = Callable[[str, str], Finder]
 
 
 def exact(text: str, old: str) -> Finder:
@@ -30,15 +29,17 @@ def exact(text: str, old: str) -> Finder:
     return find
 
 
-LADDER: tuple[tuple[str, Strategy], ...] = (("exact", exact),)
+PLACES = 100_000
+"""Places that are replaced in one step."""
+COUNTED = 1_000
+"""Places that are counted where there should be one."""
 _WORK = 20_000_000
 """Characters that counting may compare: every place costs the length of what is looked for."""
 
 
 class Match(NamedTuple):
-    """What matched, how to find more of it, and the first place."""
+    """How to find more, and the first place."""
 
-    strategy: str
     find: Finder
     first: Span
 
@@ -63,13 +64,10 @@ class Match(NamedTuple):
 
 
 def matched(text: str, old: str) -> Match | None:
-    """The first strategy that finds a place; `old` is not empty."""
-    for name, strategy in LADDER:
-        find = strategy(text, old)
-        first = find(0)
-        if first is not None:
-            return Match(name, find, first)
-    return None
+    """Where a text is, which is not empty; None when it is not there."""
+    find = exact(text, old)
+    first = find(0)
+    return None if first is None else Match(find, first)
 
 
 def counted(match: Match, most: int) -> tuple[list[Span], bool]:

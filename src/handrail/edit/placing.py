@@ -1,28 +1,67 @@
-"""Finds the place that an oldText means, and says what is replaced there."""
+"""Finds the place of a text that an edit means, and what is replaced there: exactly, or by the ladder behind that."""
+
+from itertools import islice
 
 import msgspec
 
-from handrail.edit.matching import Span, matched
+from handrail.edit.matching import COUNTED, PLACES, Match, Span, counted, matched
 from handrail.edit.newlines import Replacement
+from handrail.protocol.error import ToolError
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """Where a text is, and what takes its place."""
+    """What is replaced, and where."""
 
     strategy: str
     spans: tuple[Span, ...]
+    """What the old text means, in order."""
     replacements: tuple[Replacement, ...]
-    """In order; several for one span where lines in between are kept."""
+    """What changes in them, in order; lines that stay are not touched."""
 
 
-def place(text: str, old: str, new: str, path: str, *, every: bool = False) -> Placed:
-    """The only place of `old`, or every place; ToolError with a reason to learn from otherwise."""
-    from handrail.edit.refusals import ambiguous, no_match  # noqa: PLC0415  most edits are not refused
+def place(text: str, old: str, new: str, path: str, *, every: bool = False, readable: str | None = None) -> Placed:
+    """The only place that `old` means, or every one; ToolError with a reason to learn from otherwise.
 
+    All texts have plain newlines, and `old` is not empty. Where the text has parts that are none, `readable` is how it
+    can be shown.
+    """
     match = matched(text, old)
     if match is None:
-        raise no_match(text, old, new, path)
-    if not every and not match.unique:
-        raise ambiguous(text, match)
-    spans = tuple(match.separate()) if every else (match.first,)
-    return Placed(match.strategy, spans, tuple(Replacement(start, end, new) for start, end in spans))
+        return _climbed(text, old, new, path, every=every, readable=text if readable is None else readable)
+    if every:
+        spans = _every(match, path)
+    elif match.unique:
+        spans = (match.first,)
+    else:
+        from handrail.edit.refusals import ambiguous  # noqa: PLC0415  most edits are not refused
+
+        found, all_of_them = counted(match, COUNTED)
+        raise ambiguous(text if readable is None else readable, "exact", found, all_of_them=all_of_them)
+    return Placed("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))
+
+
+def _every(match: Match, path: str) -> tuple[Span, ...]:
+    found = tuple(islice(match.separate(), PLACES + 1))
+    if len(found) > PLACES:
+        message = f"oldText occurs more than {PLACES} times in {path}, the most one edit replaces. Use a longer oldText"
+        raise ToolError("LIMIT_EXCEEDED", f"{message}, or write the whole file.")
+    return found
+
+
+def _climbed(text: str, old: str, new: str, path: str, *, every: bool, readable: str) -> Placed:
+    from handrail.edit.errors import RefusedError  # noqa: PLC0415  as below
+    from handrail.edit.ladder import climb  # noqa: PLC0415  most texts are there as they are
+    from handrail.edit.refusals import ambiguous, no_match, undecodable  # noqa: PLC0415  as above
+
+    if text is not readable and old in readable:
+        raise undecodable(readable, old, path)
+    try:
+        found = climb(text, old, new, every=every)
+    except RefusedError as refused:
+        raise no_match(readable, old, new, path, refused) from None
+    if found is None:
+        raise no_match(readable, old, new, path)
+    spans = [each.span for each in found.places]
+    if not found.all_of_them or (len(spans) > 1 and not every):
+        raise ambiguous(readable, found.strategy, spans, all_of_them=found.all_of_them)
+    return Placed(found.strategy, tuple(spans), tuple(made for each in found.places for made in each.replacements))

@@ -5,12 +5,13 @@ from typing import Any
 
 from handrail.edit.closest import closest
 from handrail.edit.differences import Difference, differences
+from handrail.edit.errors import RefusedError
 from handrail.edit.lines import end_of_line, line_count, line_ranges, start_of_line, worded
-from handrail.edit.matching import Match, Span, counted, exact
+from handrail.edit.matching import Span, exact
+from handrail.edit.strategies import FORGIVEN
 from handrail.protocol.error import ToolError
 
 _PLACES = 3
-_COUNTED = 1_000
 _TOLD = 2
 """Differences in the message; the details have some more."""
 _LISTED = 8
@@ -20,9 +21,8 @@ _WIDTH = 120
 _NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?| ?\| ?)")
 
 
-def ambiguous(text: str, match: Match) -> ToolError:
+def ambiguous(text: str, strategy: str, found: list[Span], *, all_of_them: bool = True) -> ToolError:
     """There is more than one place."""
-    found, all_of_them = counted(match, _COUNTED)
     count = f"{len(found)} times" if all_of_them else f"more than {len(found)} times"
     first = found[:_PLACES]
     lines = (line for line, _ in line_ranges(text, first))
@@ -30,18 +30,34 @@ def ambiguous(text: str, match: Match) -> ToolError:
     where = ", ".join(dict.fromkeys(str(place["line"]) for place in shown))
     more = ", …" if len(found) > _PLACES else ""
     noun = "line" if where.isdigit() and not more else "lines"
-    advice = "Add a line around it, or set replaceAll."
+    but = "" if strategy == "exact" else f" but for {FORGIVEN[strategy]}"
     context = "\n".join(f"line {place['line']}:\n{place['context']}" for place in shown)
-    message = f"oldText occurs {count}: {noun} {where}{more} (context below). {advice}\n{context}"
-    return ToolError("AMBIGUOUS_MATCH", message, details={"count": len(found), "all": all_of_them, "places": shown})
+    message = f"oldText occurs {count}{but}: {noun} {where}{more} (context below). {_advice(strategy)}\n{context}"
+    details = {"count": len(found), "all": all_of_them, "strategy": strategy, "places": shown}
+    return ToolError("AMBIGUOUS_MATCH", message, details=details)
 
 
-def no_match(text: str, old: str, new: str, path: str) -> ToolError:
-    """There is no place."""
+def _advice(strategy: str) -> str:
+    if strategy == "elision":
+        return "Send the lines that were left out."
+    return "Add a line around it, or set replaceAll."
+
+
+def no_match(text: str, old: str, new: str, path: str, refused: RefusedError | None = None) -> ToolError:
+    """There is no place, or none where the edit could be made without a guess."""
     details: dict[str, Any] = {}
-    hints = [hint for hint in (_numbered(text, old), _applied(text, new, details)) if hint]
+    hints = [_numbered(text, old), _applied(text, new, details), _unsafe(text, refused, details)]
     hints.append(_closest(text, old, details))
+    hints = [hint for hint in hints if hint]
     return ToolError("NO_MATCH", f"oldText is not in {path}. {' '.join(hints)}", details=details or None)
+
+
+def _unsafe(text: str, refused: RefusedError | None, details: dict[str, Any]) -> str:
+    if refused is None:
+        return ""
+    first, last = next(line_ranges(text, [refused.span]))
+    details["refused"] = {"first": first, "last": last, "reason": str(refused)}
+    return f"{worded(first, last).capitalize()} may be meant, but {refused}."
 
 
 def undecodable(text: str, old: str, path: str) -> ToolError:

@@ -8,18 +8,18 @@ import msgspec
 from handrail.edit.diff import Diff
 from handrail.edit.lines import worded
 from handrail.edit.newlines import plain
+from handrail.edit.omission import refuse_omission
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.edit import LONGEST, EditArguments, EditData
 from handrail.tools.looking import Look, landed, look
 from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_problem, should_parse
+from handrail.tools.parses import parse_warning
 from handrail.tools.replacing import Replaced, replaced
 from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
 from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
-from handrail.workspace.lossless import lossless, shown
 from handrail.workspace.walk import Landing
 
 _LISTED = 100
@@ -59,6 +59,7 @@ def _plan(
 ) -> _Plan:
     if plain(arguments.old_text) == plain(arguments.new_text):
         raise ToolError("NO_CHANGE", _nothing_new(arguments))
+    refuse_omission(plain(arguments.old_text), plain(arguments.new_text), arguments.path)
     _refuse_large(landing, arguments.path)
     found = look(landing, real, arguments.path, seen, records, keep=LONGEST, doing="editing")
     before, data = _there(context, found, arguments)
@@ -104,13 +105,13 @@ def _there(context: Context, found: Look, arguments: EditArguments) -> tuple[Cur
 
 
 def _output(path: str, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Output:
-    made, count, written = plan.made, len(plan.made.replacements), saved.written
+    made, count, written = plan.made, len(plan.made.spans), saved.written
     lines = made.lines(_LISTED)
     summary = _summary(clipped(path), diff, count)
-    problem = _problem(real, made.data)
+    broken = parse_warning(real, plan.before.data, made.data)
     return Output(
         summary=summary,
-        content=f"{summary}, {_where(lines, count)}.\n{_changed_lines(diff)}",
+        content=f"{summary}, {_where(lines, count)}{_but(made.strategy)}.\n{_changed_lines(diff)}",
         data=EditData(
             path=real,
             size=written.size,
@@ -130,15 +131,9 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Outp
             "matched_lines": lines,
         },
         files_changed=(real,) if saved.changes else (),
-        warnings=(*((f"{clipped(path)} was edited, but {problem}.",) if problem else ()), *saved.warnings),
+        warnings=(*((broken,) if broken else ()), *saved.warnings),
         changes=saved.changes,
     )
-
-
-def _problem(real: str, data: bytes) -> str | None:
-    """Why the file no longer parses, if it should."""
-    after = lossless(data) if should_parse(real) else None
-    return parse_problem(real, shown(plain(after.text))) if after else None
 
 
 def _summary(path: str, diff: Diff, count: int) -> str:
@@ -150,6 +145,15 @@ def _where(lines: tuple[tuple[int, int], ...], count: int) -> str:
     if count == 1:
         return worded(*lines[0])
     return f"the first in {worded(*lines[0])}"
+
+
+def _but(strategy: str) -> str:
+    """What was forgiven, so that who sent it can look at what was meant."""
+    if strategy == "exact":
+        return ""
+    from handrail.edit.strategies import FORGIVEN  # noqa: PLC0415  loaded already, where it is not exact
+
+    return f", found but for {FORGIVEN[strategy]}"
 
 
 def _changed_lines(diff: Diff) -> str:

@@ -5,6 +5,7 @@ import msgspec
 from handrail.edit.diff import Diff, unified_diff
 from handrail.edit.lines import line_ranges
 from handrail.edit.newlines import plain
+from handrail.edit.omission import refuse_omission
 from handrail.edit.placing import place
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
@@ -13,7 +14,7 @@ from handrail.tools.edit import LONGEST
 from handrail.tools.looking import landed, look
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.multi_edit import Edited, MultiEditArguments, MultiEditData, OneEdit
-from handrail.tools.parses import parse_problem
+from handrail.tools.parses import parse_warning
 from handrail.tools.replacing import replaced
 from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
 from handrail.tools.shown import counted
@@ -88,9 +89,10 @@ def _edited(context: Context, data: bytes, arguments: MultiEditArguments) -> tup
 
 
 def _one(data: bytes, one: OneEdit, path: str) -> tuple[Rewritten, Edited]:
-    """One edit; what is checked of a new text is checked here."""
+    """One edit."""
     if plain(one.old_text) == plain(one.new_text):
         raise ToolError("NO_CHANGE", "oldText and newText are the same, but for line endings at most.")
+    refuse_omission(plain(one.old_text), plain(one.new_text), path)
     if one.occurrence == "first" and one.old_text:
         return _first(data, one, path)
     made = replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all")
@@ -112,15 +114,14 @@ def _numbered(error: ToolError, number: int, count: int) -> ToolError:
     """A refusal that says which edit it is about, and that none was made."""
     lines = " Its line numbers count what the edits before it changed." if number > 1 and error.details else ""
     first, newline, rest = error.message.partition("\n")
-    whole = f"Edit {number} of {count}: {first.removesuffix(' Nothing was changed.')}{lines} Nothing was changed."
+    whole = f"Edit {number} of {count}: {first.replace(' Nothing was changed.', '')}{lines} Nothing was changed."
     return ToolError(error.code, f"{whole}{newline}{rest}", details={**error.named_details, "edit": number})
 
 
 def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
     written, diff = saved.written, plan.diff
     summary = f"Edited {clipped(path)} by {counted(len(plan.edits), 'edit')} +{diff.added} −{diff.removed}"
-    text = decoded(plan.made.data)
-    problem = parse_problem(real, text.text) if text is not None else None
+    broken = parse_warning(real, plan.before.data, plan.made.data)
     return Output(
         summary=summary,
         content=f"{summary}.\n",
@@ -140,6 +141,6 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
             "occurrences": sum(edit.replacements for edit in plan.edits),
         },
         files_changed=(real,) if saved.changes else (),
-        warnings=(*((f"{clipped(path)} was edited, but {problem}.",) if problem else ()), *saved.warnings),
+        warnings=(*filter(None, (broken,)), *saved.warnings),
         changes=saved.changes,
     )

@@ -1,87 +1,64 @@
-"""Whether a file that should parse does: JSON, YAML, TOML and the front matter of Markdown."""
+"""Whether a file that was changed still parses, for the kinds of files that handrail knows."""
 
 from collections.abc import Callable
 
-_BRACKETS = 20_000
-_DOTS = 2_000
+import msgspec
+
+from handrail.code.data_syntax import front_matter_problem, json_problem, toml_problem, yaml_problem
+from handrail.code.python_syntax import python_problem
+from handrail.code.script_syntax import javascript_problem, tsx_problem, typescript_problem
+from handrail.workspace.errors import clipped
+from handrail.workspace.text import decoded
+
+_MILLION = 1 << 20
 
 
-def parse_problem(path: str, text: str) -> str | None:
-    """What is wrong with the text, with the line where the parser knows it; None when it parses or need not."""
-    parser = _PARSERS.get(_kind(path))
-    return parser(text) if parser else None
+def parse_warning(path: str, before: bytes | None, after: bytes) -> str | None:
+    """What to tell about a file that does not parse, and did before, or is new; None otherwise.
+
+    `before` is None where there was no file, or nothing is known of it. It is looked at only when `after` does not
+    parse, so that a change that breaks nothing costs one look.
+    """
+    problem = parse_problem(path, after)
+    if problem is None:
+        return None
+    if before is None or not before.strip():
+        return f"{clipped(path)} was written, but {problem}."
+    return None if parse_problem(path, before) else f"{clipped(path)} was changed and no longer parses: {problem}."
 
 
-def should_parse(path: str) -> bool:
-    """Whether `parse_problem` would look at the text."""
-    return _kind(path) in _PARSERS
+def parse_problem(path: str, data: bytes) -> str | None:
+    """What is wrong with a file, with the line where the parser knows it; None when it parses, or is not looked at."""
+    syntax = _SYNTAXES.get(_kind(path))
+    if syntax is None or len(data) > syntax.largest or _has_comments(path):
+        return None
+    text = decoded(data)
+    return "it is not text" if text is None else syntax.problem(text.text)
+
+
+class _Syntax(msgspec.Struct, frozen=True):
+    problem: Callable[[str], str | None]
+    largest: int = _MILLION
+    """Bytes that are looked at: up to here it takes less than a second, or a few hundred megabytes for a moment."""
 
 
 def _kind(path: str) -> str:
     return path.rpartition(".")[2].lower() if "." in path else ""
 
 
-def _takes_long(text: str) -> bool:
-    """Nesting and dotted keys that no person writes, and on which parsers take the square of the time."""
-    return text.count("[") + text.count("{") > _BRACKETS or any(line.count(".") > _DOTS for line in text.split("\n"))
+def _has_comments(path: str) -> bool:
+    """Whether the file is one of those that are called JSON and may have comments."""
+    folder, _, name = path.rpartition("/")
+    return name.startswith(("tsconfig", "jsconfig", "devcontainer", ".eslintrc")) or folder.endswith(".vscode")
 
 
-def _json(text: str) -> str | None:
-    import json  # noqa: PLC0415  only for files of this kind
-
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return f"it is not valid JSON: {error}"
-    return None
-
-
-def _toml(text: str) -> str | None:
-    if _takes_long(text):
-        return None
-    import tomllib  # noqa: PLC0415  only for files of this kind
-
-    try:
-        tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        return f"it is not valid TOML: {error}"
-    return None
-
-
-def _yaml(text: str) -> str | None:
-    if _takes_long(text):
-        return None
-    import yaml  # noqa: PLC0415  only for files of this kind
-
-    try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
-        list(yaml.parse(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        return f"it is not valid YAML: {getattr(error, 'problem', None) or type(error).__name__}{where}"
-    return None
-
-
-def _front_matter(text: str) -> str | None:
-    if not text.startswith("---"):
-        return None
-    first, *lines = text.splitlines()
-    if first.rstrip() != "---":
-        return None  # a rule across the page
-    end = next((number for number, line in enumerate(lines) if line.rstrip() in {"---", "..."}), None)
-    if end is None:
-        return "its front matter has no closing ---"
-    problem = _yaml("\n".join(lines[:end]))
-    return problem and problem.replace("it is", "its front matter is", 1)
-
-
-_PARSERS: dict[str, Callable[[str], str | None]] = {
-    "json": _json,
-    "yaml": _yaml,
-    "yml": _yaml,
-    "toml": _toml,
-    "md": _front_matter,
-    "mdx": _front_matter,
-    "markdown": _front_matter,
+_SYNTAXES: dict[str, _Syntax] = {
+    "json": _Syntax(json_problem, 8 * _MILLION),
+    **dict.fromkeys(("yaml", "yml"), _Syntax(yaml_problem)),
+    "toml": _Syntax(toml_problem),
+    **dict.fromkeys(("md", "mdx", "markdown"), _Syntax(front_matter_problem)),
+    **dict.fromkeys(("py", "pyi", "pyw"), _Syntax(python_problem, _MILLION // 2)),
+    **dict.fromkeys(("js", "jsx", "mjs", "cjs"), _Syntax(javascript_problem, _MILLION // 2)),
+    **dict.fromkeys(("ts", "mts", "cts"), _Syntax(typescript_problem, _MILLION // 2)),
+    "tsx": _Syntax(tsx_problem, _MILLION // 2),
 }

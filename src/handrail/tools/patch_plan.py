@@ -103,7 +103,7 @@ def _refuse_link(held: Held, file: FilePatch) -> None:
 
 
 def _patched(held: Held, file: FilePatch) -> Held:
-    """A file with its hunks in it; what is checked of a new text is checked here."""
+    """A file with its hunks in it."""
     path = clipped(file.path)
     mode = held.mode if file.executable is None else executable_mode(held.mode, on=file.executable)
     if not file.hunks:

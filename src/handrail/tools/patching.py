@@ -8,14 +8,13 @@ from handrail.protocol.permission import Preview
 from handrail.tools.apply_patch import ApplyPatchArguments, ApplyPatchData, PatchedFile
 from handrail.tools.contract import Context, Output, Seen, Touched
 from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_problem, should_parse
+from handrail.tools.parses import parse_warning
 from handrail.tools.patch_plan import Planned, worked_out
 from handrail.tools.saving import Records
 from handrail.tools.shown import counted
 from handrail.tools.slots import Looker
 from handrail.tools.together import Becomes, change_together
 from handrail.workspace.errors import clipped
-from handrail.workspace.text import decoded
 
 _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
 _LISTED = 100
@@ -126,10 +125,8 @@ def _named(planned: Sequence[Planned]) -> str:
 
 def _warnings(planned: Sequence[Planned]) -> list[str]:
     """What is said of the new files after the fact."""
-    found: list[str] = []
-    for each in planned:
-        real, data = each.becomes.slot.real, each.becomes.data
-        text = decoded(data) if data is not None and should_parse(real) else None
-        problem = parse_problem(real, text.text) if text is not None else None
-        found += [f"{clipped(real)} was patched, but {problem}."] if problem else []
-    return found
+    found: list[str | None] = []
+    for each in (each.becomes for each in planned if each.becomes.data is not None):
+        current = each.slot.found.current
+        found.append(parse_warning(each.slot.real, current.data if current else None, each.data or b""))
+    return [warning for warning in found if warning is not None]

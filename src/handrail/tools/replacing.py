@@ -1,13 +1,13 @@
 """One text of a file in the place of another: what the bytes become, or why not. Nothing is written here."""
 
-import itertools
-
 import msgspec
 
 from handrail.edit.diff import Diff, diff_of
+from handrail.edit.line_parts import line_parts
 from handrail.edit.lines import line_ranges
-from handrail.edit.matching import Match, Span, matched
+from handrail.edit.matching import Span
 from handrail.edit.newlines import LineEnding, Replacement, ending_after, in_file, plain
+from handrail.edit.placing import Placed, place
 from handrail.edit.plain_bytes import only_place
 from handrail.edit.trimming import common_start
 from handrail.protocol.error import ToolError
@@ -16,8 +16,6 @@ from handrail.workspace.lossless import Lossless, lossless, shown, spliced
 from handrail.workspace.text import Encoding
 
 _PDF = b"%PDF-"
-PLACES = 100_000
-"""Places that are replaced in one step."""
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +25,10 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
     """The text before, with plain newlines, as it can be shown; whole lines of it, with all that is replaced."""
     lines_before: int = 0
     """How many lines come before it."""
+    spans: list[Span]
+    """The places, in order."""
     replacements: list[Replacement]
+    """What changes in them, in order."""
     strategy: str
     data: bytes
     encoding: Encoding
@@ -40,8 +41,8 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
 
     def lines(self, most: int) -> tuple[tuple[int, int], ...]:
         """The first and the last line of each place, as they were before."""
-        spans = (Span(start, end) for start, end, _ in self.replacements[:most])
-        return tuple((self.lines_before + a, self.lines_before + b) for a, b in line_ranges(self.text, spans))
+        ranges = line_ranges(self.text, self.spans[:most])
+        return tuple((self.lines_before + a, self.lines_before + b) for a, b in ranges)
 
     @property
     def first_line(self) -> int:
@@ -52,7 +53,7 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Replaced:
-    """Replaces the only place where `old` is, or every place; ToolError with a reason to learn from otherwise."""
+    """Replaces the only place that `old` means, or every place; ToolError with a reason to learn from otherwise."""
     plainly = _in_plain_bytes(data, old, new) if old and not every else None
     if plainly is not None:
         return plainly
@@ -61,19 +62,24 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Repl
         raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
     text = plain(file.text)
     readable = shown(text) if file.damaged else text
-    match = _matched(text, readable, old, new, path)
-    spans = _spans(match, path) if every else [match.first]
-    if not every and not match.unique:
-        from handrail.edit.refusals import ambiguous  # noqa: PLC0415  most edits are not refused
+    if old:
+        placed = place(text, plain(old), plain(new), path, every=every, readable=readable)
+    else:
+        placed = _all_of_nothing(text, plain(new), path)
+    return _made(file, text, readable, placed, new, path)
 
-        raise ambiguous(readable, match)
-    replacements = [Replacement(start, end, plain(new)) for start, end in spans]
+
+def _made(file: Lossless, text: str, readable: str, placed: Placed, new: str, path: str) -> Replaced:
+    replacements = list(placed.replacements)
+    if file.line_ending == "mixed":
+        replacements = list(line_parts(text, replacements))
     _refuse_growth(file, replacements, path)
     own = list(in_file(file.text, text, file.line_ending, replacements, new))
     return Replaced(
         text=readable,
+        spans=list(placed.spans),
         replacements=replacements,
-        strategy=match.strategy,
+        strategy=placed.strategy,
         data=_data(file, own, path),
         encoding=file.encoding,
         line_ending=ending_after(file.text, file.line_ending, own),
@@ -90,6 +96,7 @@ def _in_plain_bytes(data: bytes, old: str, new: str) -> Replaced | None:
     return Replaced(
         text=found.text,
         lines_before=found.lines_before,
+        spans=[Span(start, end)],
         replacements=[Replacement(start, end, new)],
         strategy="exact",
         data=b"".join((view[: found.start], new.encode(), view[found.end :])),
@@ -98,37 +105,12 @@ def _in_plain_bytes(data: bytes, old: str, new: str) -> Replaced | None:
     )
 
 
-def _matched(text: str, readable: str, old: str, new: str, path: str) -> Match:
-    if not old:
-        return _all_of_nothing(text, path)
-    found = matched(text, plain(old))
-    if found is not None:
-        return found
-    from handrail.edit.refusals import no_match, undecodable  # noqa: PLC0415  as above
-
-    if text is not readable and plain(old) in readable:
-        raise undecodable(readable, plain(old), path)
-    raise no_match(readable, plain(old), plain(new), path)
-
-
-def _all_of_nothing(text: str, path: str) -> Match:
+def _all_of_nothing(text: str, new: str, path: str) -> Placed:
     """An empty text is at no certain place, but in an empty file."""
     if text:
         message = f"oldText is empty and {path} is not. Give the text to replace, or use write for the whole file."
         raise ToolError("INVALID_ARGUMENT", message)
-    return Match("exact", _nowhere, Span(0, 0))
-
-
-def _nowhere(_: int) -> Span | None:
-    return None
-
-
-def _spans(match: Match, path: str) -> list[Span]:
-    found = list(itertools.islice(match.separate(), PLACES + 1))
-    if len(found) > PLACES:
-        message = f"oldText occurs more than {PLACES} times in {path}, the most one edit replaces. Use a longer oldText"
-        raise ToolError("LIMIT_EXCEEDED", f"{message}, or write the whole file.")
-    return found
+    return Placed("exact", (Span(0, 0),), (Replacement(0, 0, new),))
 
 
 def _refuse_growth(file: Lossless, replacements: list[Replacement], path: str) -> None:

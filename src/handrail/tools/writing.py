@@ -3,11 +3,13 @@
 import msgspec
 
 from handrail.edit.diff import Diff, unified_diff
+from handrail.edit.newlines import plain
+from handrail.edit.omission import refuse_omission_in_file
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.looking import landed, look
 from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_problem
+from handrail.tools.parses import parse_warning
 from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
 from handrail.tools.write import WriteArguments, WriteData
 from handrail.workspace.current import Current
@@ -67,13 +69,12 @@ def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen, re
     found.refuse_stale()
     path, before = clipped(arguments.path), found.before
     text = decoded(before.data) if before and before.data is not None else None
+    if text is not None:
+        refuse_omission_in_file(text.text, plain(arguments.content), real)
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
     refuse_linked(before, data, arguments.path)
     if found.seen and before is None:
         warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
-    problem = parse_problem(real, arguments.content)
-    if problem:
-        warnings = (*warnings, f"{path} was written, but {problem}.")
     return _Plan(before, text, data, encoding, ending, found.unread, warnings)
 
 
@@ -114,6 +115,7 @@ def _is_binary(plan: _Plan) -> bool:
 
 def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Output:
     before, written, changes = plan.before, saved.written, saved.changes
+    broken = parse_warning(real, before.data if before else None, plan.data)
     summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=changes is None)
     return Output(
         summary=summary,
@@ -130,7 +132,7 @@ def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: Saved, dif
         ),
         meta={"unread": plan.unread, "in_place": written.in_place},
         files_changed=(real,) if changes else (),
-        warnings=(*plan.warnings, *saved.warnings),
+        warnings=(*plan.warnings, *((broken,) if broken else ()), *saved.warnings),
         changes=changes,
     )
 

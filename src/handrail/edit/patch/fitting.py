@@ -9,7 +9,7 @@ from handrail.edit.newlines import Replacement
 from handrail.edit.patch.anchors import Window, windows
 from handrail.edit.patch.last_line import settled_end
 from handrail.edit.patch.model import Hunk
-from handrail.edit.patch.refusing import inexact, nowhere, passed, refused, twice, unknown_anchor
+from handrail.edit.patch.refusing import inexact, nowhere, passed, refuse_placeholder, refused, twice, unknown_anchor
 from handrail.edit.patch.text_lines import TextLines
 from handrail.edit.placing import Placed, place
 from handrail.protocol.error import ToolError
@@ -46,6 +46,7 @@ def fitted(text: str, hunks: Sequence[Hunk], path: str) -> Fitted:
         low = fits[-1].end if fits else 0
         if tolerated == TOLERATED:
             raise inexact(hunk, path, TOLERATED)
+        refuse_placeholder(hunk, path)
         fit = _fit(lines, hunk, low, offset, path)
         tolerated += fit.strategy != "exact"
         if hunk.stated is not None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.edit.lines import line_ranges, worded
+from handrail.edit.omission import refuse_omission
 from handrail.edit.patch.model import Hunk, quoted
 from handrail.edit.patch.text_lines import TextLines
 from handrail.edit.placing import place
@@ -26,6 +27,14 @@ def refused(lines: TextLines, hunk: Hunk, error: ToolError, low: int, path: str)
         message = f"its old lines are in {worded(first, last)}, which is not behind {reason}."
         return _refusal("NO_MATCH", hunk, path, message, {"elsewhere": {"first": first, "last": last}})
     return _told(hunk, path, error)
+
+
+def refuse_placeholder(hunk: Hunk, path: str) -> None:
+    """OMITTED_TEXT where real lines would go for one that says that they are left out."""
+    try:
+        refuse_omission("\n".join(hunk.old), "\n".join(hunk.new), path)
+    except ToolError as error:
+        raise _told(hunk, path, error) from None
 
 
 def unknown_anchor(lines: TextLines, hunk: Hunk, anchor: str, low: int, path: str) -> ToolError:
@@ -71,7 +80,7 @@ def _told(hunk: Hunk, path: str, error: ToolError) -> ToolError:
     if error.code == "AMBIGUOUS_MATCH":
         return _refusal(error.code, hunk, path, _places(details), details)
     message = error.message.replace("oldText", "its old text").replace("newText", "its new text")
-    return _refusal(error.code, hunk, path, message.removesuffix(f" {_NOTHING}"), details)
+    return _refusal(error.code, hunk, path, message.replace(f" {_NOTHING}", ""), details)
 
 
 def _places(details: Mapping[str, Any]) -> str:

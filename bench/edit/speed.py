@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.edit.worst import in_vain, worst
 from bench.measure import Row, alternate, measure
 from handrail import Handrail
 from handrail.settings import Settings
@@ -13,6 +14,7 @@ from handrail.settings import Settings
 SIZE = 1_000_000
 BEYOND_MILLISECONDS = 3.0
 REFUSAL_MILLISECONDS = 300.0
+IN_VAIN_LINES = 5_000
 EVERY_MILLISECONDS = 1_500.0
 WORDS = ("price", "total", "count", "order", "shop", "item", "tax", "rate", "name", "user", "line", "page")
 
@@ -25,6 +27,8 @@ def rows() -> Iterator[Row]:
             yield from exact(rail, workspace)
             yield from refusal(rail, workspace)
             yield from long_lines(rail, workspace)
+            yield from in_vain(rail, workspace, source(SIZE).split("\n")[:IN_VAIN_LINES])
+            yield from worst(rail, workspace)
 
 
 def exact(rail: Handrail, workspace: Path) -> Iterator[Row]:

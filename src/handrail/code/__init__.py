@@ -1,0 +1,1 @@
+"""What is known of the languages that files are written in."""

@@ -1,0 +1,97 @@
+"""Whether JavaScript and TypeScript parse, by tree-sitter, which is the extra `code`. Without it: no opinion."""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Tree
+
+_SECONDS = 0.5
+_CHUNK = 4096
+"""Bytes that the parser is given at a time: between two of them it can be stopped."""
+_PAGE = bytearray()
+"""What it is given them in, always the same: it never lets go of what it was given."""
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def javascript_problem(text: str) -> str | None:
+    """Why a text is no JavaScript, JSX included."""
+    return _problem(text, _javascript, "JavaScript")
+
+
+def typescript_problem(text: str) -> str | None:
+    """Why a text is no TypeScript."""
+    return _problem(text, partial(_typescript, jsx=False), "TypeScript")
+
+
+def tsx_problem(text: str) -> str | None:
+    """Why a text is no TypeScript with JSX."""
+    return _problem(text, partial(_typescript, jsx=True), "TSX")
+
+
+def _javascript() -> "Language":
+    import tree_sitter_javascript  # noqa: PLC0415  only for files of this kind
+    from tree_sitter import Language  # noqa: PLC0415
+
+    return Language(tree_sitter_javascript.language())
+
+
+def _typescript(*, jsx: bool) -> "Language":
+    import tree_sitter_typescript as grammars  # noqa: PLC0415  as above
+    from tree_sitter import Language  # noqa: PLC0415
+
+    return Language(grammars.language_tsx() if jsx else grammars.language_typescript())
+
+
+def _problem(text: str, language: Callable[[], "Language"], name: str) -> str | None:
+    data = text.encode(errors="replace")
+    try:
+        tree = _tree(language(), data)
+    except (ImportError, ValueError):  # not there, or grammar and parser are of different times
+        return None
+    if tree is None or not tree.root_node.has_error:
+        return None
+    return f"it is not what tree-sitter knows as {name}: {_where(_first_error(tree), data)}"
+
+
+def _tree(language: "Language", data: bytes) -> "Tree | None":
+    """None where it takes too long: on what is no program at all, the time grows with the square of the length.
+
+    The parser can be stopped by telling it that the text is over; the callback that is meant for it crashes in 0.26.
+    """
+    from tree_sitter import Parser  # noqa: PLC0415  as above
+
+    end, stopped = time.monotonic() + _SECONDS, False
+
+    def read(start: int, _: object) -> bytearray:
+        nonlocal stopped
+        stopped = stopped or time.monotonic() > end
+        _PAGE[:] = b"" if stopped else data[start : start + _CHUNK]
+        return _PAGE
+
+    with _ONE_AT_A_TIME:
+        tree = Parser(language).parse(read)
+    return None if stopped else tree
+
+
+def _first_error(tree: "Tree") -> "Node":
+    """The innermost of the first nodes that do not parse."""
+    cursor = tree.walk()
+    found = cursor.node or tree.root_node
+    while cursor.goto_first_child():
+        while (node := cursor.node) and not node.has_error:
+            if not cursor.goto_next_sibling():
+                return found
+        found = node or found
+    return found
+
+
+def _where(node: "Node", data: bytes) -> str:
+    """By bytes: asking a point for its row frees a number that others still use, in 0.26.0."""
+    first, last = (data.count(b"\n", 0, place) + 1 for place in (node.start_byte, node.end_byte))
+    if node.is_missing:
+        return f"{node.type} is missing in line {first}"
+    return f"line {first}" if first == last else f"somewhere in lines {first}–{last}"

@@ -1,0 +1,134 @@
+"""How the indentation of new lines is to be changed, learned from lines that are in the file at another one."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+Shift = Callable[[str], str | None]
+"""The file's indentation for one of the new text; None where it cannot be told."""
+Seen = tuple[str, str]
+"""An indentation of the old text, and what it is in the file."""
+_WIDTHS = (4, 2, 8, 3, 1, 5, 6, 7)
+
+
+class Indentation(NamedTuple):
+    """What was learned."""
+
+    shift: Shift
+    regular: bool
+    first: Seen | None = None
+    """The first line's own, where only that one is out of line."""
+    last: Seen | None = None
+
+
+def learned(seen: Sequence[Seen], lines: Sequence[str]) -> Indentation:
+    """What the lines of a place teach, the `seen` in order. `lines` are those of the whole file: its habits count."""
+    rule = _rule(seen, lines)
+    if rule is not None:
+        return Indentation(rule, regular=True)
+    for head, tail in ((0, 1), (1, 0), (1, 1)):
+        rest = seen[head : len(seen) - tail]
+        rule = _rule(rest, lines) if rest else None
+        if rule is not None:
+            first, last = seen[0] if head else None, seen[-1] if tail else None
+            return Indentation(_but_for(rule, rest, first, last), False, first, last)
+    return Indentation(_known(seen), regular=False)
+
+
+def _but_for(rule: Shift, rest: Sequence[Seen], *edges: Seen | None) -> Shift:
+    """An indentation that only a line at the edge has may be as wrong as that line's."""
+    odd = {edge[0] for edge in edges if edge} - {old for old, _ in rest}
+    return lambda indent: None if indent in odd else rule(indent)
+
+
+def _rule(seen: Sequence[Seen], lines: Sequence[str]) -> Shift | None:
+    """The simplest rule that explains every line."""
+    for rule in _rules(seen, lines):
+        if all(rule(old) == own for old, own in seen):
+            return rule
+    return None
+
+
+def _rules(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
+    yield lambda indent: indent
+    if not seen:
+        return
+    old, own = min(seen, key=lambda pair: len(pair[0]))
+    yield from _moved(old, own)
+    if any(("\t" in one) != ("\t" in other) for one, other in seen):
+        yield from _tabbed(seen, lines)
+    yield from _scaled(seen)
+
+
+def _moved(old: str, own: str) -> Iterator[Shift]:
+    """All lines moved to the right, or to the left."""
+    if own.endswith(old):
+        more = own[: len(own) - len(old)]
+        yield lambda indent: f"{more}{indent}"
+    if old.endswith(own):
+        less = old[: len(old) - len(own)]
+        yield lambda indent: indent[len(less) :] if indent.startswith(less) else None
+
+
+def _tabbed(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
+    """Tabs for spaces or spaces for tabs, and moved perhaps."""
+    to_tabs = any("\t" in own for _, own in seen)
+    old, own = min(seen, key=lambda pair: len(pair[0]))
+    for width in _WIDTHS:
+        spaces = _to_spaces(width)
+        if all(spaces(one) == spaces(other) for one, other in seen):
+            yield _to_tabs(width, dict(seen), lines) if to_tabs else spaces
+        turned = _to_tabs(width, {}, lines) if to_tabs else spaces
+        for moved in _moved(turned(old) or "", own):
+            yield _after(turned, moved)
+
+
+def _after(one: Shift, other: Shift) -> Shift:
+    def both(indent: str) -> str | None:
+        turned = one(indent)
+        return None if turned is None else other(turned)
+
+    return both
+
+
+def _to_spaces(width: int) -> Shift:
+    return lambda indent: indent.replace("\t", " " * width)
+
+
+def _to_tabs(width: int, known: dict[str, str], lines: Sequence[str]) -> Shift:
+    """Where the file mixes both, only what was seen is known: eight spaces may be two tabs, or spaces after a tab."""
+
+    def turned(indent: str) -> str | None:
+        if indent in known:
+            return known[indent]
+        if _mixed(lines, width):
+            return None
+        length = len(indent.replace("\t", " " * width))
+        return "\t" * (length // width) + " " * (length % width)
+
+    return turned
+
+
+def _mixed(lines: Sequence[str], width: int) -> bool:
+    """Whether some lines are indented with as many spaces as a tab stands for."""
+    step = " " * width
+    return any(step in line[: len(line) - len(line.lstrip())] for line in lines if step in line)
+
+
+def _scaled(seen: Sequence[Seen]) -> Iterator[Shift]:
+    """Wider or narrower steps of the same white space."""
+    old, own = max(seen, key=lambda pair: len(pair[0]))
+    if not old or not own or set(old) != set(own) or len(set(own)) != 1:
+        return
+
+    def scaled(indent: str) -> str | None:
+        length, rest = divmod(len(indent) * len(own), len(old))
+        return None if rest or not set(indent) <= set(own) else own[0] * length
+
+    yield scaled
+
+
+def _known(seen: Sequence[Seen]) -> Shift:
+    """Only what was seen, and always at the same indentation."""
+    known = dict(seen)
+    contradicted = {old for old, own in seen if known[old] != own}
+    return lambda indent: None if indent in contradicted else known.get(indent)

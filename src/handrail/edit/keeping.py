@@ -1,0 +1,134 @@
+"""Which lines an edit keeps, and what it does to the blank ones, where the file has other blank lines than oldText."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from handrail.edit.errors import UnsafeError
+from handrail.edit.fitting import Fit, Pair, forgiven
+from handrail.edit.hunks import Changed, changed_parts
+from handrail.edit.reading import Reading
+from handrail.edit.tokens import indent_of, plain_words
+
+_BLANK = "the file has other blank lines in it than oldText, and newText does not tell which are to stay"
+
+
+def kept_changes(fit: Fit) -> list[Changed]:
+    """What an edit changes, in lines. A line that is nearly kept is a change of that line alone."""
+    old, new = fit.reading.old, fit.reading.new
+    changes = list(_changes(old, _in_old_words(fit)))
+    nearly = (Changed(i, i + 1, k, k + 1) for i, k in _kept(old, new, changes).items() if old[i] != new[k])
+    return sorted((*changes, *nearly))
+
+
+def settled(fit: Fit) -> Fit:
+    """The same with the blank lines that the file has: those around the old text as far as both have them, those
+    within it as the file has them. UnsafeError where nobody can tell whether one of them is to stay."""
+    fit = _without_edges(fit)
+    if all((i is None) == (j is None) or _says(fit, i, j) for i, j in fit.pairs):
+        return fit
+    kept = _kept(fit.reading.old, fit.reading.new, list(_changes(fit.reading.old, _in_old_words(fit))))
+    for before, after, there in _gaps(fit):
+        _check(fit.reading, kept, before, after, there)
+    return _as_in_file(fit)
+
+
+def _says(fit: Fit, i: int | None, j: int | None) -> bool:
+    """Whether a line that only one of the two has is not blank."""
+    return bool((fit.reading.old[i] if i is not None else fit.lines[j or 0]).strip())
+
+
+def _without_edges(fit: Fit) -> Fit:
+    """Without the blank lines at either end that the file does not have; the new text loses them too."""
+    there = [n for n, (_, j) in enumerate(fit.pairs) if j is not None]
+    head, tail = there[0], len(fit.pairs) - 1 - there[-1]
+    if not head and not tail:
+        return fit
+    new = _without_blank(_without_blank(fit.reading.new, head)[::-1], tail)[::-1]
+    old = fit.reading.old[head : len(fit.reading.old) - tail]
+    pairs: list[Pair] = [(None if i is None else i - head, j) for i, j in fit.pairs[head : len(fit.pairs) - tail]]
+    return _changed(fit, old, new, pairs)
+
+
+def _without_blank(lines: list[str], most: int) -> list[str]:
+    count = 0
+    while count < min(most, len(lines)) and not lines[count].strip():
+        count += 1
+    return lines[count:]
+
+
+def _gaps(fit: Fit) -> Iterator[tuple[int, int, int]]:
+    """Where blank lines differ: the lines of the old text around them, and how many the file has."""
+    full = [n for n, (i, j) in enumerate(fit.pairs) if _says(fit, i, j) and i is not None]
+    for one, other in pairwise(full):
+        between = fit.pairs[one + 1 : other]
+        if any((i is None) != (j is None) and not _says(fit, i, j) for i, j in between):
+            there = sum(j is not None for i, j in between if not _says(fit, i, j))
+            yield fit.pairs[one][0] or 0, fit.pairs[other][0] or 0, there
+
+
+def _check(reading: Reading, kept: Mapping[int, int], before: int, after: int, there: int) -> None:
+    """Whether the new text has as many blank lines there as the file: then it says what is to be there."""
+    low, high = kept.get(before), kept.get(after)
+    if low is None and high is None:
+        return  # they go with the lines around them
+    below = len(reading.new) if low is None else _blank(reading.new[low + 1 :])
+    above = len(reading.new) if high is None else _blank(reading.new[:high][::-1])
+    if there not in {below, above}:
+        raise UnsafeError(_BLANK)
+
+
+def _as_in_file(fit: Fit) -> Fit:
+    old: list[str] = []
+    pairs: list[Pair] = []
+    for i, j in fit.pairs:
+        if _says(fit, i, j) or j is not None:
+            text = fit.reading.old[i] if i is not None else fit.lines[j or 0]
+            alone = i is None and _says(fit, i, j)
+            pairs.append((None if alone else len(old), j))
+            old += [] if alone else [text]
+    return _changed(fit, old, fit.reading.new, pairs)
+
+
+def _changed(fit: Fit, old: list[str], new: list[str], pairs: list[Pair]) -> Fit:
+    reading = fit.reading._replace(old=old, new=new)
+    return Fit(reading, fit.span, fit.lines, pairs, fit.rung, fit.inside_line)
+
+
+def _in_old_words(fit: Fit) -> list[str]:
+    """The new lines, in the words of old ones that say the same and are not quite as the file has them."""
+    old = fit.reading.old
+    kept = set(old)
+    said: dict[tuple[str, ...], str] = {}
+    for i, j in fit.pairs:
+        if i is not None and j is not None and (forgiven(old[i], fit.lines[j]) or not old[i].strip()):
+            said.setdefault(_said(old[i]), old[i])
+    return [line if line in kept else said.get(_said(line), line) for line in fit.reading.new]
+
+
+def _said(line: str) -> tuple[str, ...]:
+    """What a line says, and where it begins; blank ones are all the same."""
+    return (indent_of(line), *plain_words(line)) if line.strip() else ()
+
+
+def _changes(old: list[str], new: list[str]) -> Iterator[Changed]:
+    """What changes. Where lines come in before equal ones, they come in as far down as possible."""
+    for a, b, c, d in changed_parts(old, new):
+        down = 0
+        while a == b and old[a + down : a + down + 1] == new[c + down : c + down + 1] == new[d + down : d + down + 1]:
+            down += 1
+        yield Changed(a + down, b + down, c + down, d + down)
+
+
+def _kept(old: Sequence[str], new: Sequence[str], changes: Sequence[Changed]) -> dict[int, int]:
+    """The lines that do not change, and where they are in the new text."""
+    kept: dict[int, int] = {}
+    i = k = 0
+    for a, b, c, d in (*changes, Changed(len(old), len(old), len(new), len(new))):
+        kept |= zip(range(i, a), range(k, c), strict=True)
+        i, k = b, d
+    return kept
+
+
+def _blank(lines: Sequence[str]) -> int:
+    """With how many blank lines they begin."""
+    return next((count for count, line in enumerate(lines) if line.strip()), len(lines))

@@ -1,0 +1,143 @@
+"""The ladder: strategies that find what an oldText means, the safest first.
+
+A strategy is used only where those before it found nothing, and its place must be the only one. The first compares
+characters; those behind it compare lines, and forgive first white space, then how the text was sent, then words.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import msgspec
+
+from handrail.edit.elision import elided
+from handrail.edit.errors import RefusedError, UnsafeError
+from handrail.edit.fitting import Fit, Rung
+from handrail.edit.made_before import refuse_made
+from handrail.edit.matching import COUNTED, PLACES, Span
+from handrail.edit.nearness import near_fit
+from handrail.edit.newlines import Replacement
+from handrail.edit.page import Page
+from handrail.edit.patching import Patch
+from handrail.edit.presence import may_be_in
+from handrail.edit.reading import Reading, readings
+from handrail.edit.strategies import NAMES
+
+_LINES = 20_000
+"""Lines of a text above which only its characters are compared."""
+_WORK = 4_000_000
+"""Characters that are compared for one strategy."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A place, and what is replaced in it: several parts, as lines that stay are not touched."""
+
+    span: Span
+    replacements: list[Replacement]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a strategy found."""
+
+    strategy: str
+    places: list[Place]
+    all_of_them: bool = True
+
+
+def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None:
+    """What the first strategy behind the exact one finds that finds anything: more than one place where it is not
+    clear which is meant. RefusedError where the only place, or one of `every`, cannot be patched."""
+    if old.count("\n") > _LINES or new.count("\n") > _LINES:
+        return None
+    ways = [reading for reading in readings(old, new) if may_be_in(text, reading.old)]
+    if not ways:
+        return None
+    page = Page(text)
+    for reading in ways:
+        for fits in (page.fits(reading), _inside(page, reading)):
+            found = _found(page, fits, len(old), every=every)
+            if found is not None:
+                return found
+    return None if every else _tolerant(page, ways)
+
+
+def _inside(page: Page, reading: Reading) -> Iterator[Fit]:
+    """Places within lines, without the white space around the texts; both must have the same."""
+    bare = _bare(reading)
+    return iter(()) if bare is None or reading.name == "line-numbers" else page.fits_inside(bare)
+
+
+def _bare(reading: Reading) -> Reading | None:
+    old, new = "\n".join(reading.old), "\n".join(reading.new)
+    start, end = len(old) - len(old.lstrip()), len(old.rstrip())
+    if start >= end or not new.startswith(old[:start]) or not new.endswith(old[end:]):
+        return None
+    new = new[start : len(new) - (len(old) - end)]
+    return Reading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
+
+
+def _found(page: Page, fits: Iterable[Fit], length: int, *, every: bool) -> Found | None:
+    most = max(2, min(PLACES if every else COUNTED, _WORK // (length + 1)))
+    seen = list(islice(fits, most + 1))
+    if not seen:
+        return None
+    least = min(fit.rung for fit in seen)
+    best = [fit for fit in seen if fit.rung == least]
+    if len(seen) > most:
+        return Found(NAMES[least], [Place(fit.span, []) for fit in seen], all_of_them=False)
+    if every:
+        best = list(_separate(best))
+    elif len(best) > 1:
+        return Found(best[0].reading.name or NAMES[least], [Place(fit.span, []) for fit in best])
+    made = [_patched(page, fit) for fit in best]
+    return Found(_name(best[0], made[0][0]), [place for _, place in made])
+
+
+def _separate(fits: Iterable[Fit]) -> Iterator[Fit]:
+    end = -1
+    for fit in fits:
+        if fit.span.start >= end:
+            yield fit
+            end = fit.span.end
+
+
+def _name(fit: Fit, patch: Patch) -> str:
+    if fit.reading.name:
+        return fit.reading.name
+    if fit.rung is Rung.BOTH_SIDES and patch.indentation.regular:
+        return "indentation-flexible"
+    return NAMES[fit.rung]
+
+
+def _patched(page: Page, fit: Fit) -> tuple[Patch, Place]:
+    try:
+        patch = Patch(fit, page.lines)
+        replacements = patch.replacements()
+        refuse_made(page.text, fit.reading, replacements)
+    except UnsafeError as error:
+        raise RefusedError(fit.span, str(error)) from None
+    return patch, Place(fit.span, replacements)
+
+
+def _tolerant(page: Page, ways: list[Reading]) -> Found | None:
+    for reading in ways:
+        found = _elided(page, reading)
+        if found is not None:
+            return found
+    for reading in ways:
+        fit = near_fit(page, reading)
+        if fit is not None:
+            patch, place = _patched(page, fit)
+            return Found("block-anchor" if patch.removes_other_words else "context-aware", [place])
+    return None
+
+
+def _elided(page: Page, reading: Reading) -> Found | None:
+    parts = elided(page, reading)
+    for fits in parts:
+        if len(fits) > 1:
+            return Found("elision", [Place(fit.span, []) for fit in fits])
+    if not parts:
+        return None
+    places = [_patched(page, fits[0])[1] for fits in parts]
+    span = Span(places[0].span.start, places[-1].span.end)
+    return Found("elision", [Place(span, [made for place in places for made in place.replacements])])

@@ -1,0 +1,115 @@
+"""Places that say nearly the same: one line of several has a newer word, or there is a new line between them.
+
+Such a place is only taken where nothing else in the text comes near it, and where every line that differs is still
+recognisable. Whether the edit can then be made without a guess is for the patch to say.
+"""
+
+from collections import Counter
+from collections.abc import Container, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from handrail.edit.alike import alike
+from handrail.edit.fitting import Fit, Pair, Rung, with_blanks
+from handrail.edit.page import Page, full_lines
+from handrail.edit.reading import Reading
+
+_FEWEST, _MOST = 4, 2_000
+"""Lines that are not blank, of the text that is looked for."""
+_COMMON = 50
+"""Places of a line above which it does not tell where the others are."""
+_VOTED = 200
+_LEAST, _COMPARED = 8, 600
+"""Places that are compared, at least; and how many lines, where the texts are short."""
+_SLACK = 3
+"""Lines that may have come in between."""
+_TWIN = 0.7
+"""How well another place may not fit, against the best: then nobody can tell which is meant."""
+_EVIDENCE = 30
+"""Characters, without white space, that must be as they were."""
+
+
+def near_fit(page: Page, reading: Reading) -> Fit | None:
+    """The only place that comes near; None where there is none, or another."""
+    full, keys = full_lines(reading.old)
+    if not _FEWEST <= len(full) <= _MOST:
+        return None
+    offsets = _offsets(page.keys, keys)
+    agreed = max((_agreed(page.keys, keys, at) for at in offsets), key=lambda each: _weight(keys, each), default=[])
+    weight, own = _weight(keys, agreed), {j for _, j in agreed}
+    twins = (_weight(keys, _agreed(page.keys, keys, at, but=own)) for at in offsets)
+    if weight < _EVIDENCE or max(twins) >= _TWIN * weight:
+        return None
+    pairs = _paired(page, reading.old, keys, full, agreed)
+    return page.fit(reading, pairs, Rung.TOKENS) if pairs else None
+
+
+def tolerated(lines: int) -> int:
+    """How many of so many lines may be other ones."""
+    return 1 + (lines - _FEWEST) // 8 if lines >= _FEWEST else 0
+
+
+def _offsets(there: Sequence[str], keys: Sequence[str]) -> list[int]:
+    """Where the first line would be, by where rare ones are; the likeliest first."""
+    wanted: dict[str, list[int]] = {key: [] for key in keys}
+    for position, key in enumerate(there):
+        if key in wanted:
+            wanted[key].append(position)
+    votes: Counter[int] = Counter()
+    for i, key in enumerate(keys):
+        if len(wanted[key]) <= _COMMON:
+            votes.update({position - i: _worth(key) for position in wanted[key]})
+    apart: list[int] = []
+    for offset, _ in votes.most_common(_VOTED):
+        if all(abs(offset - other) > _SLACK for other in apart) and len(apart) < max(_LEAST, _COMPARED // len(keys)):
+            apart.append(offset)
+    return apart
+
+
+def _worth(key: str) -> int:
+    """How much it says that a line is there: a bracket says little."""
+    return min(len(key), 40) if len(key) > 3 else 1
+
+
+def _weight(keys: Sequence[str], agreed: Sequence[tuple[int, int]]) -> int:
+    return sum(_worth(keys[i]) for i, _ in agreed)
+
+
+def _agreed(there: Sequence[str], keys: Sequence[str], offset: int, but: Container[int] = ()) -> list[tuple[int, int]]:
+    """The lines that are the same around an offset, `but` for some of the text."""
+    low = max(0, offset - _SLACK)
+    high = min(len(there), max(0, offset) + len(keys) + _SLACK)
+    window = ["" if number in but else there[number] for number in range(low, high)]
+    blocks = SequenceMatcher(None, keys, window, autojunk=False).get_matching_blocks()
+    return [(a + n, low + b + n) for a, b, size in blocks for n in range(size)]
+
+
+def _paired(
+    page: Page, old: Sequence[str], keys: Sequence[str], full: list[int], agreed: list[tuple[int, int]]
+) -> list[Pair] | None:
+    """All lines beside each other, those that differ too; None where too many do, or one is another line."""
+    first, last = agreed[0], agreed[-1]
+    after = len(keys) - 1 - last[0]
+    if first[1] < first[0] or last[1] + after >= len(page.keys):
+        return None
+    steps = [(-1, first[1] - first[0] - 1), *agreed, (len(keys), last[1] + after + 1)]
+    pairs: list[tuple[int | None, int | None]] = []
+    odd = 0
+    for (a, b), (c, d) in pairwise(steps):
+        ours, theirs = range(a + 1, c), range(b + 1, d)
+        odd += max(len(ours), len(theirs))
+        if len(ours) == len(theirs):
+            if not all(alike(old[full[i]], page.lines[page.numbers[j]]) for i, j in zip(ours, theirs, strict=True)):
+                return None
+            pairs += zip(ours, theirs, strict=True)
+        elif ours and theirs:
+            return None
+        else:
+            pairs += [(i, None) for i in ours]
+            pairs += [(None, j) for j in theirs]
+        if c < len(keys):
+            pairs.append((c, d))
+    if odd > tolerated(len(keys)):
+        return None
+    own = [(None if i is None else full[i], None if j is None else page.numbers[j]) for i, j in pairs]
+    return with_blanks(old, page.lines, own)[0]

@@ -1,0 +1,141 @@
+"""A text that is searched for places that say the same, whatever their white space is and however they look.
+
+One search serves every strategy that forgives white space and typography: on lines without either. What a place then
+needs forgiven, line by line, tells how safe it is.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from handrail.edit.fitting import Fit, Pair, Rung, forgiven, with_blanks
+from handrail.edit.matching import Span
+from handrail.edit.reading import Reading
+from handrail.edit.tokens import plain_words
+from handrail.edit.typography import PLAIN, squashed
+
+_SHORTEST, _LONGEST = 4, 1_000
+"""Characters, without white space, that parts of lines must and may have to be looked for with other white space."""
+_WIDE = 20_000
+"""Characters that the lines may have in which they are."""
+
+
+class Page:
+    """The lines of a text, and what they say."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        if not self.lines[-1]:
+            self.lines.pop()
+        self.starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+        keys = squashed(text).split("\n")
+        self.numbers = [number for number, key in enumerate(keys) if key]
+        """The lines that are not blank."""
+        self.keys = [keys[number] for number in self.numbers]
+        """What these say."""
+
+    @cached_property
+    def _joined(self) -> str:
+        return "\n".join(("", *self.keys, ""))
+
+    def fits(self, reading: Reading) -> Iterator[Fit]:
+        """All places of whole lines, in order; they may overlap."""
+        full, keys = full_lines(reading.old)
+        if not full:
+            return
+        wanted = "\n".join(("", *keys, ""))
+        at, first, passed = self._joined.find(wanted), 0, 0
+        while at >= 0:
+            first += self._joined.count("\n", passed, at)
+            passed = at
+            found = self.numbers[first : first + len(full)]
+            pairs, rung = with_blanks(reading.old, self.lines, list(zip(full, found, strict=True)))
+            fit = self.fit(reading, pairs, rung)
+            if fit.rung < Rung.TOKENS:
+                yield fit
+            at = self._joined.find(wanted, at + 1)
+
+    def fit(self, reading: Reading, pairs: Sequence[Pair], rung: Rung) -> Fit:
+        """The fit of whole lines that belong together."""
+        there = [j for _, j in pairs if j is not None]
+        first, last = there[0], there[-1]
+        end = self.starts[last] + len(self.lines[last])
+        span = Span(self.starts[first], min(end + reading.terminated, len(self.text)))
+        own = [(i, None if j is None else j - first) for i, j in pairs]
+        lines = self.lines[first : last + 1]
+        return Fit(reading, span, lines, own, max(rung, _needed(reading.old, lines, own)))
+
+    def fits_inside(self, reading: Reading) -> Iterator[Fit]:
+        """All places that begin or end within a line; very long lines are not searched."""
+        full, keys = full_lines(reading.old)
+        wanted = "\n".join(keys)
+        if not _SHORTEST <= len(wanted) <= _LONGEST:
+            return
+        pattern = _pattern(reading.old)
+        for start, end in self._around(wanted, len(full)):
+            found = pattern.search(self.text, start, end)
+            while found is not None:
+                lines = found[0].split("\n")
+                pairs, rung = with_blanks(reading.old, lines, list(zip(full, full_lines(lines)[0], strict=True)))
+                rung = max(rung, Rung.BOUNDARY, _needed(reading.old, lines, pairs))
+                yield Fit(reading, Span(*found.span()), lines, pairs, rung, inside_line=True)
+                found = pattern.search(self.text, found.start() + 1, end)
+
+    def _around(self, wanted: str, count: int) -> Iterator[Span]:
+        """The lines that have what is looked for in them."""
+        at, number, passed = self._joined.find(wanted), -1, 0
+        while at >= 0:
+            number += self._joined.count("\n", passed, at)
+            passed = at
+            first, last = self.numbers[number], self.numbers[number + count - 1]
+            span = Span(self.starts[first], self.starts[last] + len(self.lines[last]))
+            if span.end - span.start <= _WIDE:
+                yield span
+            at = self._joined.find(wanted, self._joined.find("\n", at))  # the other places in this line are found
+
+
+def full_lines(lines: Sequence[str]) -> tuple[list[int], list[str]]:
+    """The lines that are not blank, and what they say."""
+    keys = [squashed(line) for line in lines]
+    full = [number for number, key in enumerate(keys) if key]
+    return full, [keys[number] for number in full]
+
+
+def _needed(old: Sequence[str], lines: Sequence[str], pairs: Sequence[Pair]) -> Rung:
+    """What the lines need forgiven."""
+    needed = Rung.NOTHING
+    for i, j in pairs:
+        if i is not None and j is not None:
+            needed = max(needed, forgiven(old[i], lines[j]))
+    return needed
+
+
+def _pattern(lines: Sequence[str]) -> re.Pattern[str]:
+    """The words and signs of some lines, with any white space between them."""
+    full = [found for found in map(plain_words, lines) if found]
+    body = r"[^\S\n]*\n\s*".join("".join(_spaced(found)) for found in full)
+    return re.compile(rf"{_edge(full[0][0][0])}{body}{_edge(full[-1][-1][-1])}")
+
+
+def _spaced(found: list[str]) -> Iterator[str]:
+    last = ""
+    for word in found:
+        if last:
+            yield r"[^\S\n]+" if _is_word(last) and _is_word(word) else r"[^\S\n]*"
+        yield "".join(_LOOKS.get(character, re.escape(character)) for character in word)
+        last = word
+
+
+def _edge(character: str) -> str:
+    return r"\b" if _is_word(character) else ""
+
+
+def _is_word(text: str) -> bool:
+    return re.match(r"\w", text) is not None
+
+
+_LOOKS = {
+    plain: f"[{''.join(map(re.escape, (plain, *(odd for odd in PLAIN if PLAIN[odd] == plain))))}]" for plain in "\"'-"
+}

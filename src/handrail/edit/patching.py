@@ -1,0 +1,188 @@
+"""An edit is a small patch: what changes from oldText to newText. It is applied to the lines that oldText means.
+
+Lines that the patch keeps are not touched: they stay as the file has them. Lines that it removes must be there. Lines
+that it adds are changed the way the match needed: moved to the file's indentation, with the file's characters.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from handrail.edit.errors import UnsafeError
+from handrail.edit.fitting import Fit, Rung, forgiven
+from handrail.edit.hunks import Changed
+from handrail.edit.indentation import Indentation, learned
+from handrail.edit.keeping import kept_changes, settled
+from handrail.edit.merging_lines import knew, merged
+from handrail.edit.newlines import Replacement
+from handrail.edit.tokens import indent_of
+from handrail.edit.typography import PLAIN, squashed
+
+
+class _Part(NamedTuple):
+    """Lines of a place, from `first` to before `end`, and what comes in their place."""
+
+    first: int
+    end: int
+    new: list[str]
+
+
+class Patch:
+    """What an edit changes at one place. `lines` are those of the whole text."""
+
+    def __init__(self, fit: Fit, lines: Sequence[str]) -> None:
+        self._fit = fit = settled(fit)
+        self._own = {i: j for i, j in fit.pairs if i is not None and j is not None}
+        self._meant = sorted(self._own)
+        self._old = fit.reading.old
+        self._new = fit.reading.new
+        self._full_old, self._full_new = _full(self._old), _full(self._new)
+        self._starts = list(accumulate((len(line) + 1 for line in fit.lines), initial=fit.span.start))
+        self._looks = self._learn_looks()
+        self.indentation = self._learn_indentation(lines)
+
+    def replacements(self) -> list[Replacement]:
+        """What is to be replaced in the text, in order; nothing where it is as the patch would make it.
+
+        UnsafeError where that cannot be told.
+        """
+        parts = map(self._part, kept_changes(self._fit))
+        return [made for part in parts if (made := self._replacement(part)) is not None]
+
+    @property
+    def removes_other_words(self) -> bool:
+        """Whether a line that goes has other words in the file."""
+        gone = (i for a, b, _, _ in kept_changes(self._fit) for i in range(a, b) if i in self._own)
+        return any(self._needs(i) is Rung.TOKENS for i in gone)
+
+    def _needs(self, i: int) -> Rung:
+        return forgiven(self._old[i], self._fit.lines[self._own[i]])
+
+    def _learn_indentation(self, lines: Sequence[str]) -> Indentation:
+        full = [(i, j) for i, j in self._own.items() if self._old[i].strip()]
+        if self._fit.inside_line:
+            full = full[1:]
+        return learned([(indent_of(self._old[i]), indent_of(self._fit.lines[j])) for i, j in full], lines)
+
+    def _learn_looks(self) -> dict[str, str | None]:
+        """The odd characters of the old text for which the file has others; None where it has now this, now that."""
+        looks: dict[str, str | None] = {}
+        odd_lines = ((i, j) for i, j in self._own.items() if not self._old[i].isascii())
+        for i, j in odd_lines:
+            one, other = "".join(self._old[i].split()), "".join(self._fit.lines[j].split())
+            looks |= {odd: "" for odd in set(one) - set(other) if PLAIN.get(odd) == ""}
+            if len(one) == len(other):
+                for odd, own in zip(one, other, strict=True):
+                    if odd in PLAIN:
+                        looks[odd] = own if looks.get(odd, own) == own else None
+        # Quotes come in twos: who sent one of them curled curled the other too.
+        return {odd: own for odd, own in PLAIN.items() if own in looks.values()} | looks if looks else looks
+
+    def _part(self, change: Changed) -> _Part:
+        a, b, _, _ = change
+        before, after = bisect_left(self._meant, a), bisect_left(self._meant, b)
+        low = self._own[self._meant[before - 1]] + 1 if before else 0
+        high = self._own[self._meant[after]] if after < len(self._meant) else len(self._fit.lines)
+        gone = [self._own[i] for i in self._meant[before:after]]
+        if any(squashed(self._old[i]) and i not in self._own for i in range(a, b)):
+            raise UnsafeError("a line that is to go is not there")
+        new = list(self._mapped(change))
+        first, end = (gone[0], gone[-1] + 1) if gone else (high, high)
+        if any(squashed(self._fit.lines[n]) for n in set(range(low, high)) - set(gone)):
+            raise UnsafeError("there are lines beside what changes that oldText does not have")
+        return _Part(first, end, new)
+
+    def _mapped(self, change: Changed) -> Iterator[str]:
+        """The new lines, changed the way the match needed."""
+        a, b, c, d = change
+        paired = b - a == d - c
+        for i in range(a, b):
+            if not paired and i in self._own and self._needs(i) is Rung.TOKENS:
+                self._check_known(i, self._new[c:d])
+        for n in range(d - c):
+            yield self._line(a + n if paired and a + n in self._own else None, c + n, change)
+
+    def _check_known(self, i: int, new: Sequence[str]) -> None:
+        own = self._fit.lines[self._own[i]]
+        if not any(knew(self._old[i], own, line) for line in new):
+            raise UnsafeError("a line that is to go has other words")
+
+    def _line(self, i: int | None, k: int, change: Changed) -> str:
+        new = self._new[k]
+        if not new.strip():
+            own = self.indentation.shift(new) if new else None
+            return new if own is None or ("\t" in own) == ("\t" in new) else own
+        body = self._body(i, new)
+        if k == 0 and self._fit.inside_line:
+            return f"{indent_of(new)}{body}"
+        return f"{self._indent(indent_of(new), k, change)}{body}"
+
+    def _body(self, i: int | None, new: str) -> str:
+        """A new line without its indentation. What it leaves as the old one has it stays as the file has it."""
+        body = new.lstrip()
+        if i is None or self._needs(i) <= Rung.BOTH_SIDES:
+            return self._as_seen(body)
+        old, own = self._old[i].lstrip(), self._fit.lines[self._own[i]].lstrip()
+        if self._needs(i) is Rung.TOKENS and knew(old, own, body):
+            return body
+        both = merged(old, own, self._as_seen(body))
+        if both is not None:
+            return both
+        if self._needs(i) is Rung.TOKENS:
+            raise UnsafeError("a line that is to change has other words where it changes")
+        return self._as_seen(body)
+
+    def _as_seen(self, body: str) -> str:
+        """With the file's characters for those that look like them."""
+        for odd, own in self._looks.items():
+            if odd in body and own is None:
+                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of oldText")
+            body = body.replace(odd, own or "")
+        return body
+
+    def _indent(self, indent: str, k: int, change: Changed) -> str:
+        own = self._edge_indent(indent, k, change)
+        if own is None:
+            raise UnsafeError("the indentation of the lines that newText adds cannot be told")
+        return own
+
+    def _edge_indent(self, indent: str, k: int, change: Changed) -> str | None:
+        """Where only the first or the last line is out of line, the new first or last line is so too, and no other."""
+        first, last = self.indentation.first, self.indentation.last
+        full_old, full_new = self._full_old, self._full_new
+        if first and change.a <= full_old[0] < change.b:
+            if k == full_new[0]:
+                return first[1] if indent == first[0] else None
+            if indent == first[0]:
+                return None
+        if last and change.a <= full_old[-1] < change.b:
+            if k == full_new[-1]:
+                return last[1] if indent == last[0] else None
+            if indent == last[0]:
+                return None
+        return self.indentation.shift(indent)
+
+    def _replacement(self, part: _Part) -> Replacement | None:
+        lines, span, starts = self._fit.lines, self._fit.span, self._starts
+        if part.first == part.end:
+            return _insertion(starts, part, len(lines)) if part.new else None
+        start, end = starts[part.first], starts[part.end] - 1
+        if part.new:
+            text = "\n".join(part.new)
+            return Replacement(start, end, text) if part.new != lines[part.first : part.end] else None
+        if part.end < len(lines):
+            return Replacement(start, end + 1, "")
+        return Replacement(start - 1, end, "") if part.first else Replacement(span.start, span.end, "")
+
+
+def _insertion(starts: list[int], part: _Part, count: int) -> Replacement:
+    text = "\n".join(part.new)
+    if part.first < count:
+        return Replacement(starts[part.first], starts[part.first], f"{text}\n")
+    end = starts[count] - 1
+    return Replacement(end, end, f"\n{text}")
+
+
+def _full(lines: Sequence[str]) -> list[int]:
+    return [number for number, line in enumerate(lines) if line.strip()]

@@ -1,0 +1,27 @@
+"""Whether it is worth looking for lines in a text at all."""
+
+import re
+from collections.abc import Sequence
+
+from handrail.edit.nearness import tolerated
+from handrail.edit.placeholders import is_mark
+from handrail.edit.typography import PLAIN
+
+_SCANNED = 150_000_000
+"""Characters that are searched at most."""
+_UNSEEN = [odd for odd, plain in PLAIN.items() if not plain]
+
+
+def may_be_in(text: str, old: Sequence[str]) -> bool:
+    """False where so many words are not in the text that no strategy would find the lines."""
+    if not text.isascii() and any(unseen in text for unseen in _UNSEEN):
+        return True  # words may be cut by what nobody sees
+    full = [line for line in old if line.strip() and not is_mark(line)]
+    said = (re.findall(r"\w+", line) for line in full)
+    longest = sorted((max(words, key=len) for words in said if words), key=len, reverse=True)
+    left = tolerated(len(full))
+    for word in longest[: max(2, _SCANNED // (len(text) + 1))]:
+        left -= word not in text
+        if left < 0:
+            return False
+    return True

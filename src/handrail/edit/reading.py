@@ -1,0 +1,102 @@
+"""The two texts of an edit as lines, read the way they were meant: several ways, the most literal first."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?| ?\| ?|$)")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_HALVED = {'"': '"', "'": "'", "`": "`", "\\": "\\"}
+_MEANS = {**_HALVED, "n": "\n", "t": "\t", "r": "", "/": "/"}
+_QUOTE = re.compile(r"(?<!\\)(\\*)([\"'`])")
+
+
+class Reading(NamedTuple):
+    """What the texts are taken to say."""
+
+    name: str
+    """The strategy that this way of reading is; empty where they are taken as they are."""
+    old: list[str]
+    new: list[str]
+    terminated: bool
+    """Whether the last line is meant with its newline."""
+
+
+def readings(old: str, new: str) -> Iterator[Reading]:
+    """The ways to read an edit. Both texts are read the same way."""
+    yield _reading("", old, new)
+    bare = _without_numbers(old, new)
+    if bare:
+        yield _reading("line-numbers", *bare)
+    for one, other in dict.fromkeys(_escapes(old, new)):
+        if one not in {old, other}:
+            yield _reading("escape-normalised", one, other)
+
+
+def _reading(name: str, old: str, new: str) -> Reading:
+    """A newline that ends both ends their last lines; one that only the old text has is a blank line that goes."""
+    one, other = old.split("\n"), new.split("\n")
+    if one[-1] or other[-1] or len(one) == 1:
+        return Reading(name, one, other, terminated=False)
+    return Reading(name, one[:-1], other[:-1], terminated=True)
+
+
+def _without_numbers(old: str, new: str) -> tuple[str, str] | None:
+    """Without the line numbers that listings show; the new text may have them or not."""
+    bare = _bare(old, at_all=True)
+    if bare is None:
+        return None
+    other = _bare(new, at_all=False)
+    return None if other is None else (bare, other)
+
+
+def _bare(text: str, *, at_all: bool) -> str | None:
+    """The lines of a text without their numbers, which count up. None where some have one, and others do not."""
+    *lines, last = text.split("\n")
+    if last:
+        lines.append(last)
+    found = [_NUMBER.match(line) for line in lines]
+    numbers = [int(each[1]) for each in found if each]
+    if not numbers:
+        return None if at_all else text
+    in_order = numbers == list(range(numbers[0], numbers[0] + len(lines)))
+    if not in_order:
+        return text if not at_all and not _numbered_in_part(numbers, lines) else None
+    bare = [line[each.end() :] for line, each in zip(lines, found, strict=True) if each]
+    return "\n".join(bare if last else [*bare, ""])
+
+
+def _numbered_in_part(numbers: list[int], lines: list[str]) -> bool:
+    """Whether so many lines begin with a number that it cannot be what they say."""
+    return len(numbers) * 2 > len([line for line in lines if line.strip()])
+
+
+def _escapes(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """The texts as strings of some language are read once more, where both are escaped alike."""
+    if "\\" not in old or _both_ways(old + new):
+        return
+    if "\n" not in old and ("\n" not in new or "\\" not in new) and not _others(old + new, _MEANS):
+        yield _unescaped(old, _MEANS), _unescaped(new, _MEANS)
+    if not _others(old + new, _HALVED):
+        yield _unescaped(old, _HALVED), _unescaped(new, _HALVED)
+    yield _unquoted(old), _unquoted(new)
+
+
+def _both_ways(text: str) -> bool:
+    """Whether some double quotes are escaped, and others are not."""
+    odd = {len(found[1]) % 2 for found in _QUOTE.finditer(text) if found[2] == '"'}
+    return len(odd) > 1
+
+
+def _others(text: str, means: Mapping[str, str]) -> bool:
+    """Whether there are escapes that mean something else."""
+    return any(found[1] not in means for found in _ESCAPE.finditer(text))
+
+
+def _unescaped(text: str, means: Mapping[str, str]) -> str:
+    return _ESCAPE.sub(lambda found: means[found[1]], text)
+
+
+def _unquoted(text: str) -> str:
+    """Without the backslashes before quotes, whatever else there is."""
+    return _QUOTE.sub(lambda found: f"{found[1][1:]}{found[2]}" if len(found[1]) % 2 else found[0], text)

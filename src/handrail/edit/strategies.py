@@ -1,0 +1,27 @@
+"""The names of the strategies, in the order they are tried, and what each forgives."""
+
+from handrail.edit.fitting import Rung
+
+FORGIVEN = {
+    "line-trimmed": "white space around lines",
+    "indentation-flexible": "the indentation",
+    "trimmed-boundary": "white space around it",
+    "whitespace-normalised": "white space",
+    "typography": "quotes, dashes and spaces that look alike",
+    "line-numbers": "line numbers",
+    "escape-normalised": "escaped characters",
+    "elision": "lines that were left out",
+    "context-aware": "words of lines that stay",
+    "block-anchor": "words of lines that change",
+}
+"""Those behind `exact`, which forgives nothing."""
+
+NAMES = {
+    Rung.NOTHING: "trimmed-boundary",
+    Rung.LINE_ENDS: "line-trimmed",
+    Rung.BOTH_SIDES: "line-trimmed",
+    Rung.BOUNDARY: "trimmed-boundary",
+    Rung.WHITE_SPACE: "whitespace-normalised",
+    Rung.TYPOGRAPHY: "typography",
+}
+"""What a place that needs so much forgiven was found by; one that is only moved is indentation-flexible."""
