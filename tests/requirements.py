@@ -347,7 +347,54 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "X-1": (clause("companions are off or on by configuration", *planned),),
     "X-2": (clause("display", *planned),),
     "X-3": (clause("question", *planned),),
-    "X-4": (clause("apply_patch, multi_edit, delete", *planned),),
+    "X-4": (
+        clause(
+            "apply_patch takes the *** Begin Patch envelope and unified diffs",
+            "edit/test_patch_parsing.py::test_a_patch_says_what_is_done_to_which_file",
+            "edit/test_patch_parsing.py::test_what_models_get_wrong_is_passed_over_where_that_is_safe",
+            "edit/test_patch_parsing.py::test_a_patch_that_cannot_be_read_is_refused_with_its_line",
+            "tools/test_patch_property.py::test_a_git_diff_makes_the_second_tree_and_undo_the_first",
+        ),
+        clause(
+            "a hunk is put where it says or where edit finds it, and nowhere else",
+            "edit/test_patch_fitting.py::test_an_anchor_says_which_of_them",
+            "edit/test_patch_fitting.py::test_lines_that_are_there_twice_are_refused_with_their_lines",
+            "edit/test_patch_fitting.py::test_a_diff_is_taken_at_its_word_where_the_lines_are_there_several_times",
+            "tools/test_patch_property.py::test_lines_that_a_patch_does_not_name_are_not_touched",
+            "tools/test_apply_patch.py::test_bytes_outside_the_hunks_stay",
+        ),
+        clause(
+            "multi_edit: in order, each sees the one before, all or nothing; unique, first or all",
+            "tools/test_multi_edit.py::test_each_edit_sees_what_the_one_before_made_and_one_undo_takes_all_back",
+            "tools/test_multi_edit.py::test_an_edit_takes_the_only_place_the_first_or_all",
+            "tools/test_multi_edit.py::test_a_refusal_names_the_edit_and_nothing_is_changed",
+            "tools/test_multi_edit.py::test_edits_do_what_str_replace_does_one_after_the_other",
+        ),
+        clause(
+            "delete is a deletion, and undo brings the file or the link back",
+            "tools/test_delete.py::test_a_file_goes_and_undo_brings_it_back_with_its_bytes_and_its_mode",
+            "tools/test_delete.py::test_a_link_goes_and_what_it_leads_to_stays",
+            "tools/test_delete.py::test_a_deletion_is_judged_as_one",
+        ),
+        clause(
+            "optional tools, offered where the settings enable them",
+            "cli/test_cli_optional_tools.py::test_they_are_not_offered_unless_they_are_enabled",
+            "runtime/test_exports.py::test_every_optional_tool_has_exactly_its_parameters",
+        ),
+        clause(
+            "all files are verified before the first is written; all or nothing, also when killed",
+            "tools/test_apply_patch.py::test_one_hunk_that_does_not_fit_keeps_every_file_as_it_is",
+            "tools/test_apply_patch.py::test_a_full_disk_in_the_middle_leaves_every_file_as_it_was",
+            "must_hold/test_hold_patch_kill.py::test_a_kill_leaves_a_patch_made_or_not_made_and_never_between",
+            "changes/test_patch_cut_off.py::test_a_kill_at_any_point_leaves_all_or_nothing_and_that_is_told",
+            "changes/test_patch_cut_off.py::test_patches_of_two_processes_never_mix",
+        ),
+        clause(
+            "one undo step",
+            "tools/test_apply_patch.py::test_several_files_change_in_one_step_and_one_undo_takes_it_back",
+            "tools/test_apply_patch.py::test_two_files_can_change_names",
+        ),
+    ),
     "X-5": (clause("code tools", *planned),),
     "X-6": (clause("LSP tools", *planned),),
     "X-7": (clause("new diagnostics after a change", *planned),),
@@ -588,7 +635,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     ),
     "P-9": (clause("policy explain and test", *planned),),
     "P-10": (clause("built-in command denies", *planned),),
-    "P-11": (clause("deletions and bulk changes", *planned),),
+    "P-11": (
+        clause(
+            "deletions are a class of their own, judged on the declared call",
+            "tools/test_delete.py::test_a_deletion_is_judged_as_one",
+            "tools/test_apply_patch.py::test_a_deletion_and_a_move_are_judged_as_deletions",
+        ),
+        clause("bulk changes; auto: unasked where undo covers them; judged again on the change set", *planned),
+    ),
     "P-12": (
         clause(
             "a path outside the roots: OUTSIDE_WORKSPACE",

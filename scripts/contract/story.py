@@ -14,6 +14,7 @@ from handrail.protocol.decision import Mode
 from handrail.protocol.tool import ToolSpec, describe
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
+from handrail.settings.model import Tools
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
@@ -30,6 +31,17 @@ from decimal import ROUND_HALF_UP, Decimal
 
 def total(prices):
     return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)
+"""
+PATCH = """\
+*** Begin Patch
+*** Add File: docs/news.md
++Prices are rounded half up.
+*** Update File: src/total.py
+*** Move to: src/net.py
+@@ def net(prices):
+-    return fsum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)
++    return fsum(prices).quantize(CENT, ROUND_HALF_UP)
+*** End Patch
 """
 
 
@@ -85,14 +97,17 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     edit = _call("edit", {"path": "README.md", "oldText": "# Shop", "newText": "# The shop"})
     edited = _well(rail.answer(_parked(rail.batch((edit,))).requests[0].id, "once"))
 
+    changes = _changes()
+    changed = [_well(rail.answer(_parked(rail.batch((call,))).requests[0].id, "once")).results[0] for call in changes]
+
     unwanted = _parked(rail.batch((_call("write", {"path": "README.md", "content": "# SHOP!\n"}),)))
     rail.answer(unwanted.requests[0].id, "deny", reason="keep the title")
     unknown = rail.call("read_file", {"path": "README.md"})
     rail.call("count_words", {"text": README})
     rail.set_mode("full")
 
-    calls = (read, ls, find, grep, write, edit)
-    results = (*looked.results, *written.results, *edited.results)
+    calls = (read, ls, find, grep, write, edit, *changes)
+    results = (*looked.results, *written.results, *edited.results, *changed)
     uses = {call.name: {"args": call.args, "data": _json(of.data)} for call, of in zip(calls, results, strict=True)}
     seen = {
         "tool_call": read,
@@ -105,6 +120,16 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
         "change_record": rail.changes()[0],
     }
     return {name: _json(message) for name, message in seen.items()}, uses
+
+
+def _changes() -> tuple[ToolCall, ...]:
+    """Calls of the tools that a session offers where its settings enable them."""
+    edits = [{"oldText": "total", "newText": "net", "occurrence": "first"}, {"oldText": "sum(", "newText": "fsum("}]
+    return (
+        _call("multi_edit", {"path": "src/total.py", "edits": edits}),
+        _call("apply_patch", {"patch": PATCH}),
+        _call("delete", {"path": "docs/news.md"}),
+    )
 
 
 @tool(read_only=True, auto_execute=True)
@@ -122,6 +147,7 @@ def publish(version: str) -> str:
 
 
 TOOLS: tuple[Tool, ...] = (count_words, publish)
+SETTINGS = Settings(tools=Tools(enable=("apply_patch", "multi_edit", "delete")))
 
 
 def _be_killed(shop: Path, state: Path, session: str) -> None:
@@ -138,7 +164,7 @@ def _be_killed(shop: Path, state: Path, session: str) -> None:
 
 
 def _opened(shop: Path, state: Path, mode: Mode, session: str | None = None) -> Handrail:
-    return Handrail(shop, mode=mode, session=session, state_dir=state, tools=TOOLS, settings=Settings())
+    return Handrail(shop, mode=mode, session=session, state_dir=state, tools=TOOLS, settings=SETTINGS)
 
 
 def _decided(shop: Path, state: Path, session: str, call_id: str) -> dict[str, Any]:

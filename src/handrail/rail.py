@@ -8,6 +8,8 @@ from threading import Condition, Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
+from msgspec import to_builtins
+
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
@@ -30,11 +32,14 @@ from handrail.settings import Settings, load, state_folder
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
+from handrail.tools.apply_patch import ApplyPatchData
 from handrail.tools.contract import Tool
+from handrail.tools.delete import DeleteData
 from handrail.tools.edit import EditData
 from handrail.tools.find import FindData
 from handrail.tools.grep import GrepData
 from handrail.tools.ls import LsData
+from handrail.tools.multi_edit import MultiEditData, OneEdit
 from handrail.tools.read import ReadData
 from handrail.tools.write import WriteData
 
@@ -132,6 +137,19 @@ class Handrail:
         """One text of a file in the place of another."""
         args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
         return self.call("edit", args)
+
+    def multi_edit(self, path: str, edits: Iterable[OneEdit | dict[str, str]]) -> ToolResult[MultiEditData]:
+        """Several edits of one file, in order, all of them or none; offered where the settings enable it. An edit is a
+        OneEdit or what it is on the wire: `{"oldText": …, "newText": …, "occurrence": "first"}`."""
+        return self.call("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
+
+    def apply_patch(self, patch: str) -> ToolResult[ApplyPatchData]:
+        """Changes of several files, all of them or none; offered where the settings enable it."""
+        return self.call("apply_patch", {"patch": patch})
+
+    def delete(self, path: str) -> ToolResult[DeleteData]:
+        """A file or a link goes; offered where the settings enable it."""
+        return self.call("delete", {"path": path})
 
     def find(
         self, pattern: str, path: str = ".", *, max_results: int = 1_000, exclude: Sequence[str] = ()

@@ -9,7 +9,8 @@ from handrail.settings import Settings
 
 
 def test_the_async_face_has_the_same_tool_and_wire_methods() -> None:
-    for name in ("read", "write", "edit", "find", "grep", "ls", "call", "batch", "answer", "waiting"):
+    optional = ("multi_edit", "apply_patch", "delete")
+    for name in (*optional, "read", "write", "edit", "find", "grep", "ls", "call", "batch", "answer", "waiting"):
         assert inspect.iscoroutinefunction(getattr(AsyncHandrail, name))
         assert getattr(AsyncHandrail, name).__doc__ == getattr(Handrail, name).__doc__
 

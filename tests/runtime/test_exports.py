@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail import Handrail
+from handrail.settings import Settings
+from handrail.settings.model import Tools
 
 Open = Callable[..., Handrail]
 
@@ -14,6 +16,11 @@ PARAMETERS = {
     "find": ({"pattern"}, {"path", "maxResults", "exclude"}),
     "grep": ({"pattern"}, {"path", "filePattern", "caseSensitive", "contextLines", "maxResults"}),
     "ls": ({"path"}, {"depth"}),
+}
+OPTIONAL = {
+    "apply_patch": ({"patch"}, set()),
+    "multi_edit": ({"path", "edits"}, set()),
+    "delete": ({"path"}, set()),
 }
 RETIRED = [
     "read_file",
@@ -32,14 +39,31 @@ RETIRED = [
 ]
 
 
-def test_every_base_tool_has_exactly_its_parameters(rail: Open) -> None:
-    assert {spec.name for spec in rail().specs()} == set(PARAMETERS)
-    for entry in rail().anthropic_tools():
+def assert_parameters(one: Handrail, expected: dict[str, tuple[set[str], set[str]]]) -> None:
+    assert {spec.name for spec in one.specs()} == set(expected)
+    for entry in one.anthropic_tools():
         schema: dict[str, Any] = entry["input_schema"]
-        required, optional = PARAMETERS[entry["name"]]
+        required, optional = expected[entry["name"]]
         assert set(schema["required"]) == required
         assert set(schema["properties"]) == required | optional
         assert schema["additionalProperties"] is False
+
+
+def test_every_base_tool_has_exactly_its_parameters(rail: Open) -> None:
+    assert_parameters(rail(), PARAMETERS)
+
+
+def test_every_optional_tool_has_exactly_its_parameters(rail: Open) -> None:
+    assert_parameters(rail(settings=Settings(tools=Tools(enable=tuple(OPTIONAL)))), PARAMETERS | OPTIONAL)
+
+
+def test_an_edit_of_several_is_described_down_to_its_fields(rail: Open) -> None:
+    one = rail(settings=Settings(tools=Tools(enable=("multi_edit",))))
+    [schema] = [entry["input_schema"] for entry in one.anthropic_tools() if entry["name"] == "multi_edit"]
+    fields = schema["properties"]["edits"]["items"]
+    assert set(fields["properties"]) == {"oldText", "newText", "occurrence"}
+    assert set(fields["required"]) == {"oldText", "newText"}
+    assert sorted(fields["properties"]["occurrence"]["enum"]) == ["all", "first", "unique"]
 
 
 def test_no_retired_name_is_in_any_list_or_schema(rail: Open) -> None:

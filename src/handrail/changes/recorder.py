@@ -95,12 +95,21 @@ class Recorder:
             raise _not_kept(landing.name, error) from None
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
-        """Keeps bytes that settling a crash may need."""
-        self.history.blobs.keep(digest, data, pack=True)
+        """Keeps bytes that are to be written, or that settling a crash may need."""
+        try:
+            self.history.blobs.keep(digest, data, pack=True)
+        except StoreError as error:
+            raise _not_kept("What is to be written", error) from None
 
     def keep_link(self, landing: Landing) -> None:
         """Keeps where a link leads."""
         self.history.blobs.put(os.fsencode(os.readlink(landing.name, dir_fd=landing.folder)), pack=True)
+
+    def carry_out(self, temporary: str, steps: "tuple[Step, ...]") -> "list[Step]":
+        """Takes steps whose contents are kept, all of them or none; those that changed something."""
+        from handrail.changes.carrying import Carrier  # noqa: PLC0415  as above
+
+        return Carrier(self._workspace, self.history, temporary).carry_out(steps)
 
     def settle(self, call_id: str) -> None:
         """Settles what a call of this session left when it was cut off."""

@@ -49,9 +49,9 @@ def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     if _is_made(looks):
         history.log.finish(entry.number, entry.body)
         return "made"
-    for look in reversed(looks):
-        if look.where in {"after", "between"}:
-            carrier.carry_out([Step(look.step.path, look.now, look.step.before)])
+    # All at once, so that they are taken in an order in which they can be: a folder comes before what is in it.
+    left = [look for look in looks if look.where in {"after", "between"}]
+    carrier.carry_out(Step(look.step.path, look.now, look.step.before) for look in left)
     uncertain = [look.step for look in looks if look.where == "elsewhere"]
     if uncertain:
         history.log.finish(entry.number, *_uncertain(history, entry, uncertain))

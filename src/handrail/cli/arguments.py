@@ -8,7 +8,7 @@ from handrail.cli.commands import COMMANDS, Command
 from handrail.cli.exits import Stop
 from handrail.cli.output import answer
 
-_TOOLS = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
+_TOOLS = ("read", "write", "edit", "find", "grep", "ls", "exec", "process", "apply_patch", "multi_edit", "delete")
 
 
 def split(words: list[str]) -> tuple[str, list[str]]:

@@ -104,6 +104,12 @@ class ToolError(Exception):
         self.message = message
         self.details = details
 
+    @property
+    def named_details(self) -> dict[str, Json]:
+        """The details that have names; none where they are something else."""
+        details: Json = self.details
+        return dict(details) if isinstance(details, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
     def info(self) -> ErrorInfo:
         """The error as it stands in a result."""
         retryable = self.code in RETRYABLE

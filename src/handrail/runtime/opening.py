@@ -21,11 +21,14 @@ from handrail.store.database import Database
 from handrail.store.folder import StateFolder, make_private
 from handrail.store.journal import Journal
 from handrail.store.runner import Runner
+from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.contract import Outputs, Seen, Tool
+from handrail.tools.delete import delete_tool
 from handrail.tools.edit import edit_tool
 from handrail.tools.find import find_tool
 from handrail.tools.grep import grep_tool
 from handrail.tools.ls import ls_tool
+from handrail.tools.multi_edit import multi_edit_tool
 from handrail.tools.read import read_tool
 from handrail.tools.searching import Searching
 from handrail.tools.write import write_tool
@@ -125,6 +128,12 @@ class _NoSession:
     def keep_bytes(self, digest: str, data: bytes) -> None:
         pass
 
+    def keep_link(self, landing: Landing) -> None:
+        pass
+
+    def carry_out(self, temporary: str, steps: "tuple[Step, ...]") -> "list[Step]":  # noqa: ARG002  as above
+        return []
+
     def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:  # noqa: ARG002
         raise ToolError("UNAVAILABLE", "Without a session nothing is changed.")
 
@@ -139,6 +148,9 @@ def _base_tools(seen: Seen, outputs: Outputs, recorder: "Records", settings: Set
         find_tool(searching),
         grep_tool(searching, outputs),
         ls_tool(settings.search.ignore),
+        apply_patch_tool(seen, recorder),
+        multi_edit_tool(seen, recorder),
+        delete_tool(seen, recorder),
     )
 
 

@@ -62,12 +62,17 @@ class Offer:
         ]
         if allowed is not None:
             offered = [tool for tool in offered if tool.spec.name in allowed]
+        self._registry = registry
         self._offered = {tool.spec.name: tool for tool in offered}
         self.names = tuple(self._offered)
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name, if it is offered."""
         return self._offered.get(name)
+
+    def known(self, name: str) -> Tool | None:
+        """The tool of exactly this name, offered or not: for calls of before, when it may have been."""
+        return self._registry.get(name)
 
     def differing_in_case(self, name: str) -> Tool | None:
         """The only tool whose name differs from this one in case alone."""

@@ -41,7 +41,15 @@ class Records(Protocol):
         ...
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
-        """Keeps bytes that settling a crash may need."""
+        """Keeps bytes that are to be written, or that settling a crash may need."""
+        ...
+
+    def keep_link(self, landing: Landing) -> None:
+        """Keeps where a link leads."""
+        ...
+
+    def carry_out(self, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
+        """Takes steps whose contents are kept, all of them or none; those that changed something."""
         ...
 
     def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:

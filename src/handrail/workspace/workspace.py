@@ -130,6 +130,28 @@ class Workspace:
             raise
         return landing, real
 
+    def land_on_name(self, path: str) -> tuple[Landing, str]:
+        """The folder of a name that is to be removed, and the path as results name it. Links on the way are followed;
+        the name itself is not, if it is one."""
+        where = self._place_of_name(path)
+        if where is None:
+            raise tool_error(IsADirectoryError(errno.EISDIR, ""), path)
+        folder, name = where
+        try:
+            opened = self._open(self._place(folder), _FOLDER)
+        except FileNotFoundError:
+            raise self.not_found(path, "file") from None
+        except OSError as error:
+            raise tool_error(error, path) from None
+        real = opened.root.shown(_joined(opened.relative, name))
+        try:
+            _refuse_read_only(opened.root, path)
+            _refuse_protected(real, self._place(path).named, path)
+        except ToolError:
+            os.close(opened.descriptor)
+            raise
+        return Landing(opened.descriptor, name, ()), real
+
     def append(self, path: str, data: bytes) -> None:
         """Adds bytes to the end of a file, which is created with its parents, for its owner only."""
         landing, _ = self.land(path)
@@ -167,6 +189,9 @@ class Workspace:
             if access == "read":
                 return self._glance(path)
             where = self._place(path)
+            named = self._place_of_name(path) if access == "delete" else None
+            if named is not None:
+                return self._fact_of_name(where, *named)
             with self._open(where, _LOOK) as found:
                 return _fact(where, access, found)
         except FileNotFoundError:
@@ -227,6 +252,30 @@ class Workspace:
         else:
             os.close(opened.descriptor)
         return fact
+
+    def _place_of_name(self, path: str) -> tuple[str, str] | None:
+        """The folder that a name is in, and the name; None where a path ends with none."""
+        self._place(path)  # a path that can be none is refused
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if name in {"", ".", ".."} or path.endswith("/"):
+            return None
+        return folder or ("/" if path.startswith("/") else "."), name
+
+    def _fact_of_name(self, where: Place, folder: str, name: str) -> PathFact:
+        """The fact about a name that is to be removed: a link is a link, wherever it leads."""
+        with self._open(self._place(folder), _LOOK) as opened:
+            status = os.stat(name, dir_fd=opened.descriptor, follow_symlinks=False)
+            real = opened.root.shown(_joined(opened.relative, name))
+        kind = _kind(status)
+        return PathFact(
+            path=where.spelled,
+            access="delete",
+            kind=kind,
+            real=real,
+            named=_other(where.named, real),
+            writable=opened.root.writable,
+            size=status.st_size if kind == "file" else None,
+        )
 
     def _place(self, path: str) -> Place:
         """Which place a path names; kept, since every call asks at least twice."""
@@ -339,8 +388,7 @@ def _refuse_protected(real: str, named: str | None, path: str) -> None:
 
 
 def _fact(where: Place, access: Access, found: Opened) -> PathFact:
-    mode = found.status.st_mode
-    kind: FileKind = "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
+    kind = _kind(found.status)
     return PathFact(
         path=where.spelled,
         access=access,
@@ -350,6 +398,13 @@ def _fact(where: Place, access: Access, found: Opened) -> PathFact:
         writable=found.root.writable,
         size=found.status.st_size if kind == "file" else None,
     )
+
+
+def _kind(status: os.stat_result) -> FileKind:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return "file"
+    return "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
 
 
 def _other(named: str | None, real: str) -> str | None:

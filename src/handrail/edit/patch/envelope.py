@@ -1,0 +1,113 @@
+"""Reads what stands between `*** Begin Patch` and `*** End Patch`."""
+
+import re
+from collections.abc import Sequence
+
+from handrail.edit.patch.hunk_lines import HunkHead, hunk_of
+from handrail.edit.patch.model import FilePatch, Hunk, malformed, quoted
+
+_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File:(.*)")
+_MOVE = re.compile(r"\*\*\* Move to:(.*)")
+_NUMBERED = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
+_END_OF_FILE = "*** End of File"
+_KNOWN = "*** Add File: PATH, *** Update File: PATH, *** Delete File: PATH"
+
+
+def is_header(line: str) -> bool:
+    """Whether a line begins a file of an envelope."""
+    return _FILE.match(line) is not None
+
+
+def envelope(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
+    """The files of an envelope, whose first line has a number."""
+    starts = [at for at, line in enumerate(lines) if is_header(line)]
+    before = next((at for at, line in enumerate(lines[: starts[0] if starts else None]) if line.strip()), None)
+    if before is not None:
+        raise malformed(first + before, f"{quoted(lines[before])} is no header. A file begins with one of {_KNOWN}.")
+    if not starts:
+        raise malformed(first, f"there is no file in the patch. A file begins with one of {_KNOWN}.")
+    ends = (*starts[1:], len(lines))
+    return tuple(_file(lines[start:end], first + start) for start, end in zip(starts, ends, strict=True))
+
+
+def _file(lines: Sequence[str], number: int) -> FilePatch:
+    found = _FILE.match(lines[0])
+    path = found[2].strip() if found else ""
+    if not path:
+        raise malformed(number, "a header without the path of a file.")
+    action, body = (found[1] if found else ""), lines[1:]
+    if action == "Add":
+        return FilePatch(action="add", path=path, line=number, content=_content(body, number + 1))
+    if action == "Delete":
+        _refuse_more(body, number + 1, "nothing comes behind *** Delete File")
+        return FilePatch(action="delete", path=path, line=number)
+    return _update(path, body, number)
+
+
+def _content(body: Sequence[str], number: int) -> str:
+    """The lines of a new file. Empty ones whose + was lost count, but for those at the end."""
+    end = len(body)
+    while end and not body[end - 1].strip():
+        end -= 1
+    for at, line in enumerate(body[:end]):
+        if line.rstrip("\r") and not line.startswith("+"):
+            raise malformed(number + at, f"every line of a new file begins with +, and {quoted(line)} does not.")
+    return "".join(f"{line[1:]}\n" for line in body[:end])
+
+
+def _update(path: str, body: Sequence[str], number: int) -> FilePatch:
+    start = next((at for at, line in enumerate(body) if line.strip()), len(body))
+    moved = _MOVE.match(body[start]) if start < len(body) else None
+    target = moved[1].strip() if moved else None
+    if target == "":
+        raise malformed(number + 1 + start, "*** Move to: without a path.")
+    start += moved is not None
+    hunks = _hunks(path, body[start:], number + 1 + start)
+    if not hunks and target is None:
+        raise malformed(number, f"the update of {path} has no hunks. Give lines that begin with space, - and +.")
+    action = "update" if target is None else "move"
+    return FilePatch(action=action, path=path, target=target, line=number, hunks=tuple(hunks))
+
+
+def _hunks(path: str, lines: Sequence[str], number: int) -> list[Hunk]:
+    hunks: list[Hunk] = []
+    at = 0
+    while at < len(lines):
+        start, anchors, place = at, list[str](), None
+        while at < len(lines) and (lines[at].startswith("@@") or not lines[at].strip()):
+            place = _NUMBERED.match(lines[at]) or place
+            anchors += _anchor(lines[at])
+            at += 1
+        body = at
+        while at < len(lines) and not lines[at].startswith(("@@", "*** ")):
+            at += 1
+        at_end = at < len(lines) and lines[at].rstrip() == _END_OF_FILE
+        if at < len(lines) and lines[at].startswith("*** ") and not at_end:
+            raise malformed(number + at, f"{quoted(lines[at])} has no meaning here. After hunks comes {_KNOWN}.")
+        head = _head(path, len(hunks) + 1, number + start, anchors, place)
+        if body < at:
+            hunks.append(hunk_of(head, lines[body:at], at_end=at_end))
+        elif any(line.strip() for line in lines[start:at]) or at_end:
+            raise malformed(number + start, f"hunk {head.number} of {path} has no lines.")
+        at += at_end
+    return hunks
+
+
+def _head(path: str, hunk: int, line: int, anchors: list[str], place: re.Match[str] | None) -> HunkHead:
+    stated = int(place[1]) if place else None
+    behind = stated if place and place[2] == "0" else None
+    return HunkHead(number=hunk, line=line, path=path, anchors=tuple(anchors), stated=stated, behind=behind)
+
+
+def _anchor(line: str) -> list[str]:
+    """What an `@@` line names, if anything: line numbers are none."""
+    if _NUMBERED.match(line):
+        return []
+    text = line.removeprefix("@@").rstrip().removesuffix(" @@").removeprefix(" ")
+    return [text] if text.strip(" .@…") else []
+
+
+def _refuse_more(lines: Sequence[str], number: int, rule: str) -> None:
+    for at, line in enumerate(lines):
+        if line.strip():
+            raise malformed(number + at, f"{quoted(line)}: {rule}.")

@@ -1,0 +1,45 @@
+"""What a patch says: an envelope or a diff, with whatever is around it."""
+
+import re
+
+from handrail.edit.newlines import plain
+from handrail.edit.patch.envelope import envelope, is_header
+from handrail.edit.patch.model import FilePatch, malformed
+from handrail.edit.patch.unified import is_start, unified
+from handrail.edit.patch.wrapping import BEGIN, END, begins, unwrapped
+
+_HEADS = re.compile(r"(?m)^(?:.*\*\*\* Begin Patch|diff --git [^\r\n]*|\+\+\+ [^\r\n]*)(\r?)$")
+_HOW = f"It is either an envelope ({BEGIN!r}, files, {END!r}) or a unified diff (--- a/PATH, +++ b/PATH, @@ hunks)."
+
+
+def parsed(text: str) -> tuple[FilePatch, ...]:
+    """The files of a patch, in order; ToolError with the line where it cannot be read."""
+    lines = _in_plain_lines(text).split("\n")
+    start = next((at for at, line in enumerate(lines) if begins(line)), None)
+    if start is not None:
+        inner = unwrapped(lines, start)
+        first = next((at for at, line in enumerate(inner) if line.strip()), None)
+        if first is not None and not is_header(inner[first]) and is_start(inner, first):
+            return unified(inner, start + 2)
+        return envelope(inner, start + 2)
+    files = unified(lines, 1)
+    if not files:
+        raise malformed(1, f"this is no patch that can be read.{_hint(lines)} {_HOW}")
+    return files
+
+
+def _in_plain_lines(text: str) -> str:
+    """The patch with plain newlines, if its own lines have others: those of a file that it adds may have some too."""
+    heads = _HEADS.findall(text) if "\r\n" in text else []
+    return plain(text) if heads and all(heads) else text
+
+
+def _hint(lines: list[str]) -> str:
+    if any(is_header(line) for line in lines):
+        return f" The line {BEGIN!r} is missing."
+    if any(line.startswith("*** ") and at + 1 < len(lines) and lines[at + 1].startswith("--- ")
+           for at, line in enumerate(lines)):  # fmt: skip
+        return " Context diffs are not read; make a unified one (diff -u)."
+    if any(line.startswith("@@") for line in lines):
+        return " Its hunks name no file."
+    return ""

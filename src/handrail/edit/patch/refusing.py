@@ -1,0 +1,103 @@
+"""Why a hunk does not fit, in words that help: which one, what is there instead, what to do next."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handrail.edit.lines import line_ranges, worded
+from handrail.edit.omission import refuse_omission
+from handrail.edit.patch.model import Hunk, quoted
+from handrail.edit.patch.text_lines import TextLines
+from handrail.edit.placing import place
+from handrail.protocol.error import ErrorCode, ToolError
+
+_NOTHING = "Nothing was changed."
+_MORE_CONTEXT = "Add lines around it, or an @@ line that names the function or class it is in."
+
+
+def refused(lines: TextLines, hunk: Hunk, error: ToolError, low: int, path: str) -> ToolError:
+    """What the engine of edit says of a hunk, with the lines of the whole file. It may be elsewhere in it."""
+    old, new = ("".join(f"{line}\n" for line in side) for side in (hunk.old, hunk.new))
+    try:
+        elsewhere = place(lines.text, old, new, path)
+    except ToolError as said:
+        return _told(hunk, path, error if said.code == "NO_CHANGE" else said)
+    first, last = next(line_ranges(lines.text, elsewhere.spans))
+    if error.code == "NO_MATCH" and (last <= low or hunk.anchors):
+        reason = "its @@ line" if hunk.anchors else f"hunk {hunk.number - 1}, and hunks go in the order of the file"
+        message = f"its old lines are in {worded(first, last)}, which is not behind {reason}."
+        return _refusal("NO_MATCH", hunk, path, message, {"elsewhere": {"first": first, "last": last}})
+    return _told(hunk, path, error)
+
+
+def refuse_placeholder(hunk: Hunk, path: str) -> None:
+    """OMITTED_TEXT where real lines would go for one that says that they are left out."""
+    try:
+        refuse_omission("\n".join(hunk.old), "\n".join(hunk.new), path)
+    except ToolError as error:
+        raise _told(hunk, path, error) from None
+
+
+def unknown_anchor(lines: TextLines, hunk: Hunk, anchor: str, low: int, path: str) -> ToolError:
+    """An `@@` line that names nothing."""
+    behind = f" behind line {low}, where hunk {hunk.number - 1} ends" if low else ""
+    near = _nearest(lines, anchor)
+    hint = f" Near: line {near + 1}, {quoted(lines.lines[near].strip())}." if near is not None else ""
+    message = f"there is no line {quoted(anchor.strip())}{behind}, which its @@ line names.{hint}"
+    return _refusal("NO_MATCH", hunk, path, f"{message} Give a line of the file as it is.", {"anchor": anchor[:200]})
+
+
+def twice(hunk: Hunk, path: str, places: Sequence[int]) -> ToolError:
+    """An `@@` line that names several places."""
+    numbers = ", ".join(str(at + 1) for at in places[:3]) + (", …" if len(places) > 3 else "")
+    message = f"its @@ line is there {len(places)} times: lines {numbers}. Add lines around what it adds."
+    return _refusal("AMBIGUOUS_MATCH", hunk, path, message, {"count": len(places)})
+
+
+def passed(hunk: Hunk, path: str, anchor: int) -> ToolError:
+    """An `@@` line that new lines cannot go behind any more."""
+    message = f"its @@ line is line {anchor + 1}, before hunk {hunk.number - 1}, and hunks go in the order of the file."
+    return _refusal("NO_MATCH", hunk, path, f"{message} Add lines around what it adds.", {"anchor": anchor + 1})
+
+
+def nowhere(lines: TextLines, hunk: Hunk, path: str) -> ToolError:
+    """New lines without any around them."""
+    if hunk.stated is not None:
+        message = f"it adds lines behind line {hunk.stated}, and {path} has {len(lines)}."
+    else:
+        message = "it only adds lines, and nothing says where."
+    advice = "Add a line before or after them, an @@ line that they go behind, or *** End of File."
+    return _refusal("INVALID_ARGUMENT", hunk, path, f"{message} {advice}", {})
+
+
+def inexact(hunk: Hunk, path: str, most: int) -> ToolError:
+    """Too much of a patch is not as the file is."""
+    message = f"{most} hunks before it do not match the file exactly. Read it, and make the patch anew."
+    return _refusal("LIMIT_EXCEEDED", hunk, path, message, {})
+
+
+def _told(hunk: Hunk, path: str, error: ToolError) -> ToolError:
+    details = error.named_details
+    if error.code == "AMBIGUOUS_MATCH":
+        return _refusal(error.code, hunk, path, _places(details), details)
+    message = error.message.replace("oldText", "its old text").replace("newText", "its new text")
+    return _refusal(error.code, hunk, path, message.replace(f" {_NOTHING}", ""), details)
+
+
+def _places(details: Mapping[str, Any]) -> str:
+    places: list[dict[str, Any]] = details.get("places") or []
+    count = f"{'' if details.get('all', True) else 'more than '}{details.get('count', len(places))} times"
+    where = ", ".join(dict.fromkeys(str(place["line"]) for place in places))
+    more = ", …" if details.get("count", 0) > len(places) else ""
+    return f"its old lines are there {count} (lines {where}{more}). {_MORE_CONTEXT}"
+
+
+def _refusal(code: ErrorCode, hunk: Hunk, path: str, message: str, details: Mapping[str, Any]) -> ToolError:
+    named = {"path": path, "hunk": hunk.number, "patchLine": hunk.line}
+    whole = f"Hunk {hunk.number} of {path} (line {hunk.line} of the patch): {message} {_NOTHING}"
+    return ToolError(code, whole, details={**details, **named})
+
+
+def _nearest(lines: TextLines, anchor: str) -> int | None:
+    """The first line that has what an anchor has, whatever is around it."""
+    wanted = anchor.strip()
+    return next((at for at, line in enumerate(lines.lines) if wanted and wanted in line), None)

@@ -1,0 +1,60 @@
+"""delete: a file or a link goes, and undo brings it back."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from handrail.protocol.change import Kind
+from handrail.protocol.permission import Preview
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.contract import Context, Output, Seen, Tool, Touched
+
+if TYPE_CHECKING:
+    from handrail.tools.saving import Records
+
+
+class DeleteArguments(Arguments, frozen=True):
+    """The arguments of delete."""
+
+    path: Annotated[str, Meta(description="File to delete, relative to the workspace. A link goes, not its target.")]
+
+
+class DeleteData(Wire, frozen=True, omit_defaults=False):
+    """What was deleted."""
+
+    path: str
+    kind: Kind
+    size: int
+    before: str
+    """Hash of the bytes, or of where the link led."""
+    diff: str
+
+
+DELETE = ToolSpec(
+    name="delete",
+    title="Delete",
+    description="Delete a file, or a link and not what it leads to. Folders are not deleted.",
+    arguments=DeleteArguments,
+    data=DeleteData,
+    permissions=("fs.delete",),
+    side_effects=("files",),
+    enabled=False,
+    plain_arguments=("path",),
+)
+
+
+def delete_tool(seen: Seen, records: "Records") -> Tool:
+    """The tool delete for one session. What it is done with is loaded when it is first used."""
+
+    def run(context: Context, arguments: DeleteArguments) -> Output:
+        from handrail.tools.deleting import delete  # noqa: PLC0415  as said
+
+        return delete(context, arguments, seen, records)
+
+    def preview(context: Context, arguments: DeleteArguments) -> Preview:
+        from handrail.tools.deleting import diff_before  # noqa: PLC0415  as said
+
+        return diff_before(context, arguments, seen, records)
+
+    return Tool(DELETE, run, lambda arguments: Touched(deletes=(arguments.path,)), preview)

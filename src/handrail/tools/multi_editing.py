@@ -1,0 +1,146 @@
+"""What multi_edit does: makes the edits one after the other in memory, and saves what comes of them."""
+
+import msgspec
+
+from handrail.edit.diff import Diff, unified_diff
+from handrail.edit.lines import line_ranges
+from handrail.edit.newlines import plain
+from handrail.edit.omission import refuse_omission
+from handrail.edit.placing import place
+from handrail.protocol.error import ToolError
+from handrail.protocol.permission import Preview
+from handrail.tools.contract import Context, Output, Seen
+from handrail.tools.edit import LONGEST
+from handrail.tools.looking import landed, look
+from handrail.tools.marks import Whole, encode_mark
+from handrail.tools.multi_edit import Edited, MultiEditArguments, MultiEditData, OneEdit
+from handrail.tools.parses import parse_warning
+from handrail.tools.replacing import replaced
+from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
+from handrail.tools.shown import counted
+from handrail.tools.slots import refuse_large, too_large
+from handrail.tools.text_file import Rewritten, text_file
+from handrail.workspace.current import Current
+from handrail.workspace.errors import clipped
+from handrail.workspace.text import decoded
+from handrail.workspace.walk import Landing
+
+
+def multi_edit(context: Context, arguments: MultiEditArguments, seen: Seen, records: Records) -> Output:
+    """Makes the edits."""
+    with landed(context, arguments.path) as (landing, real):
+        plan = _plan(context, landing, real, arguments, seen, records)
+        saving = Saving("multi_edit", arguments.path, real, plan.before, plan.made.data, plan.diff)
+        saved = save(records, context, landing, saving)
+    seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
+    return _output(arguments.path, real, plan, saved)
+
+
+def diff_before(context: Context, arguments: MultiEditArguments, seen: Seen, records: Records) -> Preview:
+    """What would change."""
+    with landed(context, arguments.path) as (landing, real):
+        diff = _plan(context, landing, real, arguments, seen, records).diff
+    return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """Everything about the edits but the doing."""
+
+    before: Current
+    made: Rewritten
+    edits: tuple[Edited, ...]
+    diff: Diff
+    unread: bool
+
+
+def _plan(
+    context: Context, landing: Landing, real: str, arguments: MultiEditArguments, seen: Seen, records: Records
+) -> _Plan:
+    path = arguments.path
+    refuse_large(landing, path)
+    found = look(landing, real, path, seen, records, keep=LONGEST, doing="editing")
+    found.refuse_stale()
+    before = found.before
+    if before is None:
+        raise context.workspace.not_found(path, "file")
+    if before.data is None:
+        raise too_large(path)
+    made, edits = _edited(context, before.data, arguments)
+    refuse_linked(before, made.data, path)
+    old, new = decoded(before.data), decoded(made.data)
+    diff = unified_diff(old.text if old else "", new.text if new else "", real)
+    if made.data == before.data:
+        raise ToolError("NO_CHANGE", f"After all edits {clipped(path)} is what it was. Nothing was changed.")
+    return _Plan(before, made, tuple(edits), diff, found.unread)
+
+
+def _edited(context: Context, data: bytes, arguments: MultiEditArguments) -> tuple[Rewritten, list[Edited]]:
+    """The bytes after all edits, each of what the one before made."""
+    made = Rewritten(data, "utf-8", "none")
+    edits: list[Edited] = []
+    for number, one in enumerate(arguments.edits, 1):
+        context.check_cancelled()
+        try:
+            made, edited = _one(made.data, one, clipped(arguments.path))
+        except ToolError as error:
+            raise _numbered(error, number, len(arguments.edits)) from None
+        edits.append(edited)
+    return made, edits
+
+
+def _one(data: bytes, one: OneEdit, path: str) -> tuple[Rewritten, Edited]:
+    """One edit."""
+    if plain(one.old_text) == plain(one.new_text):
+        raise ToolError("NO_CHANGE", "oldText and newText are the same, but for line endings at most.")
+    refuse_omission(plain(one.old_text), plain(one.new_text), path)
+    if one.occurrence == "first" and one.old_text:
+        return _first(data, one, path)
+    made = replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all")
+    edited = Edited(strategy=made.strategy, replacements=len(made.replacements), first_line=made.first_line)
+    return Rewritten(made.data, made.encoding, made.line_ending), edited
+
+
+def _first(data: bytes, one: OneEdit, path: str) -> tuple[Rewritten, Edited]:
+    """The first of the places that replacing all of them would replace."""
+    file = text_file(data, path)
+    placed = place(file.text, plain(one.old_text), plain(one.new_text), path, every=True)
+    span = placed.spans[0]
+    first = [each for each in placed.replacements if span.start <= each.start and each.end <= span.end]
+    line, _ = next(line_ranges(file.text, [span]))
+    return file.rewritten(first, one.new_text, path), Edited(strategy=placed.strategy, replacements=1, first_line=line)
+
+
+def _numbered(error: ToolError, number: int, count: int) -> ToolError:
+    """A refusal that says which edit it is about, and that none was made."""
+    lines = " Its line numbers count what the edits before it changed." if number > 1 and error.details else ""
+    first, newline, rest = error.message.partition("\n")
+    whole = f"Edit {number} of {count}: {first.replace(' Nothing was changed.', '')}{lines} Nothing was changed."
+    return ToolError(error.code, f"{whole}{newline}{rest}", details={**error.named_details, "edit": number})
+
+
+def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
+    written, diff = saved.written, plan.diff
+    summary = f"Edited {clipped(path)} by {counted(len(plan.edits), 'edit')} +{diff.added} −{diff.removed}"
+    broken = parse_warning(real, plan.before.data, plan.made.data)
+    return Output(
+        summary=summary,
+        content=f"{summary}.\n",
+        data=MultiEditData(
+            path=real,
+            size=written.size,
+            hash=written.hash,
+            before=plan.before.hash,
+            encoding=plan.made.encoding,
+            line_ending=plan.made.line_ending,
+            edits=plan.edits,
+            diff=diff.text,
+        ),
+        meta={
+            "unread": plan.unread,
+            "in_place": written.in_place,
+            "occurrences": sum(edit.replacements for edit in plan.edits),
+        },
+        files_changed=(real,) if saved.changes else (),
+        warnings=(*filter(None, (broken,)), *saved.warnings),
+        changes=saved.changes,
+    )

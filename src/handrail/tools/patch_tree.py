@@ -1,0 +1,140 @@
+"""The files that a patch is about, as they become while it is worked out in memory. Nothing is written here.
+
+What is done to a file twice is done in order, the second time to what the first made. A file that the patch takes away
+later on is no obstacle to another that takes its name: so two files can change names, as git writes it.
+"""
+
+import msgspec
+
+from handrail.edit.diff import Diff
+from handrail.protocol.error import ToolError
+from handrail.tools.slots import Looker, Slot
+from handrail.workspace.errors import clipped
+
+MOST = 256 * 1024 * 1024
+"""Bytes of all files together, before and after, that are held in memory."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A file as it is by now."""
+
+    slot: Slot
+    """Where it came from."""
+    data: bytes | None
+    """None where it is too large to be held, or a link."""
+    mode: int | None
+    """Permission bits; None for those that a new file has."""
+    diff: Diff | None = None
+    """What made it out of what is on the disk, where that was one step."""
+    strategies: tuple[str, ...] = ()
+    moved: bool = False
+    """Whether it has another name than it had."""
+
+
+class PatchTree:
+    """Paths and what becomes of them."""
+
+    def __init__(self, looker: Looker, leaving: dict[str, int]) -> None:
+        self._looker = looker
+        self._leaving = leaving
+        """How often a path, as the patch spells it, is still to be taken away."""
+        self._paths: dict[str, Slot] = {}
+        """Of files that are written, by how the patch spells them."""
+        self._slots: dict[bytes, Slot] = {}
+        self._now: dict[bytes, Held | None] = {}
+        self._waiting: dict[bytes, Held] = {}
+        """What is still to be taken away, where its name is taken already."""
+        self._bytes = 0
+
+    def there(self, path: str) -> Held:
+        """The file that a path leads to; NOT_FOUND when there is none."""
+        held = self._now[self._written(path).exact]
+        if held is None:
+            raise self._looker.context.workspace.not_found(path, "file")
+        return held
+
+    def original(self, path: str) -> Held:
+        """The file as it is on the disk, whatever the patch does to it: that is what a diff of git means by a copy."""
+        held = _as_found(self._written(path))
+        if held is None:
+            raise self._looker.context.workspace.not_found(path, "file")
+        return held
+
+    def put(self, path: str, held: Held) -> None:
+        """Makes a file new; CONFLICT where there is one that stays."""
+        slot = self._written(path)
+        before = self._now[slot.exact]
+        if before is not None:
+            if not self._leaving.get(path):
+                message = f"{clipped(path)} is there already. Update it, or delete it first, in the same patch."
+                raise ToolError("CONFLICT", message, details={"path": path})
+            self._waiting[slot.exact] = before
+        self._set(slot, held)
+
+    def change(self, path: str, held: Held) -> None:
+        """Makes a file another one, where it is."""
+        self._set(self._written(path), held)
+
+    def take(self, path: str) -> Held:
+        """Takes a file or a link away; NOT_FOUND when there is none."""
+        self._leaving[path] = self._leaving.get(path, 1) - 1
+        slot = self._removed(path)
+        waiting = self._waiting.pop(slot.exact, None)
+        if waiting is not None:
+            return waiting
+        held = self._now[slot.exact]
+        if held is None:
+            raise self._looker.context.workspace.not_found(path, "file")
+        self._now[slot.exact] = None
+        return held
+
+    def outcome(self) -> list[tuple[Slot, Held | None]]:
+        """What was on the disk, and what is to be there: every path that is not as it was."""
+        return [(slot, self._now[exact]) for exact, slot in self._slots.items() if _differs(slot, self._now[exact])]
+
+    def _written(self, path: str) -> Slot:
+        if path not in self._paths:
+            self._paths[path] = self._known(self._looker.to_write(path))
+        return self._paths[path]
+
+    def _removed(self, path: str) -> Slot:
+        """The place of a name that goes: on the disk, or only in the patch so far."""
+        try:
+            return self._known(self._looker.to_remove(path))
+        except ToolError as error:
+            if error.code != "NOT_FOUND" or path not in self._paths:
+                raise
+            return self._paths[path]
+
+    def _known(self, slot: Slot) -> Slot:
+        known = self._slots.get(slot.exact)
+        if known is not None:
+            return known
+        self._slots[slot.exact] = slot
+        self._now[slot.exact] = _as_found(slot)
+        self._count(slot.found.current.data if slot.found.current else None)
+        return slot
+
+    def _set(self, slot: Slot, held: Held) -> None:
+        self._now[slot.exact] = held
+        self._count(held.data)
+
+    def _count(self, data: bytes | None) -> None:
+        self._bytes += len(data or b"")
+        if self._bytes > MOST:
+            message = f"The files of the patch have more than {MOST >> 20} MiB together. Send several smaller patches."
+            raise ToolError("LIMIT_EXCEEDED", message)
+
+
+def _as_found(slot: Slot) -> Held | None:
+    state, current = slot.found.state, slot.found.current
+    if state is None:
+        return None
+    return Held(slot, current.data if current is not None else None, state.mode)
+
+
+def _differs(slot: Slot, held: Held | None) -> bool:
+    found = _as_found(slot)
+    if held is None or found is None:
+        return held is not found
+    return held is not found and (held.data, held.mode) != (found.data, found.mode)

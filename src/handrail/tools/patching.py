@@ -1,0 +1,132 @@
+"""What apply_patch does: reads the patch, works it out, changes the files, tells what changed."""
+
+from collections.abc import Iterable, Sequence
+
+from handrail.edit.patch.parsing import parsed
+from handrail.protocol.change import Change
+from handrail.protocol.permission import Preview
+from handrail.tools.apply_patch import ApplyPatchArguments, ApplyPatchData, PatchedFile
+from handrail.tools.contract import Context, Output, Seen, Touched
+from handrail.tools.marks import Whole, encode_mark
+from handrail.tools.parses import parse_warning
+from handrail.tools.patch_plan import Planned, worked_out
+from handrail.tools.saving import Records
+from handrail.tools.shown import counted
+from handrail.tools.slots import Looker
+from handrail.tools.together import Becomes, change_together
+from handrail.workspace.errors import clipped
+
+_LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
+_LISTED = 100
+"""Files that the model is told of one by one."""
+_SHOWN = 200_000
+"""Characters of all differences together."""
+
+
+def touched(arguments: ApplyPatchArguments) -> Touched:
+    """The paths that a patch names, and what it does to them."""
+    files = parsed(arguments.patch)
+    return Touched(
+        reads=_once(file.path for file in files if file.action == "copy"),
+        writes=_once(file.target or file.path for file in files if file.action != "delete"),
+        deletes=_once(file.path for file in files if file.action in {"delete", "move"}),
+    )
+
+
+def _once(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))
+
+
+def apply_patch(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> Output:
+    """Applies the patch."""
+    planned = _plan(context, arguments, seen, records)
+    becoming = [each.becomes for each in planned]
+    summary = _summary(planned)
+    made = change_together(records, context, "apply_patch", f"apply_patch {_named(planned)}", becoming)
+    for each in becoming:
+        if each.after is not None:
+            seen.mark_seen(each.slot.real, encode_mark(Whole(each.after.hash)))
+    changes = [change for change in made.changes.changes if change.kind != "folder"]
+    pairs = zip(changes, planned, strict=True)
+    files = tuple(_file(change, each) for change, each in pairs if not each.moves_away)
+    return Output(
+        summary=summary,
+        content=f"{summary}.\n{_listed(files)}",
+        data=ApplyPatchData(files=files, diff=_diff(planned)[0]),
+        meta={"unread": any(each.slot.unread for each in becoming)},
+        files_changed=tuple(change.path for change in changes),
+        warnings=(*_warnings(planned), *((f"It was applied, but: {made.problem}",) if made.problem else ())),
+        changes=made.changes,
+    )
+
+
+def diff_before(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> Preview:
+    """What would change."""
+    text, truncated = _diff(_plan(context, arguments, seen, records))
+    return Preview(kind="diff", text=text, truncated=truncated)
+
+
+def _plan(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> list[Planned]:
+    return worked_out(Looker(context, seen, records, "patching"), parsed(arguments.patch))
+
+
+def _diff(planned: Sequence[Planned]) -> tuple[str, bool]:
+    """The differences of all files, as much of them as is worth keeping, and whether that is only the beginning."""
+    told = [each.becomes for each in planned if not each.moves_away]
+    text = "".join(each.diff.text or _noted(each) for each in told)
+    truncated = any(each.diff.truncated for each in told)
+    if len(text) <= _SHOWN:
+        return text, truncated
+    cut = text.rfind("\n", 0, _SHOWN) + 1
+    return f"{text[:cut]}… {len(text) - cut} more characters\n", True
+
+
+def _noted(each: Becomes) -> str:
+    """A change that has no lines to show."""
+    return f"({each.slot.real} {'goes' if each.data is None else 'is new, and empty or binary'})\n"
+
+
+def _file(change: Change, planned: Planned) -> PatchedFile:
+    return PatchedFile(
+        path=change.path,
+        action=change.action,
+        renamed_from=change.renamed_from,
+        before=change.before,
+        hash=change.after,
+        added=change.added or 0,
+        removed=change.removed or 0,
+        strategies=planned.strategies,
+    )
+
+
+def _listed(files: Sequence[PatchedFile]) -> str:
+    lines = [_line(file) for file in files[:_LISTED]]
+    more = [f"… and {len(files) - _LISTED} more\n"] if len(files) > _LISTED else []
+    return "".join((*lines, *more))
+
+
+def _line(file: PatchedFile) -> str:
+    tolerant = [f"hunk {number} {name}" for number, name in enumerate(file.strategies, 1) if name != "exact"]
+    how = f" ({', '.join(tolerant)})" if tolerant else ""
+    source = f" from {file.renamed_from}" if file.renamed_from else ""
+    return f"{_LETTERS[file.action]} {file.path}{source} +{file.added} −{file.removed}{how}\n"
+
+
+def _summary(planned: Sequence[Planned]) -> str:
+    diffs = [each.becomes.diff for each in planned]
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+    return f"Patched {_named(planned)} +{added} −{removed}"
+
+
+def _named(planned: Sequence[Planned]) -> str:
+    told = [each.becomes.slot.real for each in planned if not each.moves_away]
+    return clipped(told[0]) if len(told) == 1 else counted(len(told), "file")
+
+
+def _warnings(planned: Sequence[Planned]) -> list[str]:
+    """What is said of the new files after the fact."""
+    found: list[str | None] = []
+    for each in (each.becomes for each in planned if each.becomes.data is not None):
+        current = each.slot.found.current
+        found.append(parse_warning(each.slot.real, current.data if current else None, each.data or b""))
+    return [warning for warning in found if warning is not None]

@@ -1,0 +1,19 @@
+"""Permission bits of files that are to be executable, or no longer."""
+
+import contextlib
+
+_READ = 0o444
+
+
+def executable_mode(mode: int | None, *, on: bool = True) -> int:
+    """The mode with the right to execute for everybody who may read, or for nobody; None is that of a new file."""
+    if mode is None:
+        return (0o777 if on else 0o666) & ~_umask()
+    return mode | (mode & _READ) >> 2 if on else mode & ~0o111
+
+
+def _umask() -> int:
+    """What new files are not given. To ask the system itself would change it for a moment, for all threads."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", encoding="utf-8") as status:
+        return int(next(line for line in status if line.startswith("Umask:")).split()[1], 8)
+    return 0o022

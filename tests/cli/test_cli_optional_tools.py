@@ -1,0 +1,61 @@
+"""Tools that are offered where the user's file enables them: apply_patch, multi_edit, delete."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+PATCH = "*** Begin Patch\n*** Update File: a.txt\n-one\n+two\n*** Add File: b.txt\n+new\n*** End Patch\n"
+ENABLED = '[tools]\nenable = ["apply_patch", "multi_edit", "delete"]\n'
+
+
+def names(done) -> list[str]:
+    return [tool["name"] for tool in done.json]
+
+
+def test_they_are_not_offered_unless_they_are_enabled(run, config) -> None:
+    assert not {"apply_patch", "multi_edit", "delete"} & set(names(run("tools", "--json")))
+    refused = run("call", "delete", '{"path": "a.txt"}', "--mode", "full")
+    assert refused.code == 1
+    assert "Unknown Agent tool: delete" in refused.err
+    config(ENABLED)
+    assert names(run("tools", "--json"))[-3:] == ["apply_patch", "multi_edit", "delete"]
+    config('[tools]\nenable = ["delete"]\n')
+    assert names(run("tools", "--json"))[-1] == "delete"
+
+
+def test_a_patch_is_applied_from_stdin_and_taken_back(run, config, workspace: Path) -> None:
+    config(ENABLED)
+    (workspace / "a.txt").write_text("one\n")
+    done = run("call", "apply_patch", "-", "--mode", "auto", stdin=json.dumps({"patch": PATCH}).encode())
+    assert (done.code, done.out) == (0, "Patched 2 files +2 −1.\nM a.txt +1 −1\nA b.txt +1 −0\n")
+    assert "to take it back: handrail undo 1" in done.err
+    assert run("undo").code == 0
+    assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a.txt": "one\n"}
+
+
+def test_several_edits_and_a_deletion(run, config, workspace: Path) -> None:
+    config(ENABLED)
+    (workspace / "a.txt").write_text("one\n")
+    edits = {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two"}, {"oldText": "two", "newText": "three"}]}
+    assert run("call", "multi_edit", json.dumps(edits), "--mode", "auto").out == "Edited a.txt by 2 edits +1 −1.\n"
+    assert (workspace / "a.txt").read_text() == "three\n"
+    assert run("call", "delete", '{"path": "a.txt"}', "--mode", "full").out == "Deleted a.txt −1.\n"
+    assert list(workspace.iterdir()) == []
+
+
+def test_a_deletion_asks_with_what_would_go(run, config, workspace: Path) -> None:
+    config(ENABLED)
+    (workspace / "a.txt").write_text("one\n")
+    done = run("call", "delete", '{"path": "a.txt"}', "--mode", "ask")
+    assert done.code == 3
+    assert "because  deletions ask (rule fs.delete)" in done.out
+    assert "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n" in done.out
+    assert (workspace / "a.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["apply_patch", "multi_edit", "delete"])
+def test_the_name_alone_is_no_command_and_says_what_to_type(here, name: str) -> None:
+    done = here(name)
+    assert done.code == 2
+    assert f"{name} is a tool: handrail call {name}" in done.err
