@@ -5,7 +5,7 @@ import msgspec
 from handrail.edit.diff import Diff, unified_diff
 from handrail.edit.lines import line_ranges
 from handrail.edit.newlines import plain
-from handrail.edit.omission import refuse_omission
+from handrail.edit.omission.guard import refuse_omission
 from handrail.edit.placing import place
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview

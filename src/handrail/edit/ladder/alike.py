@@ -10,32 +10,10 @@ _OTHER = 0.4
 _MORE = 5
 """Characters that one form of a name may have more than another."""
 _MISSPELT = 0.8
-_DEFINING = frozenset(
-    [
-        "class",
-        "def",
-        "defmodule",
-        "enum",
-        "fn",
-        "func",
-        "function",
-        "impl",
-        "interface",
-        "macro",
-        "mod",
-        "module",
-        "namespace",
-        "object",
-        "package",
-        "proc",
-        "record",
-        "struct",
-        "sub",
-        "trait",
-        "type",
-        "union",
-    ]
-)
+_DEFINING = {
+    "class", "def", "defmodule", "enum", "fn", "func", "function", "impl", "interface", "macro", "mod", "module",
+    "namespace", "object", "package", "proc", "record", "struct", "sub", "trait", "type", "union",
+}  # fmt: skip
 """Words before the name of what a place is: by that name it is told from its twins."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.edit.lines import line_ranges, worded
-from handrail.edit.omission import refuse_omission
+from handrail.edit.omission.guard import refuse_omission
 from handrail.edit.patch.model import Hunk, quoted
 from handrail.edit.patch.text_lines import TextLines
 from handrail.edit.placing import place
