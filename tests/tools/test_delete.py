@@ -158,11 +158,14 @@ def test_what_another_program_writes_meanwhile_is_never_lost(
     """Another process writes numbered files over and over; one that was not looked at is never the one that goes."""
     body = "path, new = sys.argv[1], sys.argv[1] + '.new'\nopen(new, 'w').write(str(turn))\nos.replace(new, path)"
     deleted: list[str] = []
+    told = ""
     with meanwhile(body, workspace / "a"):
         for _ in range(count(300)):
             result = one.delete("a")
             deleted += [result.data.diff] if result.ok else []
+            told += "" if result.ok else result.error.message
             assert code(result) in {None, "NOT_FOUND", "CONFLICT"}
     assert all(diff.count("\n-") == 1 for diff in deleted)
+    # Written while another was put aside: there is no name left for that one, so it is kept beside it, and named.
     left = {name for name in os.listdir(workspace) if name not in {"a", "a.new"}}
-    assert not left, "an unfinished file was left behind"
+    assert all(f"kept as {name}" in told for name in left)
