@@ -3,19 +3,16 @@
 import msgspec
 
 from handrail.edit.diff import Diff, diff_of
-from handrail.edit.line_parts import line_parts
 from handrail.edit.lines import line_ranges
 from handrail.edit.matching import Span
-from handrail.edit.newlines import LineEnding, Replacement, ending_after, in_file, plain
+from handrail.edit.newlines import LineEnding, Replacement, plain
 from handrail.edit.placing import Placed, place
 from handrail.edit.plain_bytes import only_place
 from handrail.edit.trimming import common_start
 from handrail.protocol.error import ToolError
 from handrail.tools.edit import LONGEST
-from handrail.workspace.lossless import Lossless, lossless, shown, spliced
+from handrail.tools.text_file import PDF, text_file
 from handrail.workspace.text import Encoding
-
-_PDF = b"%PDF-"
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,38 +54,27 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Repl
     plainly = _in_plain_bytes(data, old, new) if old and not every else None
     if plainly is not None:
         return plainly
-    file = None if data.startswith(_PDF) else lossless(data)
-    if file is None:
-        raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
-    text = plain(file.text)
-    readable = shown(text) if file.damaged else text
+    file = text_file(data, path)
+    readable = file.readable
     if old:
-        placed = place(text, plain(old), plain(new), path, every=every, readable=readable)
+        placed = place(file.text, plain(old), plain(new), path, every=every, readable=readable)
     else:
-        placed = _all_of_nothing(text, plain(new), path)
-    return _made(file, text, readable, placed, new, path)
-
-
-def _made(file: Lossless, text: str, readable: str, placed: Placed, new: str, path: str) -> Replaced:
-    replacements = list(placed.replacements)
-    if file.line_ending == "mixed":
-        replacements = list(line_parts(text, replacements))
-    _refuse_growth(file, replacements, path)
-    own = list(in_file(file.text, text, file.line_ending, replacements, new))
+        placed = _all_of_nothing(file.text, plain(new), path)
+    becomes = file.rewritten(placed.replacements, new, path)
     return Replaced(
         text=readable,
         spans=list(placed.spans),
-        replacements=replacements,
+        replacements=list(placed.replacements),
         strategy=placed.strategy,
-        data=_data(file, own, path),
-        encoding=file.encoding,
-        line_ending=ending_after(file.text, file.line_ending, own),
+        data=becomes.data,
+        encoding=becomes.encoding,
+        line_ending=becomes.line_ending,
     )
 
 
 def _in_plain_bytes(data: bytes, old: str, new: str) -> Replaced | None:
     """Most edits, several times as fast as by the way that leads to every other end."""
-    found = only_place(data, old) if "\r" not in new and not data.startswith(_PDF) else None
+    found = only_place(data, old) if "\r" not in new and not data.startswith(PDF) else None
     if found is None or len(data) + len(new) * 4 > LONGEST:
         return None
     start, end, view = found.start - found.text_start, found.end - found.text_start, memoryview(data)
@@ -111,28 +97,3 @@ def _all_of_nothing(text: str, new: str, path: str) -> Placed:
         message = f"oldText is empty and {path} is not. Give the text to replace, or use write for the whole file."
         raise ToolError("INVALID_ARGUMENT", message)
     return Placed("exact", (Span(0, 0),), (Replacement(0, 0, new),))
-
-
-def _refuse_growth(file: Lossless, replacements: list[Replacement], path: str) -> None:
-    """Before the new text is in memory; a character is a byte at least."""
-    grown = sum(len(text) - (end - start) for start, end, text in replacements)
-    if len(file.text) + grown > LONGEST:
-        raise _too_long(path)
-
-
-def _data(file: Lossless, own: list[Replacement], path: str) -> bytes:
-    try:
-        data = spliced(file, own)
-    except UnicodeEncodeError as error:
-        character = error.object[error.start]
-        message = f"newText has {character!r} (U+{ord(character):04X}), which {file.encoding} does not have: "
-        advice = f"that is the encoding of {path}. Use other characters, or write the whole file, which makes it UTF-8."
-        raise ToolError("INVALID_ARGUMENT", f"{message}{advice}") from None
-    if len(data) > LONGEST:
-        raise _too_long(path)
-    return data
-
-
-def _too_long(path: str) -> ToolError:
-    message = f"{path} would be larger than 32 MiB, the most that edit makes of a file. Replace fewer places."
-    return ToolError("LIMIT_EXCEEDED", message)

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from handrail.edit.line_parts import line_parts
 from handrail.edit.newlines import LineEnding, Replacement, ending_after, in_file, plain
 from handrail.protocol.error import ToolError
 from handrail.tools.edit import LONGEST
 from handrail.workspace.lossless import Lossless, lossless, shown, spliced
 from handrail.workspace.text import Encoding
 
-_PDF = b"%PDF-"
+PDF = b"%PDF-"
 
 
 class Rewritten(msgspec.Struct, frozen=True):
@@ -35,8 +36,10 @@ class TextFile(msgspec.Struct, frozen=True):
 
     def rewritten(self, replacements: Sequence[Replacement], given: str, path: str) -> Rewritten:
         """The bytes with parts of the text replaced, in order. A file without lines takes the endings of a `given`
-        text."""
+        text; where endings are mixed, lines that stay keep theirs."""
         file = self.file
+        if file.line_ending == "mixed":
+            replacements = list(line_parts(self.text, replacements))
         grown = sum(len(text) - (end - start) for start, end, text in replacements)
         if len(file.text) + grown > LONGEST:  # before it is in memory; a character is a byte at least
             raise _too_long(path)
@@ -52,7 +55,7 @@ class TextFile(msgspec.Struct, frozen=True):
 
 def text_file(data: bytes, path: str) -> TextFile:
     """The text of a file; BINARY_FILE when it is none."""
-    file = None if data.startswith(_PDF) else lossless(data)
+    file = None if data.startswith(PDF) else lossless(data)
     if file is None:
         raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
     return TextFile(file, plain(file.text))
