@@ -303,3 +303,12 @@ def test_the_strategies_are_in_the_order_they_are_tried() -> None:
         "escape-normalised", "context-aware", "block-anchor",
     ]  # fmt: skip
     assert all(order.index(one) < order.index(other) for one, other in pairwise(needed))
+
+
+def test_more_places_than_can_be_looked_at_are_refused_and_not_half_of_them_changed() -> None:
+    text = "".join(f"{' ' * (number % 40)}total = price\n" for number in range(10_000))
+    old = "total  = price\n" * 400
+    with pytest.raises(ToolError) as caught:
+        place(text, old, "x\n", "shop.py", every=True)
+    assert caught.value.code == "LIMIT_EXCEEDED"
+    assert "more than" in refusal(text, old, "x\n").message

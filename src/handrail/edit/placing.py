@@ -27,7 +27,11 @@ def place(text: str, old: str, new: str, path: str, *, every: bool = False, read
     """
     match = matched(text, old)
     if match is None:
-        return _climbed(text, old, new, path, every=every, readable=text if readable is None else readable)
+        from handrail.edit.climbing import climbed  # noqa: PLC0415  most texts are there as they are
+
+        found = climbed(text, old, new, path, every=every, readable=text if readable is None else readable)
+        replacements = tuple(made for each in found.places for made in each.replacements)
+        return Placed(found.strategy, tuple(each.span for each in found.places), replacements)
     if every:
         spans = _every(match, path)
     elif match.unique:
@@ -46,22 +50,3 @@ def _every(match: Match, path: str) -> tuple[Span, ...]:
         message = f"oldText occurs more than {PLACES} times in {path}, the most one edit replaces. Use a longer oldText"
         raise ToolError("LIMIT_EXCEEDED", f"{message}, or write the whole file.")
     return found
-
-
-def _climbed(text: str, old: str, new: str, path: str, *, every: bool, readable: str) -> Placed:
-    from handrail.edit.ladder.climb import climb  # noqa: PLC0415  most texts are there as they are
-    from handrail.edit.ladder.errors import RefusedError  # noqa: PLC0415  as below
-    from handrail.edit.refusals.refusals import ambiguous, no_match, undecodable  # noqa: PLC0415  as above
-
-    if text is not readable and old in readable:
-        raise undecodable(readable, old, path)
-    try:
-        found = climb(text, old, new, every=every)
-    except RefusedError as refused:
-        raise no_match(readable, old, new, path, refused) from None
-    if found is None:
-        raise no_match(readable, old, new, path)
-    spans = [each.span for each in found.places]
-    if not found.all_of_them or (len(spans) > 1 and not every):
-        raise ambiguous(readable, found.strategy, spans, all_of_them=found.all_of_them)
-    return Placed(found.strategy, tuple(spans), tuple(made for each in found.places for made in each.replacements))

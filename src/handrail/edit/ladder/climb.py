@@ -24,7 +24,7 @@ from handrail.edit.newlines import Replacement
 
 _LINES = 20_000
 """Lines of a text above which only its characters are compared."""
-_WORK = 4_000_000
+_WORK = 2_000_000
 """Characters that are compared for one strategy."""
 
 

@@ -7,7 +7,7 @@ from handrail.edit.ladder.nearness import tolerated
 from handrail.edit.ladder.typography import PLAIN
 from handrail.edit.omission.marks import is_mark
 
-_SCANNED = 150_000_000
+_SCANNED = 200_000_000
 """Characters that are searched at most."""
 _UNSEEN = [odd for odd, plain in PLAIN.items() if not plain]
 

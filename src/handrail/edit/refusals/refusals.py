@@ -43,6 +43,12 @@ def _advice(strategy: str) -> str:
     return "Add a line around it, or set replaceAll."
 
 
+def too_often(strategy: str, path: str) -> ToolError:
+    """There are more places than are replaced at once."""
+    message = f"oldText occurs in {path} but for {FORGIVEN[strategy]}, and too often to be replaced everywhere at once."
+    return ToolError("LIMIT_EXCEEDED", f"{message} Copy it as read shows it, or write the whole file.")
+
+
 def no_match(text: str, old: str, new: str, path: str, refused: RefusedError | None = None) -> ToolError:
     """There is no place, or none where the edit could be made without a guess."""
     details: dict[str, Any] = {}
