@@ -78,8 +78,8 @@ POSITIVE = {
         "\n\n        result = 1\n        for item in items:\n\n\n",
         ("result = 0", "result = 1"),
     ),
-    "spaces around a part of a line": (
-        "trimmed-boundary", " self, items ", " self, items, tax ", ("self, items", "self, items, tax"),
+    "a newline before and behind a line": (
+        "trimmed-boundary", "\n\n  class Shop:\n\n", "\n\n  class Store:\n\n", ("class Shop", "class Store"),
     ),
     "white space within lines": (
         "whitespace-normalised",
@@ -134,14 +134,14 @@ POSITIVE = {
     ),
     "an older word on a line that stays": (
         "context-aware",
-        "    def total(self, item):\n        result = 0\n        for item in items:\n            result += item.price\n",
-        "    def total(self, item):\n        result = 0\n        for item in items:\n            result += item.cost\n",
+        "    def total(self, old_items):\n        result = 0\n        for item in items:\n            result += item.price\n",
+        "    def total(self, old_items):\n        result = 0\n        for item in items:\n            result += item.cost\n",
         ("item.price", "item.cost"),
     ),
     "a line that came in between lines that stay": (
         "context-aware",
-        "class Shop:\n    def total(self, items):\n        for item in items:\n            result += item.price\n\n        return result\n",
-        "class Shop:\n    def total(self, items):\n        for item in items:\n            result += item.cost\n\n        return result\n",
+        SHOP.replace("        result = 0\n", "").replace(" shop\"\n", " shop\""),
+        SHOP.replace("        result = 0\n", "").replace(" shop\"\n", " shop\"").replace("price", "cost"),
         ("item.price", "item.cost"),
     ),
     "an older word on a line that changes, where newText has the file's": (
@@ -228,6 +228,70 @@ NEGATIVE = {
     "lines that came in before": (
         "NO_MATCH", "import alpha\nimport beta\nimport gamma_delta\n", "import alpha\nimport beta ", "import alpha\nimport beta \nimport gamma_delta",
     ),
+    "a line that goes on": ("NO_MATCH", "timeout = 1.5\n", "timeout = 1\n\n", "timeout = 2\n\n"),
+    "a line that goes on, and the text ends it": ("NO_MATCH", "    return value or other\n", "   return value\n", "   return None\n"),
+    "a line that begins before it": ("NO_MATCH", "    y = foo(1)\n    bar()\n", "   foo(1)\n   bar()\n", "   foo(2)\n   bar()\n"),
+    "a version that goes on": ("NO_MATCH", "requests  == 2.28.1\n", "requests == 2.28", "requests == 2.29"),
+    "a name that goes on": ("NO_MATCH", "name:  foo-bar\n", "name: foo", "name: baz"),
+    "a sibling that only turns the word round": (
+        "NO_MATCH",
+        "def all(self):\n    if not self.ready:\n        self.open()\n    self.run()\n    return self.result\n",
+        "def all(self):\n    if self.ready:\n        self.open()\n    self.run()\n    return self.result\n",
+        "def all(self):\n    if self.ready:\n        self.open()\n    self.run()\n    return None\n",
+    ),
+    "a sibling of a line that is still there": (
+        "NO_MATCH",
+        "run(encode)\nx = 1\n\nrun(encoded)\ntable = make()\nresult = list()\nprint(result, table)\n",
+        "run(encode)\ntable = make()\nresult = list()\nprint(result, table)\n",
+        "run(encode)\ntable = make()\nresult = list()\nprint(result)\n",
+    ),
+    "at another indentation, where another place lacks a blank line": (
+        "AMBIGUOUS_MATCH",
+        "def a():\n    x = load()\n\n    save(x)\n\nclass C:\n    def b(self):\n        x = load()\n        save(x)\n",
+        "    x = load()\n    save(x)",
+        "    x = load()\n    check(x)\n    save(x)",
+    ),
+    "made before, and there is a twin at another indentation": (
+        "NO_MATCH",
+        "def f():\n    x = load_all()\n    check(x)\n    save(x)\n\nclass C:\n    def f(self):\n        x = load_all()\n        save(x)\n",
+        "    x = load_all()\n    save(x)",
+        "    x = load_all()\n    check(x)\n    save(x)",
+    ),
+    "a short line that came in before": ("NO_MATCH", "extern_thing;\n#endif\n", "extern_thing; ", "extern_thing; \n#endif"),
+    "left out, and the end is in another block": (
+        "NO_MATCH",
+        "def a():\n    x = 1\n    return x + 1\n\ndef b():\n    x = 1\n    return y\n",
+        "def a():\n    ...\n    return y\n",
+        "def a():\n    ...\n    return z\n",
+    ),
+    "left out, and the parts are at two rungs": (
+        "NO_MATCH",
+        "  begin(x)\n  one()\nfinish(y)\ntwo()\nbegin(x)\nthree()\n  finish(y)\nend\n",
+        "begin(x)\n...\nfinish(y)",
+        "begin(z)\n...\nfinish(w)",
+    ),
+    "left out, and the end is there very often": (
+        "NO_MATCH",
+        "finish()\n" * 199 + "head_of_it()\none()\nfinish()\ntwo()\nfinish()\n",
+        "head_of_it()\n...\nfinish()",
+        "head_of_it()\n...\nfinish(1)",
+    ),
+    "a number that is no line number": (
+        "NO_MATCH", 'names = [\n    "alpha",\n]\ncodes = {\n    1: "alfa",\n}\n', '    1: "alpha",', '    1: "gamma",',
+    ),
+    "escapes that can be read in two ways": ("NO_MATCH", 'write("{}", x);\n', 'write(\\"{}\\", x);', "write(\\\"{}\\\", x, '\\\\');"),
+    "an escape that only newText has": ("NO_MATCH", 'say("hi")\n', 'say(\\"hi\\")', "say(\\\"hi\\\", 'it\\'s')"),
+    "one step that could be a move or a width": (
+        "NO_MATCH",
+        "class A:\n    def f(self):\n        self.name = value\n",
+        "                self.name = value",
+        "                self.name = value\n\n        def h(self):\n                return 1",
+    ),
+    "a blank line between two lines that change": (
+        "NO_MATCH", "First paragraph.\n\nSecond paragraph.\n", "First paragraph.\nSecond paragraph.", "One paragraph.\nTwo paragraph.",
+    ),
+    "brackets alone": ("NO_MATCH", "a {\n    b {\n    }\n}\n", "  }\n  }", "  }\n  c()\n  }"),
+    "nothing would change": ("NO_MATCH", "  x\n  y\n  y\n  y\n    z\n", "  x\n  y\n  y\ny\n    z", "  x\n  y\ny\n  y\n    z"),
     "an indentation that nothing tells": (
         "NO_MATCH", "if a:\n\tif b:\n            one()\n\t    two()\n", "if a:\n  if b:\n   one()\n    two()", "if a:\n  if b:\n   one()\n         three()",
     ),
@@ -268,7 +332,7 @@ def test_all_places_of_the_safest_strategy_alone_are_changed() -> None:
 
 
 def test_words_are_never_forgiven_where_all_places_are_meant() -> None:
-    old = SHOP[: SHOP.index("\n\n")].replace("items)", "item)")
+    old = SHOP[: SHOP.index("\n\n")].replace("items)", "old_items)")
     assert edited(SHOP, old, old.replace("price", "cost"))[1].strategy in FORGIVEN
     with pytest.raises(ToolError):
         place(SHOP, old, "x", "shop.py", every=True)
@@ -294,6 +358,55 @@ def test_lines_end_as_the_texts_say(old: str, new: str, expected: str) -> None:
 @pytest.mark.parametrize("old", ["two  \n", "two \n\n"])
 def test_a_file_without_a_last_newline_stays_without(old: str) -> None:
     assert edited("one\ntwo", old, "three\n")[0] == "one\nthree"
+
+
+def test_a_line_that_stays_in_both_texts_and_is_gone_from_the_file_leaves_no_gap() -> None:
+    kept = "keep_first = compute()\nkeep_second = compute()\nkeep_third = compute()\n"
+    text = f"{kept}beta = remove_me()\ndelta = remove_me_too()\nrest = 1\nrest_b = 2\n"
+    old = f"{kept}beta = remove_me()\ngamma = stays_here()\ndelta = remove_me_too()"
+    assert edited(text, old, f"{kept}gamma = stays_here()")[0] == f"{kept}rest = 1\nrest_b = 2\n"
+
+
+def test_quotes_of_both_kinds_are_straightened_where_one_was_curled() -> None:
+    result, _ = edited('if (a == "tab")\n', "if (a == “tab”)", "if (a == “tab” || b == ‘t’)")
+    assert result == "if (a == \"tab\" || b == 't')\n"
+
+
+def test_characters_are_learned_only_from_lines_that_say_the_same() -> None:
+    text = "def add(a):\n    # totals – one of\n    one = 1\n    two = 2\n    three = 3\n"
+    old = text.replace("totals – one", "total – ones")  # as many letters, and the dash is elsewhere
+    new = old.replace("    two = 2\n", "    two = 2\n    # done – really\n")
+    assert "# done – really\n" in edited(text, old, new)[0]
+
+
+def test_joined_characters_stay_joined() -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    assert edited("say = 'hello'\n", "say\u200b = 'hello'", f"say = '{family}'")[0] == f"say = '{family}'\n"
+
+
+def test_white_space_at_the_end_of_a_line_that_changes_stays_where_both_texts_leave_it_out() -> None:
+    assert edited("Line one  \nline two\n", "Line one\nline two", "Line 1\nline two")[0] == "Line 1  \nline two\n"
+
+
+def test_steps_of_spaces_become_tabs_where_the_file_has_tabs() -> None:
+    text = "func a() {\n\tfoo()\n}\n\nfunc b() {\n\tif x {\n\t\tbar()\n\t}\n}\n"
+    result, _ = edited(text, "foo() \n", "if y {\n    foo()\n}\n")
+    assert "\tif y {\n\t\tfoo()\n\t}\n" in result
+
+
+@pytest.mark.parametrize(("old", "new"), [("abc \\", "\\\nabc"), ("\\", "\\n"), ('a\\"b', "\\"), ("1\\", "2\\\\\\")])
+def test_texts_that_end_in_a_backslash_are_just_texts(old: str, new: str) -> None:
+    assert refusal("abc\n", old, new).code == "NO_MATCH"
+
+
+def test_long_lists_and_alternating_lines_are_compared_in_bounded_steps() -> None:
+    items = [f"a{number}" for number in range(3_000)]
+    text = f"data = [{', '.join(items)}]\n"
+    assert edited(text, f"data = [{','.join(items)}]", "data = [1]")[1].strategy == "whitespace-normalised"
+    lines = [f"item_{number // 2}:" if number % 2 else "}" for number in range(1_981)]
+    assert refusal("\n".join(lines), "\n".join(line.replace(":", ";") for line in lines), "x").code == "NO_MATCH"
+    marks = "\n...\n".join(f"line {number} is here" for number in range(5_000))
+    assert refusal(marks.replace("...", "out"), marks, marks.replace("here", "there")).code == "NO_MATCH"
 
 
 def test_the_strategies_are_in_the_order_they_are_tried() -> None:

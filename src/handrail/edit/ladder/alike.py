@@ -1,15 +1,32 @@
 """Whether two lines are versions of one: the same words but for a name in another form, or some that came or went."""
 
-from difflib import SequenceMatcher
+from collections.abc import Container
 
+from handrail.edit.ladder.sequences import changes
 from handrail.edit.ladder.tokens import plain_words
 
-_LONG = 2_000
 _OTHER = 0.4
 """How much of a line may be other words."""
 _MORE = 5
 """Characters that one form of a name may have more than another."""
-_MISSPELT = 0.8
+_TURNING = {
+    "!",
+    "-",
+    "\\",
+    "not",
+    "no",
+    "await",
+    "async",
+    "static",
+    "const",
+    "mut",
+    "unsafe",
+    "never",
+    "is",
+    "true",
+    "false",
+}
+"""Words that turn a line into another one that differs in nothing else: a twin, not an older version."""
 _DEFINING = {
     "class", "def", "defmodule", "enum", "fn", "func", "function", "impl", "interface", "macro", "mod", "module",
     "namespace", "object", "package", "proc", "record", "struct", "sub", "trait", "type", "union",
@@ -17,29 +34,30 @@ _DEFINING = {
 """Words before the name of what a place is: by that name it is told from its twins."""
 
 
-def alike(one: str, other: str) -> bool:
-    """Whether two lines are versions of one."""
+def alike(one: str, other: str, said: Container[str]) -> bool:
+    """Whether two lines are versions of one. A word that the text still has somewhere (`said`) is not an older one."""
     ours, theirs = plain_words(one), plain_words(other)
-    if max(len(ours), len(theirs)) > _LONG:
-        return False
     changed = 0
-    for tag, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
-        if tag == "replace":
+    for a, b, c, d in changes(ours, theirs):
+        gone, come = ours[a:b], theirs[c:d]
+        if gone and come:
             defines = a > 0 and ours[a - 1] in _DEFINING
-            if defines or b - a != d - c or not all(map(same_name, ours[a:b], theirs[c:d])):
+            if defines or len(gone) != len(come) or not all(map(same_name, gone, come)):
                 return False
-            changed += b - a
-        elif tag != "equal":
-            changed += max(b - a, d - c)
+            if any(word in said for word in gone):
+                return False
+        elif _TURNING.intersection(gone + come):
+            return False
+        changed += max(len(gone), len(come))
     return changed <= max(1, _OTHER * max(len(ours), len(theirs)))
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two words are forms of one name: one with a few letters more, or misspelt; numbers are not."""
+    """Whether two words are forms of one name: in other letters, with a few more at the end, or with a word before it.
+
+    Numbers are not, nor `unlock` and `lock`.
+    """
     short, long = sorted((one.casefold(), other.casefold()), key=len)
-    if not short[0].isalpha() and short[0] != "_":
+    if not (short[0].isalpha() or short[0] == "_") or len(short) < 2 or len(long) - len(short) > _MORE:
         return False
-    if short in long:
-        return len(long) - len(short) <= _MORE and len(short) > 1
-    digits = "".join(filter(str.isdigit, short)), "".join(filter(str.isdigit, long))
-    return digits[0] == digits[1] and len(short) > 4 and SequenceMatcher(None, short, long).ratio() >= _MISSPELT
+    return long.startswith(short) or long.endswith(f"_{short}")

@@ -4,6 +4,7 @@ A strategy is used only where those before it found nothing, and its place must 
 characters; those behind it compare lines, and forgive first white space, then how the text was sent, then words.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -14,16 +15,19 @@ from handrail.edit.ladder.errors import RefusedError, UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung
 from handrail.edit.ladder.made_before import refuse_made
 from handrail.edit.ladder.nearness import near_fit
-from handrail.edit.ladder.page import Page
+from handrail.edit.ladder.page import Edges, Page
 from handrail.edit.ladder.patching import Patch
 from handrail.edit.ladder.presence import may_be_in
 from handrail.edit.ladder.reading import Reading, readings
 from handrail.edit.ladder.strategies import NAMES
-from handrail.edit.matching import COUNTED, PLACES, Span
+from handrail.edit.matching import COUNTED, Span
 from handrail.edit.newlines import Replacement
 
+_WORD = re.compile(r"\w")
 _LINES = 20_000
 """Lines of a text above which only its characters are compared."""
+_EVERY = 10_000
+"""Places that are replaced at once, where each has to be looked at line by line."""
 _WORK = 2_000_000
 """Characters that are compared for one strategy."""
 
@@ -62,32 +66,35 @@ def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None
 
 def _inside(page: Page, reading: Reading) -> Iterator[Fit]:
     """Places within lines, without the white space around the texts; both must have the same."""
-    bare = _bare(reading)
-    return iter(()) if bare is None or reading.name == "line-numbers" else page.fits_inside(bare)
-
-
-def _bare(reading: Reading) -> Reading | None:
     old, new = "\n".join(reading.old), "\n".join(reading.new)
     start, end = len(old) - len(old.lstrip()), len(old.rstrip())
-    if start >= end or not new.startswith(old[:start]) or not new.endswith(old[end:]):
-        return None
-    new = new[start : len(new) - (len(old) - end)]
-    return Reading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
+    before, behind = old[:start], old[end:]
+    if start >= end or reading.name == "line-numbers" or not new.startswith(before) or not new.endswith(behind):
+        return iter(())
+    new = new[start : len(new) - len(behind)]
+    bare = Reading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
+    return page.fits_inside(bare, Edges(before, behind + "\n" * reading.terminated))
 
 
 def _found(page: Page, fits: Iterable[Fit], length: int, *, every: bool) -> Found | None:
-    most = max(2, min(PLACES if every else COUNTED, _WORK // (length + 1)))
+    most = max(2, min(_EVERY if every else COUNTED, _WORK // (length + 1)))
     seen = list(islice(fits, most + 1))
     if not seen:
         return None
     least = min(fit.rung for fit in seen)
-    best = [fit for fit in seen if fit.rung == least]
+    if least > Rung.LINE_ENDS and not any(map(_WORD.search, seen[0].reading.old)):
+        return None  # brackets alone say nothing about a place
+    name = seen[0].reading.name or NAMES[least]
     if len(seen) > most:
-        return Found(NAMES[least], [Place(fit.span, []) for fit in seen], all_of_them=False)
+        return Found(name, [Place(fit.span, []) for fit in seen], all_of_them=False)
+    best = [fit for fit in seen if fit.rung == least]
     if every:
         best = list(_separate(best))
+    elif least > Rung.LINE_ENDS and len(seen) > 1:
+        # Whether indentation, a blank line or a space is more likely to be wrong, nobody can tell.
+        return Found(name, [Place(fit.span, []) for fit in seen])
     elif len(best) > 1:
-        return Found(best[0].reading.name or NAMES[least], [Place(fit.span, []) for fit in best])
+        return Found(name, [Place(fit.span, []) for fit in best])
     made = [_patched(page, fit) for fit in best]
     return Found(_name(best[0], made[0][0]), [place for _, place in made])
 
@@ -112,7 +119,7 @@ def _patched(page: Page, fit: Fit) -> tuple[Patch, Place]:
     try:
         patch = Patch(fit, page.lines)
         replacements = patch.replacements()
-        refuse_made(page.text, fit.reading, replacements)
+        refuse_made(page.text, fit, replacements)
     except UnsafeError as error:
         raise RefusedError(fit.span, str(error)) from None
     return patch, Place(fit.span, replacements)

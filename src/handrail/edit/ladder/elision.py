@@ -6,12 +6,15 @@ from itertools import islice, pairwise
 from handrail.edit.ladder.fitting import Fit
 from handrail.edit.ladder.page import Page
 from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.tokens import indent_of
 from handrail.edit.ladder.typography import squashed
 from handrail.edit.omission.marks import is_mark
 
 _FAR = 400
 """Lines that a mark may stand for."""
 _PLACES = 200
+"""Places that a part between two marks may have."""
+_PARTS = 50
 
 
 def elided(page: Page, reading: Reading) -> list[list[Fit]]:
@@ -27,12 +30,15 @@ def elided(page: Page, reading: Reading) -> list[list[Fit]]:
         for one, other in zip(old, new, strict=True)
         if any(map(str.strip, one)) or any(map(str.strip, other))
     ]
-    found = [list(islice(page.fits(part), _PLACES)) for part in parts]
-    for layer in (found, found[::-1]):
-        _keep_reachable(layer, page, backwards=layer is not found)
-    if not all(found):
+    if len(parts) > _PARTS:
         return []
-    return [_safest(fits) for part, fits in zip(parts, found, strict=True) if part.old != part.new]
+    found = [list(islice(page.fits(part), _PLACES + 1)) for part in parts]
+    if any(len(fits) > _PLACES for fits in found):
+        return []
+    _keep_reachable(found, page)
+    if not all(found) or not _in_one_block(found, parts, page):
+        return []
+    return [fits for part, fits in zip(parts, found, strict=True) if part.old != part.new]
 
 
 def _segments(lines: Sequence[str], there: Container[str]) -> list[list[str]]:
@@ -46,17 +52,39 @@ def _segments(lines: Sequence[str], there: Container[str]) -> list[list[str]]:
     return segments
 
 
-def _keep_reachable(layers: list[list[Fit]], page: Page, *, backwards: bool) -> None:
-    """Of each part the places that are not far behind, or before, one of the part before it."""
+def _keep_reachable(layers: list[list[Fit]], page: Page) -> None:
+    """Of each part the places that are not far behind one of the part before it, and before one of the part after."""
     for before, after in pairwise(layers):
-        after[:] = [fit for fit in after if any(_follows(page, fit, other, backwards=backwards) for other in before)]
+        after[:] = [fit for fit in after if any(_follows(page, one, fit) for one in before)]
+    for before, after in reversed(list(pairwise(layers))):
+        before[:] = [fit for fit in before if any(_follows(page, fit, one) for one in after)]
 
 
-def _follows(page: Page, fit: Fit, other: Fit, *, backwards: bool) -> bool:
-    first, second = (fit, other) if backwards else (other, fit)
-    return first.span.end < second.span.start and page.text.count("\n", first.span.end, second.span.start) <= _FAR
+def _follows(page: Page, one: Fit, other: Fit) -> bool:
+    return other.span.start - one.span.end >= 0 and len(_between(page, one, other)) <= _FAR
 
 
-def _safest(fits: list[Fit]) -> list[Fit]:
-    least = min(fit.rung for fit in fits)
-    return [fit for fit in fits if fit.rung == least]
+def _between(page: Page, one: Fit, other: Fit) -> Sequence[str]:
+    return page.lines[page.line_of(one.span.end - 1) + 1 : page.line_of(other.span.start)]
+
+
+def _in_one_block(layers: list[list[Fit]], parts: Sequence[Reading], page: Page) -> bool:
+    """Whether each part that changes is in the block that the part before it is in, or begins."""
+    return all(
+        any(_is_deep(_between(page, one, fit), one, fit) for one in before if _follows(page, one, fit))
+        for (before, after), part in zip(pairwise(layers), parts[1:], strict=True)
+        if part.old != part.new
+        for fit in after
+    )
+
+
+def _is_deep(between: Sequence[str], one: Fit, other: Fit) -> bool:
+    """Whether no line that is left out ends the block."""
+    above, below = _depth(one.lines[::-1]), _depth(other.lines)
+    least = above + 1 if below > above else below
+    return all(_depth([line]) >= least for line in between if line.strip())
+
+
+def _depth(lines: Sequence[str]) -> int:
+    """How deep the first line is that is not blank."""
+    return next((len(indent_of(line).expandtabs(4)) for line in lines if line.strip()), 0)

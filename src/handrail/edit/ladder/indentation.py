@@ -41,22 +41,56 @@ def _but_for(rule: Shift, rest: Sequence[Seen], *edges: Seen | None) -> Shift:
 
 
 def _rule(seen: Sequence[Seen], lines: Sequence[str]) -> Shift | None:
-    """The simplest rule that explains every line."""
-    for rule in _rules(seen, lines):
-        if all(rule(old) == own for old, own in seen):
-            return rule
+    """What all the simplest rules say that explain every line; where they differ, what the file's habits tell."""
+    if all(old == own for old, own in seen):
+        return lambda indent: indent
+    for rules in (_simple(seen, lines), _tabbed_and_moved(seen, lines)):
+        fitting = [rule for rule in rules if all(rule(old) == own for old, own in seen)]
+        if fitting:
+            return _agreed(fitting, dict(seen), lines)
     return None
 
 
-def _rules(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
-    yield lambda indent: indent
+def _agreed(rules: Sequence[Shift], known: dict[str, str], lines: Sequence[str]) -> Shift:
+    """One answer of several rules. One level alone can be explained by a move, by tabs and by wider steps."""
+
+    def shift(indent: str) -> str | None:
+        if indent in known:
+            return known[indent]
+        answers = {answer for rule in rules if (answer := rule(indent)) is not None}
+        if len(answers) > 1 or any("\t" in answer and "  " in answer for answer in answers):
+            answers &= {line[: len(line) - len(line.lstrip())] for line in lines}
+        return answers.pop() if len(answers) == 1 else None
+
+    return shift
+
+
+def _simple(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
     if not seen:
         return
     old, own = min(seen, key=lambda pair: len(pair[0]))
     yield from _moved(old, own)
-    if any(("\t" in one) != ("\t" in other) for one, other in seen):
-        yield from _tabbed(seen, lines)
     yield from _scaled(seen)
+    if any(("\t" in one) != ("\t" in other) for one, other in seen):
+        for width in _WIDTHS:
+            spaces = _to_spaces(width)
+            if all(spaces(one) == spaces(other) for one, other in seen):
+                yield _to_tabs(width, dict(seen), lines) if _has_tabs(seen) else spaces
+        if not old and _has_tabs(seen):  # steps of spaces inside what was moved to where tabs are
+            yield from (_after(_to_tabs(width, {}, ()), moved) for width in (4, 2) for moved in _moved("", own))
+
+
+def _tabbed_and_moved(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
+    if not seen:
+        return
+    old, own = min(seen, key=lambda pair: len(pair[0]))
+    for width in _WIDTHS:
+        turned = _to_tabs(width, {}, lines) if _has_tabs(seen) else _to_spaces(width)
+        yield from (_after(turned, moved) for moved in _moved(turned(old) or "", own))
+
+
+def _has_tabs(seen: Sequence[Seen]) -> bool:
+    return any("\t" in own for _, own in seen)
 
 
 def _moved(old: str, own: str) -> Iterator[Shift]:
@@ -67,19 +101,6 @@ def _moved(old: str, own: str) -> Iterator[Shift]:
     if old.endswith(own):
         less = old[: len(old) - len(own)]
         yield lambda indent: indent[len(less) :] if indent.startswith(less) else None
-
-
-def _tabbed(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
-    """Tabs for spaces or spaces for tabs, and moved perhaps."""
-    to_tabs = any("\t" in own for _, own in seen)
-    old, own = min(seen, key=lambda pair: len(pair[0]))
-    for width in _WIDTHS:
-        spaces = _to_spaces(width)
-        if all(spaces(one) == spaces(other) for one, other in seen):
-            yield _to_tabs(width, dict(seen), lines) if to_tabs else spaces
-        turned = _to_tabs(width, {}, lines) if to_tabs else spaces
-        for moved in _moved(turned(old) or "", own):
-            yield _after(turned, moved)
 
 
 def _after(one: Shift, other: Shift) -> Shift:

@@ -26,9 +26,13 @@ def settled(fit: Fit) -> Fit:
     fit = _without_edges(fit)
     if all((i is None) == (j is None) or _says(fit, i, j) for i, j in fit.pairs):
         return fit
-    kept = _kept(fit.reading.old, fit.reading.new, list(_changes(fit.reading.old, _in_old_words(fit))))
+    changes = list(_changes(fit.reading.old, _in_old_words(fit)))
+    kept = _kept(fit.reading.old, fit.reading.new, changes)
     for before, after, there in _gaps(fit):
-        _check(fit.reading, kept, before, after, there)
+        if before in kept or after in kept:
+            _check(fit.reading, kept, before, after, there)
+        else:
+            _check_gone(fit, changes, before)
     return _as_in_file(fit)
 
 
@@ -43,10 +47,21 @@ def _without_edges(fit: Fit) -> Fit:
     head, tail = there[0], len(fit.pairs) - 1 - there[-1]
     if not head and not tail:
         return fit
-    new = _without_blank(_without_blank(fit.reading.new, head)[::-1], tail)[::-1]
+    new = _edge(fit.reading.old, fit.reading.new, head)
+    new = _edge(fit.reading.old[::-1], new[::-1], tail)[::-1]
     old = fit.reading.old[head : len(fit.reading.old) - tail]
     pairs: list[Pair] = [(None if i is None else i - head, j) for i, j in fit.pairs[head : len(fit.pairs) - tail]]
     return _changed(fit, old, new, pairs)
+
+
+def _edge(old: list[str], new: list[str], missing: int) -> list[str]:
+    """The new text without as many blank lines at its start as the file lacks of the old one's. Where it has just as
+    many as the file, it says so if the line behind them stays; else nobody can tell."""
+    if not missing or _blank(new) != _blank(old) - missing:
+        return _without_blank(new, missing)
+    if _blank(new) and new[_blank(new) :][:1] != old[_blank(old) :][:1]:
+        raise UnsafeError(_BLANK)
+    return new
 
 
 def _without_blank(lines: list[str], most: int) -> list[str]:
@@ -69,11 +84,19 @@ def _gaps(fit: Fit) -> Iterator[tuple[int, int, int]]:
 def _check(reading: Reading, kept: Mapping[int, int], before: int, after: int, there: int) -> None:
     """Whether the new text has as many blank lines there as the file: then it says what is to be there."""
     low, high = kept.get(before), kept.get(after)
-    if low is None and high is None:
-        return  # they go with the lines around them
     below = len(reading.new) if low is None else _blank(reading.new[low + 1 :])
     above = len(reading.new) if high is None else _blank(reading.new[:high][::-1])
     if there not in {below, above}:
+        raise UnsafeError(_BLANK)
+
+
+def _check_gone(fit: Fit, changes: Sequence[Changed], before: int) -> None:
+    """Whether what comes in the place of lines that go has as many blank lines as those have in the file."""
+    a, b, c, d = next(change for change in changes if change.a <= before < change.b)
+    inner = [n for n, (i, _) in enumerate(fit.pairs) if i is not None and a <= i < b]
+    there = [j for _, j in fit.pairs[inner[0] : inner[-1] + 1] if j is not None]
+    blank = sum(not fit.lines[j].strip() for j in there)
+    if blank != sum(not line.strip() for line in fit.reading.new[c:d]):
         raise UnsafeError(_BLANK)
 
 

@@ -1,29 +1,53 @@
 """Edits that were made before: to make them once more would do harm, or nothing."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from handrail.edit.ladder.errors import UnsafeError
-from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.fitting import Fit
+from handrail.edit.ladder.sequences import changes
 from handrail.edit.ladder.typography import squashed
 from handrail.edit.newlines import Replacement, replaced
 
-_TOLD = 12
+_TOLD = 6
 """Characters, without white space, of lines that come in above which their being there already is no chance."""
+_MUCH = 20
+"""The same for the whole new text."""
 
 
-def refuse_made(text: str, reading: Reading, replacements: Sequence[Replacement]) -> None:
-    """UnsafeError where a place that had to be forgiven something is as the edit would make it."""
-    if not replacements:
+def refuse_made(text: str, fit: Fit, replacements: Sequence[Replacement]) -> None:
+    """UnsafeError where a place that had to be forgiven something is as the edit would make it, or newText is in the
+    file already."""
+    _check_order(fit, replacements)
+    if (
+        not replacements
+        or replaced(text, replacements, fit.span.start, fit.span.end) == text[fit.span.start : fit.span.end]
+    ):
         raise UnsafeError("it is there already as newText has it")
+    old, new = "\n".join(fit.reading.old), "\n".join(fit.reading.new)
     start, end = replacements[0].start, replacements[-1].end
-    is_same = _said(replaced(text, replacements, start, end)) == _said(text[start:end])
-    if is_same and _said("\n".join(reading.old)) != _said("\n".join(reading.new)):
-        raise UnsafeError("it is there already as newText has it")
+    if _said(replaced(text, replacements, start, end)) == _said(text[start:end]) and _said(old) != _said(new):
+        raise UnsafeError("it is there already as newText has it, but for white space")
+    if len(_said(new)) >= _MUCH and new.strip("\n") in text and _adds(fit):
+        raise UnsafeError("newText is in the file already, and the edit may have been made before")
     gone = _said("\n".join(text[start:end] for start, end, _ in replacements))
-    for start, end, new in replacements:
-        said = _said(new)
-        if start == end and len(said) >= _TOLD and said not in gone and _is_beside(text, start, said, len(new)):
+    for start, end, come in replacements:
+        said = _said(come)
+        if start == end and len(said) >= _TOLD and said not in gone and _is_beside(text, start, said, len(come)):
             raise UnsafeError("the lines that newText adds are there already")
+
+
+def _check_order(fit: Fit, replacements: Sequence[Replacement]) -> None:
+    """What is replaced is within the place, and in order: whatever went wrong before, no other byte is touched."""
+    apart = all(one.end <= other.start for one, other in pairwise(replacements))
+    inside = all(fit.span.start <= start <= end <= fit.span.end for start, end, _ in replacements)
+    if not apart or not inside:
+        raise UnsafeError("what would change cannot be told apart")
+
+
+def _adds(fit: Fit) -> bool:
+    """Whether the edit does more than take lines away."""
+    return any(d > c for _, _, c, d in changes(fit.reading.old, fit.reading.new))
 
 
 def _is_beside(text: str, at: int, said: str, length: int) -> bool:

@@ -1,23 +1,10 @@
 """One line, changed twice: by the file since, and by the edit. Both changes are kept, where they do not meet."""
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import NamedTuple
 
+from handrail.edit.ladder.sequences import Change, changes, same
 from handrail.edit.ladder.tokens import Token, tokens
 from handrail.edit.ladder.typography import folded
-
-_LONG = 2_000
-"""Tokens of a line above which it is not taken apart."""
-
-
-class _Change(NamedTuple):
-    """Tokens `a` to before `b` of one line, which are `c` to before `d` of the other."""
-
-    a: int
-    b: int
-    c: int
-    d: int
 
 
 def merged(old: str, own: str, new: str) -> str | None:
@@ -26,15 +13,13 @@ def merged(old: str, own: str, new: str) -> str | None:
     White space and the look of characters are the file's wherever the edit leaves them as they are in `old`.
     """
     one, there, other = tokens(old), tokens(own), tokens(new)
-    if max(len(one), len(there), len(other)) > _LONG:
-        return None
-    ours, theirs = _changes(_texts(one), _texts(other)), _changes(_texts(one), _texts(there))
+    ours, theirs = changes(_texts(one), _texts(other)), changes(_texts(one), _texts(there))
     if any(_meets(change, each) for change in ours for each in theirs):
         return None
     place = _places(one, theirs)
     parts: list[str] = []
     at = since = 0
-    for change in (*ours, _Change(len(one), len(one), len(other), len(other))):
+    for change in (*ours, Change(len(one), len(one), len(other), len(other))):
         parts += _kept(one, there, other, place, range(at, change.a), since - at)
         parts += _come(one, there, other, place, change)
         at, since = change.b, change.d
@@ -44,37 +29,24 @@ def merged(old: str, own: str, new: str) -> str | None:
 def knew(old: str, own: str, new: str) -> bool:
     """Whether the new line has the file's own words wherever the old one has others: then it was made of the file's."""
     one, there, other = _texts(tokens(old)), _texts(tokens(own)), _texts(tokens(new))
-    if max(len(one), len(there), len(other)) > _LONG:
-        return False
-    of_old, of_own = _unchanged(one, other), _unchanged(there, other)
-    return all(of_own.issuperset(range(c, d)) and of_old.isdisjoint(range(a, b)) for a, b, c, d in _changes(one, there))
-
-
-def _unchanged(one: Sequence[str], other: Sequence[str]) -> set[int]:
-    """The tokens of a line that are still there in another."""
-    blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
-    return {a + n for a, _, size in blocks for n in range(size)}
-
-
-def _changes(one: Sequence[str], other: Sequence[str]) -> list[_Change]:
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    return [_Change(a, b, c, d) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
+    of_old, of_own = ({i for i, _ in same(each, other)} for each in (one, there))
+    return all(of_own.issuperset(range(c, d)) and of_old.isdisjoint(range(a, b)) for a, b, c, d in changes(one, there))
 
 
 def _texts(line: Sequence[Token]) -> list[str]:
     return [folded(token.text) for token in line]
 
 
-def _meets(one: _Change, other: _Change) -> bool:
+def _meets(one: Change, other: Change) -> bool:
     """Whether two changes are about the same words, or touch: then nobody can tell how they go together."""
     return one.a <= other.b and other.a <= one.b
 
 
-def _places(one: Sequence[Token], changes: Sequence[_Change]) -> list[tuple[int, int]]:
+def _places(one: Sequence[Token], changes: Sequence[Change]) -> list[tuple[int, int]]:
     """For each token, which ones stand for it in the file: those that came in before it are with it."""
     found: list[tuple[int, int]] = []
     at = since = 0
-    for a, b, c, d in (*changes, _Change(len(one), len(one), -1, -1)):
+    for a, b, c, d in (*changes, Change(len(one), len(one), -1, -1)):
         found += [(since + n, since + n + 1) for n in range(a - at)]
         if b > a:  # all of what stands there now stands for the first of them
             found += [(c, d), *[(d, d)] * (b - a - 1)]
@@ -91,7 +63,7 @@ def _come(
     there: Sequence[Token],
     other: Sequence[Token],
     place: Sequence[tuple[int, int]],
-    change: _Change,
+    change: Change,
 ) -> Iterator[str]:
     """Tokens that come in. One that takes the place of another takes the white space before it too."""
     a, b, c, d = change

@@ -6,16 +6,19 @@ recognisable. Whether the edit can then be made without a guess is for the patch
 
 from collections import Counter
 from collections.abc import Container, Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
 
 from handrail.edit.ladder.alike import alike
 from handrail.edit.ladder.fitting import Fit, Pair, Rung, with_blanks
 from handrail.edit.ladder.page import Page, full_lines
 from handrail.edit.ladder.reading import Reading
+from handrail.edit.ladder.sequences import same
+from handrail.edit.ladder.typography import squashed
 
 _FEWEST, _MOST = 4, 2_000
 """Lines that are not blank, of the text that is looked for."""
+_MORE_LINES = 6
+"""The same where lines came or went."""
 _COMMON = 50
 """Places of a line above which it does not tell where the others are."""
 _VOTED = 200
@@ -25,6 +28,8 @@ _SLACK = 3
 """Lines that may have come in between."""
 _TWIN = 0.7
 """How well another place may not fit, against the best: then nobody can tell which is meant."""
+_STEPS = 200_000
+"""Of comparing one place."""
 _EVIDENCE = 30
 """Characters, without white space, that must be as they were."""
 
@@ -82,8 +87,12 @@ def _agreed(there: Sequence[str], keys: Sequence[str], offset: int, but: Contain
     low = max(0, offset - _SLACK)
     high = min(len(there), max(0, offset) + len(keys) + _SLACK)
     window = ["" if number in but else there[number] for number in range(low, high)]
-    blocks = SequenceMatcher(None, keys, window, autojunk=False).get_matching_blocks()
-    return [(a + n, low + b + n) for a, b, size in blocks for n in range(size)]
+    return [(i, low + j) for i, j in same(keys, window, _STEPS)]
+
+
+def _is_version(page: Page, wanted: str, number: int) -> bool:
+    """Whether a line of the text is a version of one that the text does not have."""
+    return squashed(wanted) not in page.said_lines and alike(wanted, page.lines[number], page.words)
 
 
 def _paired(
@@ -101,7 +110,7 @@ def _paired(
         ours, theirs = range(a + 1, c), range(b + 1, d)
         odd += max(len(ours), len(theirs))
         if len(ours) == len(theirs):
-            if not all(alike(old[full[i]], page.lines[page.numbers[j]]) for i, j in zip(ours, theirs, strict=True)):
+            if not all(_is_version(page, old[full[i]], page.numbers[j]) for i, j in zip(ours, theirs, strict=True)):
                 return None
             pairs += zip(ours, theirs, strict=True)
         elif ours and theirs:
@@ -111,7 +120,8 @@ def _paired(
             pairs += [(None, j) for j in theirs]
         if c < len(keys):
             pairs.append((c, d))
-    if odd > tolerated(len(keys)):
+    renamed = sum(1 for i, j in pairs if i is not None and j is not None) - len(agreed)
+    if odd > tolerated(len(keys)) or (odd > renamed and len(keys) < _MORE_LINES):
         return None
     own = [(None if i is None else full[i], None if j is None else page.numbers[j]) for i, j in pairs]
     return with_blanks(old, page.lines, own)[0]

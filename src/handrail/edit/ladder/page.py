@@ -5,20 +5,42 @@ needs forgiven, line by line, tells how safe it is.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 from handrail.edit.ladder.fitting import Fit, Pair, Rung, forgiven, with_blanks
 from handrail.edit.ladder.reading import Reading
 from handrail.edit.ladder.tokens import plain_words
 from handrail.edit.ladder.typography import PLAIN, squashed
+from handrail.edit.lines import end_of_line, start_of_line
 from handrail.edit.matching import Span
 
 _SHORTEST, _LONGEST = 4, 1_000
 """Characters, without white space, that parts of lines must and may have to be looked for with other white space."""
+_GOES_ON = re.compile(r"[.-]\w")
 _WIDE = 20_000
 """Characters that the lines may have in which they are."""
+
+
+class Edges(NamedTuple):
+    """How a part of a line must begin and end, by the white space that the old text has around it."""
+
+    before: str
+    behind: str
+
+    def allow(self, text: str, start: int, end: int) -> bool:
+        """Whether a place can be meant: indentation begins a line, a newline ends one, no name or number goes on."""
+        if self.before and text[start_of_line(text, start) : start].strip():
+            return False
+        rest = text[end : end_of_line(text, end)]
+        if "\n" in self.behind and rest.strip():
+            return False
+        if self.behind and rest[:1].strip():
+            return False
+        return _GOES_ON.match(rest) is None or not _is_word(text[end - 1])
 
 
 class Page:
@@ -39,6 +61,16 @@ class Page:
     @cached_property
     def _joined(self) -> str:
         return "\n".join(("", *self.keys, ""))
+
+    @cached_property
+    def said_lines(self) -> frozenset[str]:
+        """What the lines say, without white space."""
+        return frozenset(self.keys)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words and signs."""
+        return frozenset(plain_words(self.text))
 
     def fits(self, reading: Reading) -> Iterator[Fit]:
         """All places of whole lines, in order; they may overlap."""
@@ -67,8 +99,12 @@ class Page:
         lines = self.lines[first : last + 1]
         return Fit(reading, span, lines, own, max(rung, _needed(reading.old, lines, own)))
 
-    def fits_inside(self, reading: Reading) -> Iterator[Fit]:
-        """All places that begin or end within a line; very long lines are not searched."""
+    def line_of(self, position: int) -> int:
+        """The line that a position is in."""
+        return bisect_right(self.starts, position) - 1
+
+    def fits_inside(self, reading: Reading, edges: Edges) -> Iterator[Fit]:
+        """All places that begin or end within a line, where they may; very long lines are not searched."""
         full, keys = full_lines(reading.old)
         wanted = "\n".join(keys)
         if not _SHORTEST <= len(wanted) <= _LONGEST:
@@ -77,11 +113,15 @@ class Page:
         for start, end in self._around(wanted, len(full)):
             found = pattern.search(self.text, start, end)
             while found is not None:
-                lines = found[0].split("\n")
-                pairs, rung = with_blanks(reading.old, lines, list(zip(full, full_lines(lines)[0], strict=True)))
-                rung = max(rung, Rung.BOUNDARY, _needed(reading.old, lines, pairs))
-                yield Fit(reading, Span(*found.span()), lines, pairs, rung, inside_line=True)
+                if edges.allow(self.text, *found.span()):
+                    yield self._fit_inside(reading, full, found)
                 found = pattern.search(self.text, found.start() + 1, end)
+
+    def _fit_inside(self, reading: Reading, full: list[int], found: re.Match[str]) -> Fit:
+        lines = found[0].split("\n")
+        pairs, rung = with_blanks(reading.old, lines, list(zip(full, full_lines(lines)[0], strict=True)))
+        rung = max(rung, Rung.BOUNDARY, _needed(reading.old, lines, pairs))
+        return Fit(reading, Span(*found.span()), lines, pairs, rung, inside_line=True)
 
     def _around(self, wanted: str, count: int) -> Iterator[Span]:
         """The lines that have what is looked for in them."""

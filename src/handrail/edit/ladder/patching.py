@@ -5,7 +5,7 @@ that it adds are changed the way the match needed: moved to the file's indentati
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from handrail.edit.ladder.indentation import Indentation, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
 from handrail.edit.ladder.merging_lines import knew, merged
 from handrail.edit.ladder.tokens import indent_of
-from handrail.edit.ladder.typography import PLAIN, squashed
+from handrail.edit.ladder.typography import PLAIN, folded, squashed
 from handrail.edit.newlines import Replacement
 
 
@@ -47,7 +47,7 @@ class Patch:
 
         UnsafeError where that cannot be told.
         """
-        parts = map(self._part, kept_changes(self._fit))
+        parts = _joined(map(self._part, kept_changes(self._fit)))
         return [made for part in parts if (made := self._replacement(part)) is not None]
 
     @property
@@ -72,12 +72,13 @@ class Patch:
         for i, j in odd_lines:
             one, other = "".join(self._old[i].split()), "".join(self._fit.lines[j].split())
             looks |= {odd: "" for odd in set(one) - set(other) if PLAIN.get(odd) == ""}
-            if len(one) == len(other):
+            if len(one) == len(other) and folded(one) == folded(other):
                 for odd, own in zip(one, other, strict=True):
                     if odd in PLAIN:
                         looks[odd] = own if looks.get(odd, own) == own else None
-        # Quotes come in twos: who sent one of them curled curled the other too.
-        return {odd: own for odd, own in PLAIN.items() if own in looks.values()} | looks if looks else looks
+        if any(own in {"'", '"'} for own in looks.values()):  # who curled some quotes curled them all
+            return {odd: plain for odd, plain in PLAIN.items() if plain in {"'", '"'}} | looks
+        return looks
 
     def _part(self, change: Changed) -> _Part:
         a, b, _, _ = change
@@ -121,8 +122,11 @@ class Patch:
     def _body(self, i: int | None, new: str) -> str:
         """A new line without its indentation. What it leaves as the old one has it stays as the file has it."""
         body = new.lstrip()
-        if i is None or self._needs(i) <= Rung.BOTH_SIDES:
+        if i is None:
             return self._as_seen(body)
+        if self._needs(i) <= Rung.BOTH_SIDES:
+            own = self._fit.lines[self._own[i]]
+            return self._as_seen(body.rstrip()) + _end(own if _end(new) == _end(self._old[i]) else new)
         old, own = self._old[i].lstrip(), self._fit.lines[self._own[i]].lstrip()
         if self._needs(i) is Rung.TOKENS and knew(old, own, body):
             return body
@@ -174,6 +178,25 @@ class Patch:
         if part.end < len(lines):
             return Replacement(start, end + 1, "")
         return Replacement(start - 1, end, "") if part.first else Replacement(span.start, span.end, "")
+
+
+def _joined(parts: Iterable[_Part]) -> Iterator[_Part]:
+    """Parts that touch are one."""
+    last: _Part | None = None
+    for part in parts:
+        if last is not None and part.first <= last.end:
+            last = _Part(last.first, max(last.end, part.end), last.new + part.new)
+            continue
+        if last is not None:
+            yield last
+        last = part
+    if last is not None:
+        yield last
+
+
+def _end(line: str) -> str:
+    """The white space that a line ends with."""
+    return line[len(line.rstrip()) :]
 
 
 def _insertion(starts: list[int], part: _Part, count: int) -> Replacement:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?| ?\| ?|$)")
+_NUMBER = re.compile(r"(?:[ \t]*(\d{1,9})(?:→|\t| ?\| ?)|(\d{1,9})(?:: ?|$))")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _HALVED = {'"': '"', "'": "'", "`": "`", "\\": "\\"}
 _MEANS = {**_HALVED, "n": "\n", "t": "\t", "r": "", "/": "/"}
@@ -28,8 +28,10 @@ def readings(old: str, new: str) -> Iterator[Reading]:
     bare = _without_numbers(old, new)
     if bare:
         yield _reading("line-numbers", *bare)
-    for one, other in dict.fromkeys(_escapes(old, new)):
-        if one not in {old, other}:
+    escapes = list(dict.fromkeys(_escapes(old, new)))
+    for one, other in escapes:
+        # Where one oldText could have two newTexts, nobody can tell which.
+        if one not in {old, other} and sum(each == one for each, _ in escapes) == 1:
             yield _reading("escape-normalised", one, other)
 
 
@@ -56,7 +58,9 @@ def _bare(text: str, *, at_all: bool) -> str | None:
     if last:
         lines.append(last)
     found = [_NUMBER.match(line) for line in lines]
-    numbers = [int(each[1]) for each in found if each]
+    numbers = [int(each[1] or each[2]) for each in found if each]
+    if at_all and len(lines) == 1 and found[0] and found[0][2]:
+        return None  # `1: x` alone may be what the file has
     if not numbers:
         return None if at_all else text
     in_order = numbers == list(range(numbers[0], numbers[0] + len(lines)))
@@ -73,24 +77,30 @@ def _numbered_in_part(numbers: list[int], lines: list[str]) -> bool:
 
 def _escapes(old: str, new: str) -> Iterator[tuple[str, str]]:
     """The texts as strings of some language are read once more, where both are escaped alike."""
-    if "\\" not in old or _both_ways(old + new):
+    texts = (old, new)
+    if "\\" not in old or _both_ways(texts) or _quotes(new) - _quotes(old):
         return
-    if "\n" not in old and ("\n" not in new or "\\" not in new) and not _others(old + new, _MEANS):
+    if "\n" not in old and ("\n" not in new or "\\" not in new) and not any(_others(text, _MEANS) for text in texts):
         yield _unescaped(old, _MEANS), _unescaped(new, _MEANS)
-    if not _others(old + new, _HALVED):
+    if not any(_others(text, _HALVED) for text in texts):
         yield _unescaped(old, _HALVED), _unescaped(new, _HALVED)
     yield _unquoted(old), _unquoted(new)
 
 
-def _both_ways(text: str) -> bool:
+def _quotes(text: str) -> set[str]:
+    """The quotes that have a backslash."""
+    return {found[2] for found in _QUOTE.finditer(text) if len(found[1]) % 2}
+
+
+def _both_ways(texts: tuple[str, str]) -> bool:
     """Whether some double quotes are escaped, and others are not."""
-    odd = {len(found[1]) % 2 for found in _QUOTE.finditer(text) if found[2] == '"'}
-    return len(odd) > 1
+    quotes = (found for text in texts for found in _QUOTE.finditer(text) if found[2] == '"')
+    return len({len(found[1]) % 2 for found in quotes}) > 1
 
 
 def _others(text: str, means: Mapping[str, str]) -> bool:
-    """Whether there are escapes that mean something else."""
-    return any(found[1] not in means for found in _ESCAPE.finditer(text))
+    """Whether there are escapes that mean something else, or the text ends in the middle of one."""
+    return any(found[1] not in means for found in _ESCAPE.finditer(f"{text}$"))
 
 
 def _unescaped(text: str, means: Mapping[str, str]) -> str:

@@ -1,0 +1,55 @@
+"""What two sequences have in common, in bounded time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+
+class Change(NamedTuple):
+    """Items `a` to before `b` of one sequence, which are `c` to before `d` of the other."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+
+
+def changes(one: Sequence[str], other: Sequence[str], most: int = 1_000_000) -> list[Change]:
+    """What is not the same. Where finding it would take more than so many steps, all between what both begin and end
+    with is taken for changed."""
+    head = _common(one, other)
+    tail = _common(one[head:][::-1], other[head:][::-1])
+    a, b, c, d = head, len(one) - tail, head, len(other) - tail
+    if (a, c) == (b, d):
+        return []
+    if a == b or c == d or _steps(one[a:b], other[c:d]) > most:
+        return [Change(a, b, c, d)]
+    codes = SequenceMatcher(None, one[a:b], other[c:d], autojunk=False).get_opcodes()
+    return [Change(a + i, a + j, c + k, c + m) for tag, i, j, k, m in codes if tag != "equal"]
+
+
+def same(one: Sequence[str], other: Sequence[str], most: int = 1_000_000) -> list[tuple[int, int]]:
+    """The pairs of items that are the same."""
+    pairs: list[tuple[int, int]] = []
+    i = k = 0
+    for a, b, c, d in (*changes(one, other, most), Change(len(one), len(one), len(other), len(other))):
+        pairs += zip(range(i, a), range(k, c), strict=True)
+        i, k = b, d
+    return pairs
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _steps(one: Sequence[str], other: Sequence[str]) -> int:
+    """How long matching takes at worst: every equal pair is looked at once for each run of equal items."""
+    counts = Counter(other)
+    pairs = sum(counts[item] for item in one)
+    return (len(one) + pairs) * min(len(one), len(other), pairs + 1)
