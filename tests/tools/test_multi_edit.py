@@ -64,6 +64,40 @@ def test_the_first_place_is_found_in_any_encoding_and_with_any_ending(one: Handr
     assert (workspace / "a").read_bytes() == codecs.BOM_UTF8 + "é\r\nz\r\nq\r\nx\r\ny\r\n".encode()
 
 
+def test_the_first_of_places_that_touch_is_the_only_one_that_changes(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("x( )\nx( )\n")
+    result = one.multi_edit("a", [edit("x()\n", "y()\nx()\n", "first")])
+    assert result.error is None
+    assert (workspace / "a").read_text() == "y()\nx( )\nx( )\n"
+    assert (result.data.edits[0].replacements, result.meta.occurrences) == (1, 1)
+
+
+@pytest.mark.parametrize("occurrence", ["unique", "first", "all"])
+def test_one_place_is_one_replacement_however_many_of_its_lines_change(
+    one: Handrail, workspace: Path, occurrence: Occurrence
+) -> None:
+    (workspace / "a.py").write_text("if x:\n    one()\n    stays()\n    two()\n")
+    result = one.multi_edit(
+        "a.py", [edit("if x:\n  one()\n  stays()\n  two()\n", "if x:\n  1()\n  stays()\n  2()\n", occurrence)]
+    )
+    assert (workspace / "a.py").read_text() == "if x:\n    1()\n    stays()\n    2()\n"
+    assert [(each.replacements, each.first_line) for each in result.data.edits] == [(1, 2)]
+
+
+def test_the_first_place_is_taken_however_many_there_are(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("a\n" * 100_001)
+    assert one.multi_edit("a", [edit("a\n", "b\n", "first")]).ok
+    assert (workspace / "a").read_text() == "b\n" + "a\n" * 100_000
+
+
+def test_bytes_that_are_no_text_do_not_leak_into_a_refusal(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_bytes("é\n".encode() + b"total = sum(\xffprices)\n")
+    error = one.multi_edit("a", [edit("total = sum(price)", "x", "first")]).error
+    assert error is not None
+    assert "line 2 has \ufffdprices" in error.message
+    assert "\udcff" not in str(error)
+
+
 def test_a_refusal_names_the_edit_and_nothing_is_changed(one: Handrail, workspace: Path) -> None:
     (workspace / "a").write_text("one\ntwo\none\n")
     before = (workspace / "a").read_bytes()

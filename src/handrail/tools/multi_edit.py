@@ -42,8 +42,9 @@ class Edited(Wire, frozen=True, omit_defaults=False):
 
     strategy: str
     replacements: int
+    """Places."""
     first_line: int
-    """Of the text as the edits before it left it."""
+    """The first line that is another one now, of the text as the edits before it left it."""
 
 
 class MultiEditData(Wire, frozen=True, omit_defaults=False):

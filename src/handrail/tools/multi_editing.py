@@ -3,10 +3,9 @@
 import msgspec
 
 from handrail.edit.diff import Diff, unified_diff
-from handrail.edit.lines import line_ranges
+from handrail.edit.first_place import first_place
 from handrail.edit.newlines import plain
 from handrail.edit.omission.guard import refuse_omission
-from handrail.edit.placing import place
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
@@ -15,7 +14,7 @@ from handrail.tools.looking import landed, look
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.multi_edit import Edited, MultiEditArguments, MultiEditData, OneEdit
 from handrail.tools.parses import parse_warning
-from handrail.tools.replacing import replaced
+from handrail.tools.replacing import Replaced, replaced
 from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
 from handrail.tools.shown import counted
 from handrail.tools.slots import refuse_large, too_large
@@ -94,20 +93,28 @@ def _one(data: bytes, one: OneEdit, path: str) -> tuple[Rewritten, Edited]:
         raise ToolError("NO_CHANGE", "oldText and newText are the same, but for line endings at most.")
     refuse_omission(plain(one.old_text), plain(one.new_text), path)
     if one.occurrence == "first" and one.old_text:
-        return _first(data, one, path)
-    made = replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all")
-    edited = Edited(strategy=made.strategy, replacements=len(made.replacements), first_line=made.first_line)
+        made = _first(data, one, path)
+    else:
+        made = replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all")
+    edited = Edited(strategy=made.strategy, replacements=len(made.spans), first_line=made.first_line)
     return Rewritten(made.data, made.encoding, made.line_ending), edited
 
 
-def _first(data: bytes, one: OneEdit, path: str) -> tuple[Rewritten, Edited]:
-    """The first of the places that replacing all of them would replace."""
+def _first(data: bytes, one: OneEdit, path: str) -> Replaced:
+    """The first of the places."""
     file = text_file(data, path)
-    placed = place(file.text, plain(one.old_text), plain(one.new_text), path, every=True)
-    span = placed.spans[0]
-    first = [each for each in placed.replacements if span.start <= each.start and each.end <= span.end]
-    line, _ = next(line_ranges(file.text, [span]))
-    return file.rewritten(first, one.new_text, path), Edited(strategy=placed.strategy, replacements=1, first_line=line)
+    readable = file.readable
+    placed = first_place(file.text, plain(one.old_text), plain(one.new_text), path, readable=readable)
+    becomes = file.rewritten(placed.replacements, one.new_text, path)
+    return Replaced(
+        text=readable,
+        spans=list(placed.spans),
+        replacements=list(placed.replacements),
+        strategy=placed.strategy,
+        data=becomes.data,
+        encoding=becomes.encoding,
+        line_ending=becomes.line_ending,
+    )
 
 
 def _numbered(error: ToolError, number: int, count: int) -> ToolError:
