@@ -91,7 +91,7 @@ class Patch:
         new = list(self._mapped(change))
         first, end = (gone[0], gone[-1] + 1) if gone else (high, high)
         if any(squashed(self._fit.lines[n]) for n in set(range(low, high)) - set(gone)):
-            raise UnsafeError("there are lines beside what changes that oldText does not have")
+            raise UnsafeError("there are lines beside what changes that {old} does not have")
         return _Part(first, end, new)
 
     def _mapped(self, change: Changed) -> Iterator[str]:
@@ -141,14 +141,14 @@ class Patch:
         """With the file's characters for those that look like them."""
         for odd, own in self._looks.items():
             if odd in body and own is None:
-                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of oldText")
+                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of {{old}}")
             body = body.replace(odd, own or "")
         return body
 
     def _indent(self, indent: str, k: int, change: Changed) -> str:
         own = self._edge_indent(indent, k, change)
         if own is None:
-            raise UnsafeError("the indentation of the lines that newText adds cannot be told")
+            raise UnsafeError("the indentation of the lines that {new} adds cannot be told")
         return own
 
     def _edge_indent(self, indent: str, k: int, change: Changed) -> str | None:
