@@ -122,6 +122,14 @@ def test_a_refusal_names_the_edit_and_nothing_is_changed(one: Handrail, workspac
     assert one.changes() == []
 
 
+def test_a_text_that_is_there_twice_is_refused_in_words_that_this_tool_knows(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("one\none\n")
+    error = one.multi_edit("a", [edit("one", "1")]).error
+    assert error is not None
+    assert 'give it occurrence "all" or "first"' in error.message
+    assert "replaceAll" not in error.message
+
+
 def test_a_placeholder_in_the_place_of_real_lines_is_refused(one: Handrail, workspace: Path) -> None:
     (workspace / "a.py").write_text("one()\ntwo()\n")
     error = one.multi_edit("a.py", [edit("one()\ntwo()", "# ... rest of the code unchanged ...")]).error

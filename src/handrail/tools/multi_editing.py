@@ -6,6 +6,7 @@ from handrail.edit.diff import Diff, unified_diff
 from handrail.edit.first_place import first_place
 from handrail.edit.newlines import plain
 from handrail.edit.omission.guard import refuse_omission
+from handrail.edit.refusals.wording import Wording
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
@@ -23,6 +24,8 @@ from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
 from handrail.workspace.text import decoded
 from handrail.workspace.walk import Landing
+
+_WORDING = Wording(every='give it occurrence "all" or "first"')
 
 
 def multi_edit(context: Context, arguments: MultiEditArguments, seen: Seen, records: Records) -> Output:
@@ -95,7 +98,7 @@ def _one(data: bytes, one: OneEdit, path: str) -> tuple[Rewritten, Edited]:
     if one.occurrence == "first" and one.old_text:
         made = _first(data, one, path)
     else:
-        made = replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all")
+        made = replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all", wording=_WORDING)
     edited = Edited(strategy=made.strategy, replacements=len(made.spans), first_line=made.first_line)
     return Rewritten(made.data, made.encoding, made.line_ending), edited
 
@@ -104,7 +107,7 @@ def _first(data: bytes, one: OneEdit, path: str) -> Replaced:
     """The first of the places."""
     file = text_file(data, path)
     readable = file.readable
-    placed = first_place(file.text, plain(one.old_text), plain(one.new_text), path, readable=readable)
+    placed = first_place(file.text, plain(one.old_text), plain(one.new_text), path, readable=readable, wording=_WORDING)
     becomes = file.rewritten(placed.replacements, one.new_text, path)
     return Replaced(
         text=readable,

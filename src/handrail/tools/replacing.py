@@ -8,6 +8,7 @@ from handrail.edit.matching import Span
 from handrail.edit.newlines import LineEnding, Replacement, plain
 from handrail.edit.placing import Placed, place
 from handrail.edit.plain_bytes import only_place
+from handrail.edit.refusals.wording import OF_EDIT, Wording
 from handrail.edit.trimming import common_start
 from handrail.protocol.error import ToolError
 from handrail.tools.edit import LONGEST
@@ -49,7 +50,7 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
         return self.lines_before + self.text.count("\n", 0, start + same) + 1
 
 
-def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Replaced:
+def replaced(data: bytes, old: str, new: str, path: str, *, every: bool, wording: Wording = OF_EDIT) -> Replaced:
     """Replaces the only place that `old` means, or every place; ToolError with a reason to learn from otherwise."""
     plainly = _in_plain_bytes(data, old, new) if old and not every else None
     if plainly is not None:
@@ -57,7 +58,7 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Repl
     file = text_file(data, path)
     readable = file.readable
     if old:
-        placed = place(file.text, plain(old), plain(new), path, every=every, readable=readable)
+        placed = place(file.text, plain(old), plain(new), path, every=every, readable=readable, wording=wording)
     else:
         placed = _all_of_nothing(file.text, plain(new), path)
     becomes = file.rewritten(placed.replacements, new, path)
