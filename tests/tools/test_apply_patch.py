@@ -524,3 +524,91 @@ def test_a_name_of_git_in_octal_is_found(one: Handrail, workspace: Path) -> None
     patch = '--- "a/\\303\\251 b"\n+++ "b/\\303\\251 b"\n@@ -1 +1 @@\n-x\n+y\n'
     assert well(one.apply_patch(patch)).data.files[0].path == "é b"
     assert (workspace / "é b").read_text() == "y\n"
+
+
+DELETED_LINK = (
+    "diff --git a/l b/l\ndeleted file mode 120000\n--- a/l\n+++ /dev/null\n"
+    "@@ -1 +0,0 @@\n-{}\n\\ No newline at end of file\n"
+)
+NEW_FILE = "diff --git a/l b/l\nnew file mode 100644\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+new\n"
+
+
+@pytest.mark.parametrize("target", ["t.txt", "nowhere"])
+def test_a_link_can_become_a_file_and_what_it_led_to_stays(one: Handrail, workspace: Path, target: str) -> None:
+    (workspace / "t.txt").write_text("precious\n")
+    (workspace / "l").symlink_to(target)
+    before = tree(workspace)
+    for patch in (envelope("*** Delete File: l", "*** Add File: ./l", "+new"), DELETED_LINK.format(target) + NEW_FILE):
+        well(one.apply_patch(patch))
+        assert {path: data for path, (data, _) in tree(workspace).items()} == {"t.txt": b"precious\n", "l": b"new\n"}
+        assert not (workspace / "l").is_symlink()
+        assert one.undo().ok
+        assert tree(workspace) == before
+
+
+@pytest.mark.parametrize("target", ["t.txt", "nowhere", "real"])
+def test_nothing_is_written_through_a_link_that_the_patch_takes_away(
+    one: Handrail, workspace: Path, target: str
+) -> None:
+    (workspace / "t.txt").write_text("precious\n")
+    (workspace / "real").mkdir()
+    (workspace / "l").symlink_to(target)
+    for lines in (
+        ("*** Add File: l", "+new", "*** Delete File: l"),
+        ("*** Update File: l", "-precious", "+new", "*** Delete File: ./l"),
+        ("*** Delete File: l", "*** Update File: l", "-precious", "+new"),
+        ("*** Add File: l/x", "+new", "*** Delete File: real/../l"),
+        ("*** Delete File: l", f"*** Add File: {workspace}/l/x", "+new"),
+    ):
+        result = one.apply_patch(envelope(*lines))
+        assert result.error is not None, lines
+        assert set(tree(workspace)) == {"t.txt", "l"}
+        assert (workspace / "t.txt").read_text() == "precious\n"
+
+
+def test_what_is_taken_away_twice_is_said_to_be_gone_by_then(one: Handrail, workspace: Path) -> None:
+    (workspace / "t").write_text("x\n")
+    error = refused(one, workspace, "*** Delete File: t", "*** Delete File: t")
+    assert error.message.startswith("Line 3 of the patch (delete t): t is taken away before that, by the same patch.")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("*** Add File: x", "+1", "*** Add File: x/y", "+2"),
+        ("*** Add File: n/y", "+1", "*** Add File: ./n", "+2"),
+        ("*** Delete File: a", "*** Add File: a/y", "+1"),
+        ("*** Add File: d", "+1", "*** Delete File: d/in"),
+        ("*** Update File: a", "*** Move to: a/b"),
+    ],
+)
+def test_one_name_is_not_both_a_file_and_a_folder(one: Handrail, workspace: Path, lines: tuple[str, ...]) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "d").mkdir()
+    (workspace / "d" / "in").write_text("x\n")
+    error = refused(one, workspace, *lines)
+    assert error.code == "INVALID_ARGUMENT"
+    assert error.message.startswith("Line ")
+    assert "which is a file in the patch" in error.message
+    assert os.listdir(workspace / "d") == ["in"]
+
+
+def test_what_is_refused_before_the_files_are_opened_has_its_line_too(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "b").write_text("x\n")
+    error = refused(one, workspace, "*** Update File: b", "-x", "+y", "*** Add File: a/b", "+1")
+    assert error.code == "NOT_A_DIRECTORY"
+    assert error.message.startswith("Line 5 of the patch (add a/b): ")
+
+
+def test_a_file_that_would_need_very_many_folders_is_refused(one: Handrail, workspace: Path) -> None:
+    error = refused(one, workspace, f"*** Add File: {'d/' * 1_500}x", "+1")
+    assert error.code == "LIMIT_EXCEEDED"
+    assert "needs 1500 new folders" in error.message
+    well(one.apply_patch(envelope(f"*** Add File: {'d/' * 100}x", "+1")))
+
+
+def test_a_file_that_was_added_and_moved_is_new(one: Handrail) -> None:
+    result = well(one.apply_patch(envelope("*** Add File: x", "+1", "*** Update File: x", "*** Move to: y")))
+    assert [(file.path, file.action, file.renamed_from) for file in result.data.files] == [("y", "created", None)]
+    assert result.content.endswith("A y +1 −0\n")

@@ -5,7 +5,7 @@ from typing import Any
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
-from handrail.protocol.decision import Decision, Facts
+from handrail.protocol.decision import Access, Decision, Facts, PathFact
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
@@ -13,7 +13,7 @@ from handrail.protocol.tool import major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
-from handrail.tools.contract import Context, Limits
+from handrail.tools.contract import Context, Limits, Touched
 from handrail.workspace.errors import clipped
 
 _MANY = 100
@@ -66,11 +66,20 @@ def check_arguments(_: Session, flight: Flight) -> None:
 def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
     touched = flight.tool.touches(flight.arguments)
-    fact = session.workspace.fact
-    paths = [fact(path, "read") for path in touched.reads]
+    paths = [_fact(session, touched, path, "read") for path in touched.reads]
     if touched.writes or touched.deletes:
-        paths += [fact(path, "write") for path in touched.writes] + [fact(path, "delete") for path in touched.deletes]
+        paths += [_fact(session, touched, path, "write") for path in touched.writes]
+        paths += [_fact(session, touched, path, "delete") for path in touched.deletes]
     flight.facts = Facts(paths=tuple(paths))
+
+
+def _fact(session: Session, touched: Touched, path: str, access: Access) -> PathFact:
+    try:
+        return session.workspace.fact(path, access)
+    except ToolError as error:
+        if touched.told is None:
+            raise
+        raise touched.told(error, path) from None
 
 
 def decide_call(session: Session, flight: Flight) -> None:

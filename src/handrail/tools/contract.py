@@ -45,6 +45,8 @@ class Touched(msgspec.Struct, frozen=True):
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
+    told: Callable[[ToolError, str], ToolError] | None = None
+    """Where the call names a path, for a refusal that looking at it led to."""
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):

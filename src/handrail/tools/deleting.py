@@ -60,4 +60,4 @@ def _look(context: Context, arguments: DeleteArguments, seen: Seen, records: Rec
 
 
 def _noun(slot: Slot) -> str:
-    return "the link " if slot.found.state is not None and slot.found.state.kind == "link" else ""
+    return "the link " if slot.is_link else ""

@@ -11,6 +11,7 @@ from handrail.edit.patch.model import FilePatch, Hunk, unmarked
 from handrail.edit.patch.text_lines import TextLines
 from handrail.protocol.error import ToolError
 from handrail.tools.deleting import NO_DIFF, removal
+from handrail.tools.patch_places import placed
 from handrail.tools.patch_tree import Held, PatchTree
 from handrail.tools.saving import refuse_linked
 from handrail.tools.slots import Looker, Slot, too_large
@@ -36,13 +37,13 @@ class Planned(msgspec.Struct, frozen=True):
 
 def worked_out(looker: Looker, files: Sequence[FilePatch]) -> list[Planned]:
     """What becomes of every path; ToolError with the file and the line of the patch that cannot be done."""
-    tree = PatchTree(looker, Counter(file.path for file in files if file.action in {"delete", "move"}))
+    tree = PatchTree(looker, Counter(file.path for file in files if file.action == "move"))
     for file in files:
         looker.context.check_cancelled()
         try:
             _STEPS[file.action](tree, file)
         except ToolError as error:
-            raise _placed(error, file) from None
+            raise placed(error, file) from None
     outcome = tree.outcome()
     if not outcome:
         raise ToolError("NO_CHANGE", "After the patch every file is what it was. Nothing was changed.")
@@ -75,11 +76,8 @@ def _move(tree: PatchTree, file: FilePatch) -> None:
     if file.target == file.path:
         _update(tree, file)
         return
-    held = tree.take(file.path)
-    _refuse_link(held, file)
-    if held.data is None:
-        raise too_large(file.path)
-    tree.put(file.target or "", msgspec.structs.replace(_elsewhere(_patched(held, file)), moved=True))
+    patched = _patched(tree.take(file.path), file)
+    tree.put(file.target or "", msgspec.structs.replace(_elsewhere(patched), moved=patched.slot is not _NOWHERE))
 
 
 def _copy(tree: PatchTree, file: FilePatch) -> None:
@@ -95,21 +93,21 @@ def _elsewhere(held: Held) -> Held:
 _STEPS = {"add": _add, "update": _update, "delete": _delete, "move": _move, "copy": _copy}
 
 
-def _refuse_link(held: Held, file: FilePatch) -> None:
-    state = held.slot.found.state
-    if state is not None and state.kind == "link" and held.data is None:
-        message = f"{clipped(file.path)} is a link. Name the file that it leads to, or delete it and add another."
-        raise ToolError("NOT_A_FILE", message)
+def _not_held(held: Held, file: FilePatch) -> ToolError:
+    if not held.is_link:
+        return too_large(file.path)
+    message = f"{clipped(file.path)} is a link. Name the file that it leads to, or delete it and add another."
+    return ToolError("NOT_A_FILE", message)
 
 
 def _patched(held: Held, file: FilePatch) -> Held:
     """A file with its hunks in it."""
+    if held.data is None:
+        raise _not_held(held, file)
     path = clipped(file.path)
     mode = held.mode if file.executable is None else executable_mode(held.mode, on=file.executable)
     if not file.hunks:
         return msgspec.structs.replace(held, mode=mode)
-    if held.data is None:
-        raise too_large(file.path)
     text = text_file(held.data, path)
     found = fitted(text.text, _hunks_for(text, file), path)
     made = text.rewritten(found.replacements, _given(file.hunks), path)
@@ -156,13 +154,3 @@ def _diff(before: Slot, data: bytes, real: str) -> Diff:
 
 def _with(diff: Diff, heading: str) -> Diff:
     return msgspec.structs.replace(diff, text=f"{heading}{diff.text}")
-
-
-def _placed(error: ToolError, file: FilePatch) -> ToolError:
-    """A refusal that says where in the patch it is about, and that nothing was done."""
-    known = error.named_details
-    if "hunk" in known:
-        return error
-    message = error.message.removesuffix(" Nothing was changed.").removesuffix(" Nothing was written.")
-    whole = f"Line {file.line} of the patch ({file.action} {clipped(file.path)}): {message} Nothing was changed."
-    return ToolError(error.code, whole, details={**known, "path": file.path, "patchLine": file.line})

@@ -1,8 +1,11 @@
 """The files that a patch is about, as they become while it is worked out in memory. Nothing is written here.
 
-What is done to a file twice is done in order, the second time to what the first made. A file that the patch takes away
-later on is no obstacle to another that takes its name: so two files can change names, as git writes it.
+What is done to a file twice is done in order, the second time to what the first made. A file that the patch moves away
+later on is no obstacle to another that takes its name: so two files can change names, as git writes it. Nothing is
+written through a link that the patch takes away: its name is then that of a new file.
 """
+
+from typing import NoReturn
 
 import msgspec
 
@@ -13,6 +16,9 @@ from handrail.workspace.errors import clipped
 
 MOST = 256 * 1024 * 1024
 """Bytes of all files together, before and after, that are held in memory."""
+
+DEEPEST = 100
+"""New folders on the way to a file: each is a step of its own."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -30,6 +36,11 @@ class Held(msgspec.Struct, frozen=True):
     moved: bool = False
     """Whether it has another name than it had."""
 
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a link, as it was found."""
+        return self.data is None and self.slot.is_link
+
 
 class PatchTree:
     """Paths and what becomes of them."""
@@ -37,32 +48,31 @@ class PatchTree:
     def __init__(self, looker: Looker, leaving: dict[str, int]) -> None:
         self._looker = looker
         self._leaving = leaving
-        """How often a path, as the patch spells it, is still to be taken away."""
+        """How often a path, as the patch spells it, is still to be moved away."""
         self._paths: dict[str, Slot] = {}
         """Of files that are written, by how the patch spells them."""
         self._slots: dict[bytes, Slot] = {}
         self._now: dict[bytes, Held | None] = {}
         self._waiting: dict[bytes, Held] = {}
         """What is still to be taken away, where its name is taken already."""
+        self._links: set[bytes] = set()
+        """Those that were taken away."""
         self._bytes = 0
 
     def there(self, path: str) -> Held:
         """The file that a path leads to; NOT_FOUND when there is none."""
-        held = self._now[self._written(path).exact]
-        if held is None:
-            raise self._looker.context.workspace.not_found(path, "file")
-        return held
+        slot = self._written(path)
+        return self._now[slot.exact] or self._refuse_missing(path, slot)
 
     def original(self, path: str) -> Held:
         """The file as it is on the disk, whatever the patch does to it: that is what a diff of git means by a copy."""
-        held = _as_found(self._written(path))
-        if held is None:
-            raise self._looker.context.workspace.not_found(path, "file")
-        return held
+        slot = self._written(path)
+        return _as_found(slot) or self._refuse_missing(path, slot)
 
     def put(self, path: str, held: Held) -> None:
         """Makes a file new; CONFLICT where there is one that stays."""
         slot = self._written(path)
+        _refuse_deep(path, slot)
         before = self._now[slot.exact]
         if before is not None:
             if not self._leaving.get(path):
@@ -82,9 +92,10 @@ class PatchTree:
         waiting = self._waiting.pop(slot.exact, None)
         if waiting is not None:
             return waiting
-        held = self._now[slot.exact]
-        if held is None:
-            raise self._looker.context.workspace.not_found(path, "file")
+        held = self._now[slot.exact] or self._refuse_missing(path, slot)
+        if held.is_link:
+            self._refuse_used(path, slot)
+            self._links.add(slot.exact)
         self._now[slot.exact] = None
         return held
 
@@ -93,6 +104,12 @@ class PatchTree:
         return [(slot, self._now[exact]) for exact, slot in self._slots.items() if _differs(slot, self._now[exact])]
 
     def _written(self, path: str) -> Slot:
+        for part in _ways_to(path) if self._links else ():
+            name = self._looker.name_of(part)
+            if name in self._links and part != path:
+                raise _taken_link(path, part)
+            if name in self._links:
+                return self._slots[name]
         if path not in self._paths:
             self._paths[path] = self._known(self._looker.to_write(path))
         return self._paths[path]
@@ -105,6 +122,17 @@ class PatchTree:
             if error.code != "NOT_FOUND" or path not in self._paths:
                 raise
             return self._paths[path]
+
+    def _refuse_used(self, path: str, link: Slot) -> None:
+        """What was found through a link would be written through it."""
+        for used in self._paths:
+            if link.exact in map(self._looker.name_of, _ways_to(used)):
+                raise _taken_link(used, path)
+
+    def _refuse_missing(self, path: str, slot: Slot) -> NoReturn:
+        if slot.found.state is not None:
+            raise ToolError("NOT_FOUND", f"{clipped(path)} is taken away before that, by the same patch.")
+        raise self._looker.context.workspace.not_found(path, "file")
 
     def _known(self, slot: Slot) -> Slot:
         known = self._slots.get(slot.exact)
@@ -124,6 +152,23 @@ class PatchTree:
         if self._bytes > MOST:
             message = f"The files of the patch have more than {MOST >> 20} MiB together. Send several smaller patches."
             raise ToolError("LIMIT_EXCEEDED", message)
+
+
+def _ways_to(path: str) -> list[str]:
+    """A path, and those of the folders on the way to it."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1) if parts[end - 1]]
+
+
+def _taken_link(path: str, link: str) -> ToolError:
+    message = f"{clipped(link)} is a link that the patch takes away, and {clipped(path)} leads through it."
+    return ToolError("CONFLICT", f"{message} Name the file that it leads to, or send two patches.")
+
+
+def _refuse_deep(path: str, slot: Slot) -> None:
+    if len(slot.missing) > DEEPEST:
+        message = f"{clipped(path)} needs {len(slot.missing)} new folders, one in the other; {DEEPEST} are the most."
+        raise ToolError("LIMIT_EXCEEDED", message)
 
 
 def _as_found(slot: Slot) -> Held | None:

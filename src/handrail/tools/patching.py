@@ -9,6 +9,7 @@ from handrail.tools.apply_patch import ApplyPatchArguments, ApplyPatchData, Patc
 from handrail.tools.contract import Context, Output, Seen, Touched
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_warning
+from handrail.tools.patch_places import placed_by_path, refuse_nested
 from handrail.tools.patch_plan import Planned, worked_out
 from handrail.tools.saving import Records
 from handrail.tools.shown import counted
@@ -26,10 +27,12 @@ _SHOWN = 200_000
 def touched(arguments: ApplyPatchArguments) -> Touched:
     """The paths that a patch names, and what it does to them."""
     files = parsed(arguments.patch)
+    refuse_nested(files)
     return Touched(
         reads=_once(file.path for file in files if file.action == "copy"),
         writes=_once(file.target or file.path for file in files if file.action != "delete"),
         deletes=_once(file.path for file in files if file.action in {"delete", "move"}),
+        told=lambda error, path: placed_by_path(error, files, path),
     )
 
 

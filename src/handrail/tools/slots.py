@@ -34,6 +34,11 @@ class Slot(msgspec.Struct, frozen=True):
     unread: bool = False
     """Whether there is something that the session never saw."""
 
+    @property
+    def is_link(self) -> bool:
+        """Whether a link is there."""
+        return self.found.state is not None and self.found.state.kind == "link"
+
 
 class Looker(msgspec.Struct, frozen=True):
     """Looks on behalf of a call."""
@@ -61,6 +66,15 @@ class Looker(msgspec.Struct, frozen=True):
                 return self._there(landing, real, path)
             except OSError as error:
                 raise tool_error(error, path) from None
+
+    def name_of(self, path: str) -> bytes | None:
+        """How the system spells a name, which may be that of a link; None where it has no folder."""
+        try:
+            landing, _ = self.context.workspace.land_on_name(path)
+        except ToolError:
+            return None
+        with landing:
+            return exact_path(self.context.workspace, landing)
 
     def _there(self, landing: Landing, real: str, path: str) -> Slot:
         if protection(real) == "credential":
