@@ -178,3 +178,21 @@ def test_patches_of_two_processes_never_mix(workspace: Path, tmp_path: Path, cou
         assert process.returncode == 0
     assert {(workspace / name).read_text() for name in "abc"} == {f"{done}\n"}
     assert done > 0
+
+
+@pytest.mark.parametrize("work", ["patch", "undo"])
+def test_a_kill_between_the_bytes_and_the_mode_of_a_file_with_two_names_is_taken_back(
+    work: str, workspace: Path, tmp_path: Path, rail: Rail
+) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "a").chmod(0o644)
+    (workspace / "b").hardlink_to(workspace / "a")
+    patch = "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"
+    where = ("handrail.workspace.in_place", "_change_mode")
+    command = [sys.executable, "-c", DIES, workspace, tmp_path / "state", "killed", patch, work, *where, "0"]
+    assert subprocess.run(command, check=False).returncode == -9
+    opened = rail(mode="full", session="killed", settings=ENABLED)
+    before = (b"x\n", 0o644) if work == "patch" else (b"y\n", 0o755)
+    assert ((workspace / "b").read_bytes(), (workspace / "b").stat().st_mode & 0o777) == before
+    assert opened.undo().ok == (work == "undo")
+    assert ((workspace / "b").read_bytes(), (workspace / "b").stat().st_mode & 0o777) == (b"x\n", 0o644)

@@ -11,10 +11,12 @@ import msgspec
 import pytest
 
 from handrail import Handrail, ToolResult
-from handrail.changes.carrying import KEPT_WHOLE
+from handrail.changes.carrying import KEPT_WHOLE, Carrier
+from handrail.protocol.error import ToolError
 from handrail.protocol.event import Change
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
+from handrail.store.change_log import Step
 
 Rail = Callable[..., Handrail]
 Tree = dict[str, tuple[bytes, int]]
@@ -612,3 +614,38 @@ def test_a_file_that_was_added_and_moved_is_new(one: Handrail) -> None:
     result = well(one.apply_patch(envelope("*** Add File: x", "+1", "*** Update File: x", "*** Move to: y")))
     assert [(file.path, file.action, file.renamed_from) for file in result.data.files] == [("y", "created", None)]
     assert result.content.endswith("A y +1 −0\n")
+
+
+MODE_AND_LINES = "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"
+
+
+def test_a_file_with_several_names_gets_lines_and_a_mode(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "a").chmod(0o644)
+    (workspace / "b").hardlink_to(workspace / "a")
+    before = tree(workspace)
+    well(one.apply_patch(MODE_AND_LINES))
+    assert tree(workspace) == {"a": (b"y\n", 0o755), "b": (b"y\n", 0o755)}
+    assert one.undo().ok
+    assert tree(workspace) == before
+    assert one.redo().ok
+    assert (workspace / "b").stat().st_mode & 0o777 == 0o755
+
+
+def test_lines_and_a_mode_of_a_file_with_several_names_are_taken_back_when_a_later_file_fails(
+    one: Handrail, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "b").hardlink_to(workspace / "a")
+    before, real = tree(workspace), Carrier._take  # pyright: ignore[reportPrivateUsage]
+
+    def fails(self: Carrier, move: Step) -> bool:
+        if move.path == b"z":
+            raise ToolError("NO_SPACE", "The disk is full.")
+        return real(self, move)
+
+    monkeypatch.setattr(Carrier, "_take", fails)
+    result = one.apply_patch(MODE_AND_LINES + NEW_FILE.replace("b/l", "b/z").replace("a/l", "a/z"))
+    assert result.error is not None
+    assert result.error.message == "The disk is full. No file was changed."
+    assert tree(workspace) == before

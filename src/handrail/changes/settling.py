@@ -12,7 +12,7 @@ import msgspec
 from handrail.changes.carrying import Carrier
 from handrail.changes.history import History
 from handrail.changes.torn import mend
-from handrail.changes.ways import agrees, back
+from handrail.changes.ways import agrees, back, same
 from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
 from handrail.store.change_log import Body, Entry, Step
@@ -94,8 +94,18 @@ def _look(carrier: Carrier, step: Step) -> _Look:
         return _Look(step, "before", now)
     if agrees(now, back(step)):
         return _Look(step, "after", now)
-    other_kind = step.before and step.after and step.before.kind != step.after.kind
-    return _Look(step, "between" if other_kind and now is None else "elsewhere", now)
+    return _Look(step, "between" if _is_between(now, step) else "elsewhere", now)
+
+
+def _is_between(now: State | None, step: Step) -> bool:
+    """Whether a path can be what a step leaves in its middle: nothing, on the way to another kind; or the bytes of one
+    side with the mode of the other, as a file with several names gets them one after the other."""
+    before, after = step.before, step.after
+    if before is None or after is None:
+        return False
+    if before.kind != after.kind:
+        return now is None
+    return now is not None and now.mode in {before.mode, after.mode} and (same(now, before) or same(now, after))
 
 
 def _is_made(looks: list[_Look]) -> bool:

@@ -24,7 +24,7 @@ class Written(msgspec.Struct, frozen=True):
     in_place: bool = False
 
 
-def write_through(folder: int, name: str, new: Content, before: Current, path: str) -> Written:
+def write_through(folder: int, name: str, new: Content, before: Current, path: str, mode: int | None = None) -> Written:
     """A file with several names is written in place, so that all of them see it; restored if that fails."""
     if before.data is None:
         raise ToolError(
@@ -40,12 +40,14 @@ def write_through(folder: int, name: str, new: Content, before: Current, path: s
         try:
             _reserve(descriptor, len(data), len(before.data))
             _overwrite(descriptor, data)
+            if mode is not None:
+                _change_mode(descriptor, mode)  # last: writing may clear bits of it
         except BaseException:
             _overwrite(descriptor, before.data)
             raise
     finally:
         os.close(descriptor)
-    return Written(new.hash, new.size, stat.S_IMODE(before.status.st_mode), in_place=True)
+    return Written(new.hash, new.size, stat.S_IMODE(before.status.st_mode) if mode is None else mode, in_place=True)
 
 
 def put_back(descriptor: int, old: bytes, written: int) -> None:
@@ -66,6 +68,11 @@ def _reserve(descriptor: int, size: int, before: int) -> None:
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise
+
+
+def _change_mode(descriptor: int, mode: int) -> None:
+    os.fchmod(descriptor, mode)
+    os.fsync(descriptor)
 
 
 def _overwrite(descriptor: int, data: bytes) -> None:

@@ -24,7 +24,7 @@ def replace(
     The caller holds the file's lock: this guards against programs that know of none, not against itself.
     """
     if before is not None and before.status.st_nlink > 1:
-        return write_through(folder, name, new, before, path)
+        return write_through(folder, name, new, before, path, mode)
     descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
     created = os.fstat(descriptor)
     try:
