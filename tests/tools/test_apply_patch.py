@@ -649,3 +649,84 @@ def test_lines_and_a_mode_of_a_file_with_several_names_are_taken_back_when_a_lat
     assert result.error is not None
     assert result.error.message == "The disk is full. No file was changed."
     assert tree(workspace) == before
+
+
+DELETION = "--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-{}\n"
+OPEN = "\\ No newline at end of file\n"
+
+
+def test_a_deletion_of_a_diff_counts_the_newline_at_the_end(one: Handrail, workspace: Path) -> None:
+    for data, marked, plain in (("x", True, False), ("x\n", False, True)):
+        (workspace / "a").write_text(data)
+        assert one.apply_patch(DELETION.format("x") + OPEN).ok == marked
+        (workspace / "a").write_text(data)
+        assert one.apply_patch(DELETION.format("x")).ok == plain
+
+
+def test_a_deletion_of_a_diff_is_refused_where_it_cannot_be_compared(one: Handrail, workspace: Path) -> None:
+    with (workspace / "a").open("wb") as file:
+        file.truncate(33 * 1024 * 1024)
+    error = one.apply_patch(DELETION.format("x")).error
+    assert error is not None
+    assert error.code == "LIMIT_EXCEEDED"
+    assert (workspace / "a").exists()
+    assert one.apply_patch(envelope("*** Delete File: a")).ok
+
+
+@pytest.mark.parametrize("shown", ["elsewhere", "x"])
+def test_a_deletion_of_a_link_is_refused_where_the_diff_shows_another(
+    one: Handrail, workspace: Path, shown: str
+) -> None:
+    (workspace / "t.txt").write_text("x")
+    (workspace / "l").symlink_to("t.txt")
+    error = one.apply_patch(DELETED_LINK.format(shown)).error
+    assert error is not None
+    assert error.code == "NO_MATCH"
+    assert "does not lead where the patch shows" in error.message
+    assert one.apply_patch(DELETED_LINK.format("t.txt")).ok
+
+
+PREVIEWS = {
+    "lines and a mode": (MODE_AND_LINES, "(the mode of a becomes 0755)\n--- a/a\n"),
+    "a new file": (NEW_FILE.replace("100644", "100755"), "(the mode of l is 0755)\n--- /dev/null\n"),
+    "a rename": (
+        "diff --git a/a b/b\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from a\nrename to b\n",
+        "rename from a\nrename to b\n(the mode of b becomes 0755)\n",
+    ),
+    "a copy": ("diff --git a/x b/b\nsimilarity index 100%\ncopy from x\ncopy to b\n", "(the mode of b is 0755)\n"),
+    "a mode": ("diff --git a/a b/a\nold mode 100644\nnew mode 100755\n", "(the mode of a becomes 0755)\n"),
+}
+
+
+@pytest.mark.parametrize("name", PREVIEWS)
+def test_a_person_is_shown_who_may_execute_what(name: str, rail: Rail, workspace: Path) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "a").chmod(0o644)
+    (workspace / "x").write_text("x\n")
+    (workspace / "x").chmod(0o755)
+    one = rail(mode="ask", settings=ENABLED)
+    patch, shown = PREVIEWS[name]
+    one.apply_patch(patch)
+    [request] = one.waiting()
+    assert request.preview is not None
+    assert request.preview.text.startswith(shown)
+
+
+def test_a_yes_to_a_copy_counts_only_for_the_bytes_that_were_shown(rail: Rail, workspace: Path) -> None:
+    (workspace / "a").write_text("x\n")
+    one = rail(mode="ask", settings=ENABLED)
+    one.apply_patch("diff --git a/a b/b\nsimilarity index 100%\ncopy from a\ncopy to b\n")
+    (workspace / "a").write_text("other\n")
+    [late] = one.answer(one.waiting()[0].id, "once").results
+    assert late.error is not None
+    assert late.error.code == "CONFLICT"
+    assert not (workspace / "b").exists()
+
+
+def test_two_names_of_one_file_are_refused_before_anything_is_written(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "b").hardlink_to(workspace / "a")
+    error = refused(one, workspace, "*** Update File: a", "-x", "+y", "*** Update File: b", "-x", "+z")
+    assert error.code == "CONFLICT"
+    assert "a and b are two names of one file. Patch it under one of them." in error.message
+    well(one.apply_patch(envelope("*** Update File: a", "-x", "+y", "*** Delete File: b")))

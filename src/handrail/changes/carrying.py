@@ -33,7 +33,8 @@ class Carrier:
         self._temporary = temporary
 
     def carry_out(self, steps: Iterable[Step]) -> list[Step]:
-        """Takes every step; those that changed something. After a failure everything is as it was before."""
+        """Takes every step; those that changed something. After a failure everything is as it was before, but for
+        what the details of the error name as `stuck`."""
         taken: list[Step] = []
         try:
             for move in moves(steps):
@@ -126,7 +127,7 @@ class Carrier:
                 stuck.append(clipped(os.fsdecode(move.path)))
         if stuck and isinstance(error, ToolError):
             message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
-            raise ToolError(error.code, message, details=error.details) from error
+            raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error
 
 
 def _make_folder(folder: int, name: str, mode: int | None) -> None:

@@ -34,10 +34,11 @@ def ask(session: Session, flight: Flight) -> None:
     if not needs_answer(flight):
         return
     tool, facts = flight.tool, flight.facts.paths
-    written = [fact for fact in facts if fact.access != "read"]
-    # First what the files are, then what would change: a change in between then makes the answer void.
+    # First what the files are, then what would change: a change in between then makes the answer void. What is read
+    # counts too where something is written: that may be made of it.
+    changes = any(fact.access != "read" for fact in facts)
     based_on = tuple(
-        Basis(path=fact.path, real=fact.real, hash=session.workspace.hash_of(fact.path)) for fact in written
+        Basis(path=fact.path, real=fact.real, hash=session.workspace.hash_of(fact.path)) for fact in facts if changes
     )
     preview = _preview(session, flight)
     request = PermissionRequest(

@@ -7,26 +7,26 @@ import msgspec
 
 from handrail.edit.diff import Diff, diff_of, unified_diff
 from handrail.edit.patch.fitting import fitted
-from handrail.edit.patch.model import FilePatch, Hunk, unmarked
-from handrail.edit.patch.text_lines import TextLines
+from handrail.edit.patch.model import FilePatch, Hunk
 from handrail.protocol.error import ToolError
 from handrail.tools.deleting import NO_DIFF, removal
+from handrail.tools.patch_deletion import hunks_for, refuse_other
 from handrail.tools.patch_places import placed
 from handrail.tools.patch_tree import Held, PatchTree
 from handrail.tools.saving import refuse_linked
 from handrail.tools.slots import Looker, Slot, too_large
-from handrail.tools.text_file import TextFile, text_file
+from handrail.tools.text_file import text_file
 from handrail.tools.together import Becomes
 from handrail.workspace.errors import clipped
 from handrail.workspace.exact import Found
 from handrail.workspace.modes import executable_mode
-from handrail.workspace.text import decoded, mark_of
+from handrail.workspace.text import decoded
 
 _NOWHERE = Slot("", "", b"", Found(None))
 """Where a new file comes from."""
 
 
-class Planned(msgspec.Struct, frozen=True):
+class PlannedFile(msgspec.Struct, frozen=True):
     """What a path is to be, and how its hunks were found."""
 
     becomes: Becomes
@@ -35,7 +35,7 @@ class Planned(msgspec.Struct, frozen=True):
     """Whether it goes because it is somewhere else now."""
 
 
-def worked_out(looker: Looker, files: Sequence[FilePatch]) -> list[Planned]:
+def worked_out(looker: Looker, files: Sequence[FilePatch]) -> list[PlannedFile]:
     """What becomes of every path; ToolError with the file and the line of the patch that cannot be done."""
     tree = PatchTree(looker, Counter(file.path for file in files if file.action == "move"))
     for file in files:
@@ -47,8 +47,24 @@ def worked_out(looker: Looker, files: Sequence[FilePatch]) -> list[Planned]:
     outcome = tree.outcome()
     if not outcome:
         raise ToolError("NO_CHANGE", "After the patch every file is what it was. Nothing was changed.")
+    _refuse_twins(outcome)
     moved = {held.slot.exact for _, held in outcome if held is not None and held.moved}
     return [_planned(slot, held, moves_away=slot.exact in moved) for slot, held in outcome]
+
+
+def _refuse_twins(outcome: Sequence[tuple[Slot, Held | None]]) -> None:
+    """Two names of one file are written in place, the second over what the first wrote."""
+    names: dict[tuple[int, int], str] = {}
+    for slot, held in outcome:
+        now = slot.found.current
+        if held is None or now is None or now.status.st_nlink < 2:
+            continue
+        other = names.setdefault((now.status.st_dev, now.status.st_ino), slot.path)
+        if other != slot.path:
+            message = (
+                f"{clipped(other)} and {clipped(slot.path)} are two names of one file. Patch it under one of them."
+            )
+            raise ToolError("CONFLICT", f"{message} Nothing was changed.", details={"path": slot.path})
 
 
 def _add(tree: PatchTree, file: FilePatch) -> None:
@@ -63,13 +79,8 @@ def _update(tree: PatchTree, file: FilePatch) -> None:
 
 def _delete(tree: PatchTree, file: FilePatch) -> None:
     held = tree.take(file.path)
-    if file.hunks and held.data is not None:
-        text = text_file(held.data, clipped(file.path))
-        if TextLines(text.text).lines != [line for hunk in _hunks_for(text, file) for line in hunk.old]:
-            message = (
-                f"{clipped(file.path)} holds other lines than the patch removes. Read it, then make the patch anew."
-            )
-            raise ToolError("NO_MATCH", message)
+    if file.hunks:
+        refuse_other(held, file)
 
 
 def _move(tree: PatchTree, file: FilePatch) -> None:
@@ -109,7 +120,7 @@ def _patched(held: Held, file: FilePatch) -> Held:
     if not file.hunks:
         return msgspec.structs.replace(held, mode=mode)
     text = text_file(held.data, path)
-    found = fitted(text.text, _hunks_for(text, file), path)
+    found = fitted(text.text, hunks_for(text, file), path)
     made = text.rewritten(found.replacements, _given(file.hunks), path)
     refuse_linked(held.slot.found.current if not file.target else None, made.data, file.path)
     is_first = held.slot.found.current is not None and held.data is held.slot.found.current.data
@@ -118,28 +129,34 @@ def _patched(held: Held, file: FilePatch) -> Held:
     return Held(held.slot, made.data, mode, diff, (*held.strategies, *found.strategies), held.moved)
 
 
-def _hunks_for(text: TextFile, file: FilePatch) -> Sequence[Hunk]:
-    return tuple(map(unmarked, file.hunks)) if mark_of(text.file.encoding) else file.hunks
-
-
 def _given(hunks: Sequence[Hunk]) -> str:
     """The new lines, with the endings that the patch has for them."""
     new = "".join(f"{line.text}\n" for hunk in hunks for line in hunk.lines if line.sign == "+")
     return new.removesuffix("\n") if hunks[-1].new_open else new
 
 
-def _planned(slot: Slot, held: Held | None, *, moves_away: bool) -> Planned:
+def _planned(slot: Slot, held: Held | None, *, moves_away: bool) -> PlannedFile:
     if held is None or held.data is None:
         gone = Becomes(slot, None, None, NO_DIFF) if moves_away else removal(slot)
-        return Planned(gone, moves_away=moves_away)
+        return PlannedFile(gone, moves_away=moves_away)
     renamed = held.slot.real if held.moved and held.slot is not slot else None
-    diff = held.diff if held.diff is not None else _diff(slot if renamed is None else held.slot, held.data, slot.real)
-    if renamed is not None:
-        diff = _with(diff, f"rename from {renamed}\nrename to {slot.real}\n")
-    elif not diff.text and slot.found.state is not None:
-        diff = _with(diff, f"(the mode of {slot.real} becomes {held.mode or 0:04o})\n")
+    source = slot if renamed is None else held.slot
+    diff = held.diff if held.diff is not None else _diff(source, held.data, slot.real)
+    heading = f"rename from {renamed}\nrename to {slot.real}\n" if renamed is not None else ""
+    heading += f"(the link {slot.real} becomes a file)\n" if slot.is_link else ""
+    diff = msgspec.structs.replace(diff, text=f"{heading}{_mode_line(source, held, slot.real)}{diff.text}")
     binary = decoded(held.data) is None
-    return Planned(Becomes(slot, held.data, held.mode, diff, renamed, binary), held.strategies)
+    return PlannedFile(Becomes(slot, held.data, held.mode, diff, renamed, binary), held.strategies)
+
+
+def _mode_line(source: Slot, held: Held, real: str) -> str:
+    """What a person is to see of permissions: that they change, or that a new file can be executed."""
+    state, mode = source.found.state, held.mode
+    if mode is None:
+        return ""
+    if state is None or state.mode is None:
+        return f"(the mode of {real} is {mode:04o})\n" if mode & 0o111 else ""
+    return f"(the mode of {real} becomes {mode:04o})\n" if mode != state.mode else ""
 
 
 def _diff(before: Slot, data: bytes, real: str) -> Diff:
@@ -150,7 +167,3 @@ def _diff(before: Slot, data: bytes, real: str) -> Diff:
     if new is None or (current is not None and old is None):
         return NO_DIFF
     return unified_diff(old.text if old is not None else None, new.text, real)
-
-
-def _with(diff: Diff, heading: str) -> Diff:
-    return msgspec.structs.replace(diff, text=f"{heading}{diff.text}")

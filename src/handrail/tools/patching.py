@@ -10,7 +10,7 @@ from handrail.tools.contract import Context, Output, Seen, Touched
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_warning
 from handrail.tools.patch_places import placed_by_path, refuse_nested
-from handrail.tools.patch_plan import Planned, worked_out
+from handrail.tools.patch_plan import PlannedFile, worked_out
 from handrail.tools.saving import Records
 from handrail.tools.shown import counted
 from handrail.tools.slots import Looker
@@ -69,11 +69,11 @@ def diff_before(context: Context, arguments: ApplyPatchArguments, seen: Seen, re
     return Preview(kind="diff", text=text, truncated=truncated)
 
 
-def _plan(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> list[Planned]:
+def _plan(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> list[PlannedFile]:
     return worked_out(Looker(context, seen, records, "patching"), parsed(arguments.patch))
 
 
-def _diff(planned: Sequence[Planned]) -> tuple[str, bool]:
+def _diff(planned: Sequence[PlannedFile]) -> tuple[str, bool]:
     """The differences of all files, as much of them as is worth keeping, and whether that is only the beginning."""
     told = [each.becomes for each in planned if not each.moves_away]
     text = "".join(each.diff.text or _noted(each) for each in told)
@@ -89,7 +89,7 @@ def _noted(each: Becomes) -> str:
     return f"({each.slot.real} {'goes' if each.data is None else 'is new, and empty or binary'})\n"
 
 
-def _file(change: Change, planned: Planned) -> PatchedFile:
+def _file(change: Change, planned: PlannedFile) -> PatchedFile:
     return PatchedFile(
         path=change.path,
         action=change.action,
@@ -115,18 +115,18 @@ def _line(file: PatchedFile) -> str:
     return f"{_LETTERS[file.action]} {file.path}{source} +{file.added} −{file.removed}{how}\n"
 
 
-def _summary(planned: Sequence[Planned]) -> str:
+def _summary(planned: Sequence[PlannedFile]) -> str:
     diffs = [each.becomes.diff for each in planned]
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     return f"Patched {_named(planned)} +{added} −{removed}"
 
 
-def _named(planned: Sequence[Planned]) -> str:
+def _named(planned: Sequence[PlannedFile]) -> str:
     told = [each.becomes.slot.real for each in planned if not each.moves_away]
     return clipped(told[0]) if len(told) == 1 else counted(len(told), "file")
 
 
-def _warnings(planned: Sequence[Planned]) -> list[str]:
+def _warnings(planned: Sequence[PlannedFile]) -> list[str]:
     """What is said of the new files after the fact."""
     found: list[str | None] = []
     for each in (each.becomes for each in planned if each.becomes.data is not None):

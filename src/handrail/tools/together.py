@@ -72,7 +72,7 @@ def _carried_out(records: Records, temporary: str, steps: tuple[Step, ...]) -> l
     try:
         return records.carry_out(temporary, steps)
     except ToolError as error:
-        if len(steps) == 1 or "not to be taken back" in error.message:
+        if len(steps) == 1 or "stuck" in error.named_details:
             raise
         raise ToolError(error.code, f"{error.message} No file was changed.", details=error.details) from error
 
