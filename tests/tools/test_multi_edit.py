@@ -102,16 +102,16 @@ def test_a_refusal_names_the_edit_and_nothing_is_changed(one: Handrail, workspac
     (workspace / "a").write_text("one\ntwo\none\n")
     before = (workspace / "a").read_bytes()
     for edits, code, words in (
-        ([edit("two", "2"), edit("two", "3")], "NO_MATCH", "Edit 2 of 2: oldText is not in a."),
-        ([edit("one", "1")], "AMBIGUOUS_MATCH", "Edit 1 of 1: oldText occurs 2 times"),
+        ([edit("two", "2"), edit("two", "3")], "NO_MATCH", "edits[1]: oldText is not in a."),
+        ([edit("one", "1")], "AMBIGUOUS_MATCH", "edits[0]: oldText occurs 2 times"),
         (
             [edit("two", "2"), edit("q", "q"), edit("2", "3")],
             "NO_CHANGE",
-            "Edit 2 of 3: oldText and newText are the same",
+            "edits[1]: oldText and newText are the same",
         ),
-        ([edit("", "x")], "INVALID_ARGUMENT", "Edit 1 of 1: oldText is empty"),
+        ([edit("", "x")], "INVALID_ARGUMENT", "edits[0]: oldText is empty"),
         ([edit("two", "2"), edit("2", "two")], "NO_CHANGE", "After all edits a is what it was"),
-        ([edit("one", "1", "first"), edit("q", "1", "first")], "NO_MATCH", "Edit 2 of 2: oldText is not in a."),
+        ([edit("one", "1", "first"), edit("q", "1", "first")], "NO_MATCH", "edits[1]: oldText is not in a."),
     ):
         error = one.multi_edit("a", edits).error
         assert error is not None
@@ -135,7 +135,7 @@ def test_a_placeholder_in_the_place_of_real_lines_is_refused(one: Handrail, work
     error = one.multi_edit("a.py", [edit("one()\ntwo()", "# ... rest of the code unchanged ...")]).error
     assert error is not None
     assert error.code == "OMITTED_TEXT"
-    assert error.message.startswith("Edit 1 of 1: Line 1 of newText is a placeholder")
+    assert error.message.startswith("edits[0]: Line 1 of newText is a placeholder")
 
 
 def test_a_refusal_says_in_which_text_its_lines_are_counted(one: Handrail, workspace: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_refusal_says_in_which_text_its_lines_are_counted(one: Handrail, works
     assert "Closest is line 4" in error.message
     assert "Its line numbers count what the edits before it changed." in error.message
     assert isinstance(error.details, dict)
-    assert error.details["edit"] == 2
+    assert error.details["edit"] == 1
 
 
 def test_a_missing_file_a_folder_and_no_text_are_refused(one: Handrail, workspace: Path) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.protocol.wording import shown, visible, worded
+from handrail.protocol.wording import shown, unknown_within, visible, worded
 
 ALIASES = {
     "path": ("file_path", "filePath", "filename", "file", "target_file", "dir", "directory", "folder"),
@@ -104,6 +104,11 @@ def _mistyped(name: str, value: object, kind: Any) -> list[Problem]:
     except RecursionError:
         return [Problem(field=name, problem=f"{name} is nested too deeply", value=shown(value))]
     except msgspec.ValidationError as error:
+        unknown = unknown_within(name, value, kind, str(error))
+        if unknown is not None and unknown.key in unknown.given:
+            found = _unknown(unknown.key, unknown.given, unknown.names)
+            field, problem = (f"{unknown.where}.{text}" for text in (found.field, found.problem))
+            return [msgspec.structs.replace(found, field=field, problem=problem)]
         where, problem, found = worded(name, value, kind, str(error))
         return [Problem(field=where, problem=problem, value=shown(found))]
     return []

@@ -3,7 +3,7 @@
 import re
 import reprlib
 from collections.abc import Iterator
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 
@@ -32,7 +32,6 @@ _WORDS = (
     (r"Expected `object` of length <= (\d+)", "must be an object with at most {} entries"),
     (r"Expected `str` matching regex (.+)", "must be text that matches {}"),
     (r"Object missing required field `(.+)`", "must have {}"),
-    (r"Object contains unknown field `(.+)`", "must not have {}"),
 )
 """What msgspec finds, as an instruction."""
 
@@ -48,6 +47,28 @@ def worded(name: str, value: object, kind: Any, message: str) -> tuple[str, str,
     found = _value_at(value, place)
     words = _words(finding, _kind_at(kind, place))
     return where, f"{'a key of ' if key else ''}{where} {words}, got {shown(found)}", found
+
+
+class Unknown(NamedTuple):
+    """A name that an object within an argument must not have."""
+
+    where: str
+    key: str
+    given: dict[Any, Any]
+    names: tuple[str, ...]
+    """Those that it may have."""
+
+
+def unknown_within(name: str, value: object, kind: Any, message: str) -> Unknown | None:
+    """What msgspec says about a name that it does not know; None when it says something else."""
+    parts = re.fullmatch(r"Object contains unknown field `(.+)` - at `\$(.*)`", message, re.DOTALL)
+    parts = parts or re.fullmatch(r"Object contains unknown field `(.+)`()", message, re.DOTALL)
+    found = _value_at(value, parts[2]) if parts else None
+    if parts is None or not isinstance(found, dict):
+        return None
+    structs = _structs(_kind_at(kind, parts[2]))
+    names = tuple(field.encode_name for struct in structs for field in msgspec.structs.fields(struct))
+    return Unknown(f"{name}{parts[2]}", parts[1], found, names)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def shown(value: object) -> str:

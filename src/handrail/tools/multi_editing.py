@@ -80,12 +80,12 @@ def _edited(context: Context, data: bytes, arguments: MultiEditArguments) -> tup
     """The bytes after all edits, each of what the one before made."""
     made = Rewritten(data, "utf-8", "none")
     edits: list[Edited] = []
-    for number, one in enumerate(arguments.edits, 1):
+    for number, one in enumerate(arguments.edits):
         context.check_cancelled()
         try:
             made, edited = _one(made.data, one, clipped(arguments.path))
         except ToolError as error:
-            raise _numbered(error, number, len(arguments.edits)) from None
+            raise _numbered(error, number) from None
         edits.append(edited)
     return made, edits
 
@@ -120,11 +120,11 @@ def _first(data: bytes, one: OneEdit, path: str) -> Replaced:
     )
 
 
-def _numbered(error: ToolError, number: int, count: int) -> ToolError:
-    """A refusal that says which edit it is about, and that none was made."""
-    lines = " Its line numbers count what the edits before it changed." if number > 1 and error.details else ""
+def _numbered(error: ToolError, number: int) -> ToolError:
+    """A refusal that says which edit it is about, as the call counts them, and that none was made."""
+    lines = " Its line numbers count what the edits before it changed." if number and error.details else ""
     first, newline, rest = error.message.partition("\n")
-    whole = f"Edit {number} of {count}: {first.replace(' Nothing was changed.', '')}{lines} Nothing was changed."
+    whole = f"edits[{number}]: {first.replace(' Nothing was changed.', '')}{lines} Nothing was changed."
     return ToolError(error.code, f"{whole}{newline}{rest}", details={**error.named_details, "edit": number})
 
 
