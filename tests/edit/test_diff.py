@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from handrail.edit.anchoring import between_anchors
 from handrail.edit.diff import diff_of, unified_diff
 from handrail.edit.newlines import Replacement, replaced
 
@@ -214,6 +215,25 @@ def test_the_time_is_bounded_whatever_the_texts(kind: str) -> None:
     assert time.process_time() - start < 5
     assert diff.added + diff.removed
     assert len(diff.text) < 70_000
+
+
+def test_many_lines_of_a_long_text_are_counted_one_by_one() -> None:
+    old = [f"line {number}\n" for number in range(50_000)]
+    new = [line.upper() if not number % 97 else line for number, line in enumerate(old)]
+    diff = unified_diff("".join(old), "".join(new), "a")
+    assert (diff.added, diff.removed) == (516, 516)
+
+
+@given(old=st.lists(st.sampled_from("abcdef")), new=st.lists(st.sampled_from("abcdef")))
+def test_what_is_between_anchors_is_all_that_changes(old: list[str], new: list[str]) -> None:
+    made: list[str] = []
+    at = 0
+    for a, b, c, d in between_anchors(old, new):
+        made += old[at:a]
+        assert len(made) == c
+        made += new[c:d]
+        at = b
+    assert made + old[at:] == new
 
 
 def test_a_long_diff_is_cut_between_lines_and_says_so() -> None:

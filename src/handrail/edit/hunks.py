@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.edit.anchoring import between_anchors
 from handrail.edit.lines import end_of_line, start_of_line
 from handrail.edit.newlines import Replacement, replaced
 
 CONTEXT = 3
 _STEPS = 50_000_000
-"""Above this a part is shown as replaced whole: the matcher would take seconds, in the worst case minutes."""
+"""Above this the matcher would take seconds, in the worst case minutes."""
 
 
 class Changed(NamedTuple):
@@ -146,11 +147,29 @@ def _exact(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
     a, b, c, d = a + start, b - end, c + start, d - end
     if (a, c) == (b, d):
         return
-    alone = min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d])
-    if alone or _steps(old[a:b], new[c:d]) > _STEPS:
-        yield Changed(a, b, c, d)
+    if _steps(old[a:b], new[c:d]) > _STEPS:
+        yield from _coarse(old, new, Changed(a, b, c, d))
     else:
-        yield from _matched(old, new, Changed(a, b, c, d))
+        yield from _fine(old, new, Changed(a, b, c, d))
+
+
+def _fine(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
+    a, b, c, d = part
+    if min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d]):
+        yield part
+    else:
+        yield from _matched(old, new, part)
+
+
+def _coarse(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
+    """What would take too long as one: apart at lines that both sides have once, and the matcher only while it is
+    quick."""
+    a, b, c, d = part
+    left = _STEPS
+    for low, high, start, end in between_anchors(old[a:b], new[c:d]):
+        inner = Changed(a + low, a + high, c + start, c + end)
+        left -= _steps(old[inner.a : inner.b], new[inner.c : inner.d])
+        yield from _fine(old, new, inner) if left >= 0 else (inner,)
 
 
 def _steps(old: list[str], new: list[str]) -> int:
