@@ -57,6 +57,8 @@ CAUGHT = (
     ("a.py", BODY, "    ...\n    return c + 1\n", 1),
     ("a.py", "class A:\n    def f(self): pass\n    def g(self): pass\n", "class A:\n    x = 1\n    ...\n", 3),
     ("a.tsx", "<ul>\n  <li>a</li>\n  <li>b</li>\n</ul>\n", "<ul>\n  ...\n</ul>\n", 2),
+    ("a.html", "<ul>\n  <li>a</li>\n  <li>b</li>\n</ul>\n", "<ul>\n  ...\n</ul>\n", 2),
+    ("a.html", "<li>a</li>\n<li>b</li>\n<p>c</p>\n", "...\n<p>c</p>\n", 1),
     ("a.js", "if (a) {\n  b();\n  c();\n}\n", "if (a) {\n  // unchanged\n}\n", 2),
     ("a.js", "b();\nc();\nd();\nif (a) e();\n", "// unchanged\nif (a) e();\n", 1),
 )
@@ -88,6 +90,7 @@ LEGITIMATE = (
     ("a.go", "\ta()\n\tb()\n\tc()\n\td()\n", "\tif a == b {\n\t\t// unchanged\n\t\treturn\n\t}\n"),
     ("a.py", f"def f():\n{BODY}\ndef g():\n    pass\n", "def f():\n    ...\n\ndef g():\n    pass\n"),
     ("a.tsx", "<b>\n  {a.title}\n</b>\n", "<b>\n  ...\n</b>\n"),
+    ("a.html", "<pre>\n{\n  a: 1\n  b: 2\n  c: 3\n</pre>\n", "<pre>\n{\n  a: 1\n  ...\n</pre>\n"),
     ("a.html", "<b>\n  Waiting\n</b>\n", "<b>\n  ...\n</b>\n"),
     ("a.lua", "local a = {1, 2}\nlocal b\n", "local a = {\n  ...\n}\n"),
 )

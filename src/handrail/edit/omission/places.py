@@ -68,7 +68,15 @@ def _dots_count(number: int, after: Sequence[str], kind: str) -> bool:
     sign = after[number].strip()[0]
     if sign not in {".", "…"}:
         return kind in _CODE or (sign == "[" and kind in {"yaml", "yml"})
+    if kind in {"html", "htm"}:
+        return _is_markup(number, after)
     return kind in _CODE and not (kind in _VARIADIC and _above(number, after).rstrip().endswith((",", "(")))
+
+
+def _is_markup(number: int, after: Sequence[str]) -> bool:
+    """Whether dots stand behind an element, and not behind the text of one, as in an example between `<pre>`."""
+    above = _above(number, after).rstrip()
+    return above.endswith(">") if above else _next(number, after).lstrip().startswith("<")
 
 
 def _is_amid(number: int, after: Sequence[str]) -> bool:
