@@ -114,7 +114,8 @@ SCRIPTS = (
         "a.tsx",
         "interface A {\n  (a: string): B\n  <T>(a: T): B\n}\nconst f = () =>\n  <A>\n    x & y\n    <B />\n  </A>;",
     ),
-    ("a.ts", "interface A {\n  a?: B\n  in2?: C\n}"),
+    ("a.ts", "interface A {\n  a?: B\n  in2?: C\n  in?: D\n}"),
+    ("a.ts", "interface A<in T> {\n  a: B; // (c)\n  input: D;\n  e: F; // (g)\n  <T>(): B;\n}"),
 )
 """Valid programs that the grammars do not know."""
 

@@ -20,7 +20,8 @@ _VARIANCE = re.compile(rb"([<,]\s{0,200}(?:/\*{1,2}[^*]{0,200}\*/\s{0,200})?)(in
 _IMPORTED = re.compile(rb"\bimport\((?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")\)(?=\.[\w$])")
 """A type of another module, as `import("a").B`."""
 _UNENDED = re.compile(
-    rb"(?<=[\w$>\])}])(?<!=>)(\r?\n(?:[ \t]*(?://[^\n]{0,200})?\n){0,9}[ \t]{0,200})[ \t](?=<[\w$\r\n]|in[\w$]*\??:)"
+    rb"(?<=[\w$>\])}])(?<!=>)(\r?\n(?:[ \t]*(?://[^\n]{0,200})?\n){0,9}[ \t]{0,200})[ \t]"
+    rb"(?=<[\w$\r\n]|in(?:[\d_$][\w$]*)?\??:)"
 )
 """The end of a member of an interface, where the next line could go on with its type."""
 
@@ -33,4 +34,10 @@ def known(data: bytes) -> bytes:
     data = _UNKNOWN.sub(lambda found: b" " * len(found[0]), data)
     data = _VARIANCE.sub(lambda found: found[1] + b" " * len(found[2]), data)
     data = _IMPORTED.sub(lambda found: b"_" * len(found[0]), data)
-    return _UNENDED.sub(rb"\1;", data).replace(b"&", b"|")
+    return _UNENDED.sub(_ended, data).replace(b"&", b"|")
+
+
+def _ended(found: re.Match[bytes]) -> bytes:
+    """A comment is no end of a member: what is before it may have one."""
+    line = found.string[found.string.rfind(b"\n", 0, found.start()) + 1 : found.start()]
+    return found[0] if b"//" in line else found[1] + b";"
