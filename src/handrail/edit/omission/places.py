@@ -81,12 +81,25 @@ def _is_markup(number: int, after: Sequence[str]) -> bool:
 
 def _is_amid(number: int, after: Sequence[str]) -> bool:
     """Whether dots in Python stand with a statement in the same block: as a body they would be alone."""
-    line, above, below = after[number], _above(number, after), _next(number, after)
-    if above.rstrip().endswith((",", "(", "[", "\\")) or _is_example(number, after):
+    above = _above(number, after).rstrip()
+    if above.endswith((",", "(", "[", "\\")) or _is_example(number, after):
         return False
-    if below and _indent(below) == _indent(line) and not _closes(below):
-        return True
-    return bool(above.strip()) and _indent(above) == _indent(line) and not above.rstrip().endswith((":", '"""', "'''"))
+    return _goes_on(number, after) or (
+        bool(above) and _indent(above) == _indent(after[number]) and not above.endswith((":", '"""', "'''"))
+    )
+
+
+def _goes_on(number: int, after: Sequence[str]) -> bool:
+    """Whether the block goes on below. The first line may be the end of one: then its indentation is not known."""
+    line, below = after[number], _next(number, after)
+    if not below or below.lstrip().startswith((")", "]", "}", '"""', "'''")):
+        return False
+    if number or _indent(line):
+        return _indent(below) == _indent(line)
+    return not _DEFINITION.match(below)
+
+
+_DEFINITION = re.compile(r"\s*(?:@|(?:async\s+)?(?:def|class)\b)")
 
 
 def _is_example(number: int, after: Sequence[str]) -> bool:
@@ -112,10 +125,6 @@ def _explains(number: int, after: Sequence[str]) -> bool:
 
 
 _BRANCH = re.compile(r"\s*(?:\}\s*)?(?:if|elif|elsif|else|case|default|when)\b.*[:{]\s*$")
-
-
-def _closes(line: str) -> bool:
-    return line.lstrip().startswith((")", "]", "}", '"""', "'''"))
 
 
 def _is_comment(line: str) -> bool:
