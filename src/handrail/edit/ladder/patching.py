@@ -56,6 +56,12 @@ class Patch:
         gone = (i for a, b, _, _ in kept_changes(self._fit) for i in range(a, b) if i in self._own)
         return any(self._needs(i) is Rung.TOKENS for i in gone)
 
+    @property
+    def is_anchored(self) -> bool:
+        """Whether the first and the last line say what they say in the file."""
+        edges = (self._full_old[0], self._full_old[-1])
+        return all(i in self._own and self._needs(i) is not Rung.TOKENS for i in edges)
+
     def _needs(self, i: int) -> Rung:
         return forgiven(self._old[i], self._fit.lines[self._own[i]])
 
