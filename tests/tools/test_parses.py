@@ -104,6 +104,7 @@ SCRIPTS = (
     ("a.ts", 'export type * from "a";\nexport type * as b from "b";'),
     ("a.ts", 'export * from "a" with { type: "json" };'),
     ("a.ts", "const a = b<c>?.(d);"),
+    ("a.tsx", "const a = f<typeof import('b')>();\nconst c = f<\n  typeof import(\n    \"d\",\n  )\n>();"),
     ("a.ts", "interface A {\n  a?: import('b').C[]\n}"),
     ("a.ts", "interface A {\n  (a: string): B\n  // any\n  <T>(a: T): B[]\n  <T>(a: T, b: T): B\n}"),
     (

@@ -17,8 +17,11 @@ _UNKNOWN = re.compile(
 )
 _VARIANCE = re.compile(rb"([<,]\s{0,200}(?:/\*{1,2}[^*]{0,200}\*/\s{0,200})?)(in[ \t]+out|in|out)(?=[ \t]+[\w$])")
 """`in` and `out` before a parameter of a type."""
-_IMPORTED = re.compile(rb"\bimport\((?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")\)(?=\.[\w$])")
-"""A type of another module, as `import("a").B`."""
+_IMPORTED = re.compile(
+    rb"(?<![\w$.])import(\(\s{0,200}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")\s{0,200},?\s{0,200}\))"
+    rb"(?=\.[\w$]|\s{0,200}>)"
+)
+"""Another module in a type, as in `import("a").B` and `f<typeof import("a")>()`."""
 _UNENDED = re.compile(
     rb"(?<=[\w$>\])}])(?<!=>)(\r?\n(?:[ \t]*(?://[^\n]{0,200})?\n){0,9}[ \t]{0,200})[ \t]"
     rb"(?=<[\w$\r\n]|in(?:[\d_$][\w$]*)?\??:)"
@@ -33,7 +36,7 @@ def known(data: bytes) -> bytes:
     """
     data = _UNKNOWN.sub(lambda found: b" " * len(found[0]), data)
     data = _VARIANCE.sub(lambda found: found[1] + b" " * len(found[2]), data)
-    data = _IMPORTED.sub(lambda found: b"_" * len(found[0]), data)
+    data = _IMPORTED.sub(lambda found: b"______" + re.sub(rb"[^\n]", b" ", found[1]), data)
     return _UNENDED.sub(_ended, data).replace(b"&", b"|")
 
 
