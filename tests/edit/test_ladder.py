@@ -302,6 +302,12 @@ NEGATIVE = {
         "    def total(selfs, items):\n        result = 0\n        for item in items:\n            result += item\n",
         "    def total(selfs, items, *, tax):\n        result = 0\n        for item in items:\n            result += item\n",
     ),
+    "a sign more on a line that changes": (
+        "NO_MATCH",
+        "first(one)\nsecond(two)\nthird('a|b+c', x)\nfourth(four)\nfifth(five)\nsixth(six)\n",
+        "first(one)\nsecond(two)\nthird('ab+c', x)\nfourth(four)\nfifth(five)\nsixth(six)\n".replace("ab", "a b"),
+        "first(one)\nsecond(two)\nthird('a b+c', y)\nfourth(four)\nfifth(five)\nsixth(six)\n",
+    ),
     "brackets alone": ("NO_MATCH", "a {\n    b {\n    }\n}\n", "  }\n  }", "  }\n  c()\n  }"),
     "nothing would change": ("NO_MATCH", "  x\n  y\n  y\n  y\n    z\n", "  x\n  y\n  y\ny\n    z", "  x\n  y\ny\n  y\n    z"),
     "an indentation that nothing tells": (

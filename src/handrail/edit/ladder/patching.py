@@ -14,7 +14,7 @@ from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
 from handrail.edit.ladder.indentation import Indentation, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
-from handrail.edit.ladder.merging_lines import knew, merged
+from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
 from handrail.edit.ladder.tokens import indent_of
 from handrail.edit.ladder.typography import PLAIN, folded, squashed
 from handrail.edit.newlines import Replacement
@@ -136,6 +136,8 @@ class Patch:
         old, own = self._old[i].lstrip(), self._fit.lines[self._own[i]].lstrip()
         if self._needs(i) is Rung.TOKENS and knew(old, own, body):
             return body
+        if self._needs(i) is Rung.TOKENS and not only_renamed(old, own):
+            raise UnsafeError("a line that is to change has more or fewer words")
         both = merged(old, own, self._as_seen(body))
         if both is not None:
             return both
