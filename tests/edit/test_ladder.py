@@ -390,6 +390,12 @@ def test_quotes_of_both_kinds_are_straightened_where_one_was_curled() -> None:
     assert result == "if (a == \"tab\" || b == 't')\n"
 
 
+def test_lines_are_taken_away_although_what_is_left_of_them_is_in_the_file() -> None:
+    old = "        result = 0  \n        for item in items:\n            result += item.price\n"
+    text, _ = edited(SHOP, old, "        result = 0\n        for item in items:\n")
+    assert text == SHOP.replace("            result += item.price\n", "")
+
+
 def test_joined_characters_stay_joined() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     assert edited("say = 'hello'\n", "say\u200b = 'hello'", f"say = '{family}'")[0] == f"say = '{family}'\n"
