@@ -102,15 +102,17 @@ class Offer:
 
 
 def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) -> None:
-    """A name that means nothing would be a tool that is missing, or one that is still there, without a word."""
+    """A misspelt name would be a tool that is missing, or one that is still there, without a word.
+
+    A name that is like none here is left alone: a user's settings may speak of tools that only some programs bring.
+    """
     for name in names:
-        if name not in BASE_NAMES and registry.get(name) is None:
-            raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); {_suggestion(name, registry)}")
+        if name not in BASE_NAMES and registry.get(name) is None and (near := _nearest(name, registry)):
+            raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")
 
 
-def _suggestion(name: str, registry: Registry) -> str:
+def _nearest(name: str, registry: Registry) -> str | None:
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    known = [tool.spec.name for tool in registry.tools]
-    near = get_close_matches(name[:128].lower(), known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    near = get_close_matches(name[:128].lower(), [tool.spec.name for tool in registry.tools], n=1, cutoff=0.75)
+    return near[0] if near else None

@@ -49,7 +49,14 @@ def _kind(path: str) -> str:
 def _has_comments(path: str) -> bool:
     """Whether the file is one of those that are called JSON and may have comments."""
     folder, _, name = path.rpartition("/")
-    return name.startswith(("tsconfig", "jsconfig", "devcontainer", ".eslintrc")) or folder.endswith(".vscode")
+    return name.startswith(_COMMENTED) or folder.endswith(".vscode")
+
+
+_COMMENTED = (
+    *("tsconfig", "jsconfig", "devcontainer", ".eslintrc", "tslint", "babel.config", ".babelrc", ".swcrc"),
+    *("api-extractor", "biome.json", "deno.json", "turbo.json", "wrangler.json", "rush.json"),
+)
+"""How their names begin."""
 
 
 _SYNTAXES: dict[str, _Syntax] = {

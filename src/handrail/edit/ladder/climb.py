@@ -141,6 +141,8 @@ def _tolerant(page: Page, ways: list[Reading]) -> Found | None:
         fit = near_fit(page, reading)
         if fit is not None:
             patch, place = _patched(page, fit)
+            if patch.removes_other_words and not patch.is_anchored:
+                raise RefusedError(place.span, "a line that changes has other words, and is the first or the last one")
             return Found("block-anchor" if patch.removes_other_words else "context-aware", [place])
     return None
 

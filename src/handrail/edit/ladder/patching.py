@@ -14,7 +14,7 @@ from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
 from handrail.edit.ladder.indentation import Indentation, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
-from handrail.edit.ladder.merging_lines import knew, merged
+from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
 from handrail.edit.ladder.tokens import indent_of
 from handrail.edit.ladder.typography import PLAIN, folded, squashed
 from handrail.edit.newlines import Replacement
@@ -55,6 +55,12 @@ class Patch:
         """Whether a line that goes has other words in the file."""
         gone = (i for a, b, _, _ in kept_changes(self._fit) for i in range(a, b) if i in self._own)
         return any(self._needs(i) is Rung.TOKENS for i in gone)
+
+    @property
+    def is_anchored(self) -> bool:
+        """Whether the first and the last line say what they say in the file."""
+        edges = (self._full_old[0], self._full_old[-1])
+        return all(i in self._own and self._needs(i) is not Rung.TOKENS for i in edges)
 
     def _needs(self, i: int) -> Rung:
         return forgiven(self._old[i], self._fit.lines[self._own[i]])
@@ -130,6 +136,8 @@ class Patch:
         old, own = self._old[i].lstrip(), self._fit.lines[self._own[i]].lstrip()
         if self._needs(i) is Rung.TOKENS and knew(old, own, body):
             return body
+        if self._needs(i) is Rung.TOKENS and not only_renamed(old, own):
+            raise UnsafeError("a line that is to change has more or fewer words")
         both = merged(old, own, self._as_seen(body))
         if both is not None:
             return both
