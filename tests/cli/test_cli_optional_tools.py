@@ -58,7 +58,9 @@ def test_several_edits_and_a_deletion(run, config, workspace: Path) -> None:
     config(ENABLED)
     (workspace / "a.txt").write_text("one\n")
     edits = {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two"}, {"oldText": "two", "newText": "three"}]}
-    assert run("call", "multi_edit", json.dumps(edits), "--mode", "auto").out == "Edited a.txt by 2 edits +1 −1.\n"
+    assert run("call", "multi_edit", json.dumps(edits), "--mode", "auto").out == (
+        "Edited a.txt by 2 edits +1 −1: edits[0] in line 1, edits[1] in line 1.\n@@ -1 +1 @@\n-one\n+three\n"
+    )
     assert (workspace / "a.txt").read_text() == "three\n"
     assert run("call", "delete", '{"path": "a.txt"}', "--mode", "full").out == "Deleted a.txt −1.\n"
     assert list(workspace.iterdir()) == []

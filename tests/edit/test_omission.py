@@ -168,7 +168,7 @@ def test_a_blank_line_or_bracket_between_two_hunks_does_not_divide_them() -> Non
 @pytest.mark.parametrize(
     ("refuse", "where", "advice"),
     [
-        (refuse_omission, "newText", "Send the real lines in its place, or leave them out of both texts."),
+        (refuse_omission, "newText", "Send the real lines in its place, or leave out both it and them."),
         (
             refuse_omission_in_file,
             "content",
@@ -185,7 +185,7 @@ def test_the_refusal_names_the_line_and_what_to_do(
     assert caught.value.message == (
         f"Line 2 of {where} is a placeholder ('# ... rest unchanged'): 4 lines of the file would be lost. "
         f"Nothing was changed. {advice} "
-        "If the file is to have this very line, add it first, by an edit that removes nothing."
+        "If the file is to have this very line, add it first, without removing anything."
     )
     assert caught.value.details == {"line": 2, "placeholder": "# ... rest unchanged", "lost": 4}
 

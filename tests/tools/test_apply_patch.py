@@ -730,3 +730,28 @@ def test_two_names_of_one_file_are_refused_before_anything_is_written(one: Handr
     assert error.code == "CONFLICT"
     assert "a and b are two names of one file. Patch it under one of them." in error.message
     well(one.apply_patch(envelope("*** Update File: a", "-x", "+y", "*** Delete File: b")))
+
+
+def test_the_model_is_told_of_modes_links_and_what_was_forgiven(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("x\n")
+    (workspace / "a").chmod(0o644)
+    (workspace / "b.py").write_text("if x:\n    one()\n    two()\n")
+    (workspace / "l").symlink_to("a")
+    mode = "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n"
+    lines = "--- a/b.py\n+++ b/b.py\n@@ -2,2 +2,2 @@\n   one()\n-  two()\n+  2()\n"
+    result = well(one.apply_patch(mode + DELETED_LINK.format("a") + lines))
+    assert result.content == (
+        "Patched 3 files +1 −1.\nM a (mode 0755)\nD l (was a link)\n"
+        "M b.py +1 −1 (hunk 1 found but for the indentation)\n"
+    )
+    assert well(one.apply_patch(mode.replace("100755", "100644"))).summary == "Patched a"
+
+
+def test_what_is_said_of_a_placeholder_fits_a_patch(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.py").write_text("one()\ntwo()\n")
+    error = refused(
+        one, workspace, "*** Update File: a.py", "-one()", "-two()", "+# ... rest of the code unchanged ..."
+    )
+    assert error.code == "OMITTED_TEXT"
+    assert "both texts" not in error.message
+    assert "an edit" not in error.message

@@ -63,7 +63,7 @@ def test_a_link_goes_and_what_it_leads_to_stays(one: Handrail, workspace: Path, 
     (workspace / "link").symlink_to(target)
     result = one.delete("link")
     assert result.error is None
-    assert (result.summary, result.data.kind) == ("Deleted the link link −0", "link")
+    assert (result.summary, result.data.kind) == ("Deleted the link link", "link")
     assert sorted(os.listdir(workspace)) == [".env", "a.txt", "folder"]
     assert one.undo().ok
     assert os.readlink(workspace / "link") == target
@@ -83,6 +83,10 @@ def test_what_is_no_file_is_refused(one: Handrail, workspace: Path) -> None:
     for path in ("folder", "folder/", ".", "folder/.", "fifo"):
         assert code(one.delete(path)) == "NOT_A_FILE", path
     assert "Delete its files one by one" in one.delete("folder").error.message
+    (workspace / "folder" / "x").write_text("x")
+    for path in (".", "folder/", "folder/x/"):
+        error = one.delete(path).error
+        assert error.message == f"{path} names a directory, and those are not deleted. Give the path of a file."
     assert sorted(os.listdir(workspace)) == ["fifo", "folder"]
 
 

@@ -90,6 +90,28 @@ def test_the_first_place_is_taken_however_many_there_are(one: Handrail, workspac
     assert (workspace / "a").read_text() == "b\n" + "a\n" * 100_000
 
 
+def test_the_model_is_told_where_each_edit_was_made_what_was_forgiven_and_what_changed(
+    one: Handrail, workspace: Path
+) -> None:
+    (workspace / "a.py").write_text("def f():\n    one()\n    two()\n    x = y = 0\n")
+    result = one.multi_edit(
+        "a.py", [edit("one()", "1()"), edit("  1()\n  two()\n", "  1()\n  2()\n"), edit("=", "-", "all")]
+    )
+    assert result.content == (
+        "Edited a.py by 3 edits +3 −3: edits[0] in line 2, edits[1] in line 3 (found but for the indentation), "
+        "edits[2] in 2 places, the first in line 4.\n"
+        "@@ -1,4 +1,4 @@\n def f():\n-    one()\n-    two()\n-    x = y = 0\n+    1()\n+    2()\n+    x - y - 0\n"
+    )
+
+
+def test_a_long_list_of_edits_and_a_long_diff_are_shortened(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("".join(f"<{number}>\n" for number in range(1_000)))
+    result = one.multi_edit("a", [edit(f"<{number}>", f"{number}") for number in range(1_000)])
+    assert "edits[19] in line 20, 980 more.\n" in result.content
+    assert result.content.endswith("…\n")
+    assert len(result.content) < 5_000
+
+
 def test_bytes_that_are_no_text_do_not_leak_into_a_refusal(one: Handrail, workspace: Path) -> None:
     (workspace / "a").write_bytes("é\n".encode() + b"total = sum(\xffprices)\n")
     error = one.multi_edit("a", [edit("total = sum(price)", "x", "first")]).error

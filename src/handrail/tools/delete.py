@@ -1,10 +1,9 @@
 """delete: a file or a link goes, and undo brings it back."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
-from handrail.protocol.change import Kind
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
@@ -24,7 +23,7 @@ class DeleteData(Wire, frozen=True, omit_defaults=False):
     """What was deleted."""
 
     path: str
-    kind: Kind
+    kind: Literal["file", "link"]
     size: int
     before: str
     """Hash of the bytes, or of where the link led."""

@@ -6,7 +6,7 @@ from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.delete import DeleteArguments, DeleteData
 from handrail.tools.saving import Records
-from handrail.tools.slots import Looker, Slot
+from handrail.tools.slots import Looker, Slot, There
 from handrail.tools.together import Becomes, change_together
 from handrail.workspace.errors import clipped
 from handrail.workspace.text import decoded
@@ -19,16 +19,16 @@ def delete(context: Context, arguments: DeleteArguments, seen: Seen, records: Re
     slot = _look(context, arguments, seen, records)
     gone = removal(slot)
     made = change_together(records, context, "delete", f"delete {slot.real}", [gone])
-    summary = f"Deleted {_noun(slot)}{clipped(arguments.path)} −{gone.diff.removed}"
-    state = slot.found.state
+    lines = f" −{gone.diff.removed}" if gone.diff.removed else ""
+    summary = f"Deleted {_noun(slot)}{clipped(arguments.path)}{lines}"
     return Output(
         summary=summary,
         content=f"{summary}.\n",
         data=DeleteData(
             path=slot.real,
-            kind=state.kind if state else "file",
-            size=state.size if state else 0,
-            before=state.hash if state else "",
+            kind="link" if slot.is_link else "file",
+            size=slot.state.size,
+            before=slot.state.hash,
             diff=gone.diff.text,
         ),
         meta={"unread": slot.unread},
@@ -55,7 +55,7 @@ def removal(slot: Slot) -> Becomes:
     return Becomes(slot, None, None, diff, binary=text is None)
 
 
-def _look(context: Context, arguments: DeleteArguments, seen: Seen, records: Records) -> Slot:
+def _look(context: Context, arguments: DeleteArguments, seen: Seen, records: Records) -> There:
     return Looker(context, seen, records, "deleting").to_remove(arguments.path)
 
 

@@ -1,7 +1,8 @@
 """The first step of every tool that changes a file: where the path leads, what is there, who has seen it."""
 
+import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -10,6 +11,7 @@ from handrail.edit.trimming import common_end, common_start
 from handrail.policy.names import protection
 from handrail.protocol.error import ToolError
 from handrail.tools.contract import Context, Seen
+from handrail.tools.edit import LONGEST
 from handrail.tools.marks import is_stale, part_of, seen_whole
 from handrail.tools.saving import Records
 from handrail.workspace.current import Current, current
@@ -69,6 +71,21 @@ def look(landing: Landing, real: str, path: str, seen: Seen, records: Records, *
     mark = seen.seen(real)
     part = part_of(landing.folder, landing.name, mark) if before else None
     return Look(before, path, doing, records, mark, part)
+
+
+def refuse_large(landing: Landing, path: str) -> None:
+    """Before it is read: a file can be larger than memory."""
+    if not landing.name or landing.missing:
+        return
+    with suppress(FileNotFoundError):
+        if os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_size > LONGEST:
+            raise too_large(path)
+
+
+def too_large(path: str) -> ToolError:
+    """The refusal of a file that would not fit into memory a few times."""
+    message = f"{clipped(path)} is larger than 32 MiB, the most that is edited. Use a program such as sed."
+    return ToolError("LIMIT_EXCEEDED", message)
 
 
 def _changed_lines(records: Records, seen: str | None, now: Current | None) -> str:

@@ -1,5 +1,7 @@
 """What multi_edit does: makes the edits one after the other in memory, and saves what comes of them."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from handrail.edit.diff import Diff, unified_diff
@@ -11,20 +13,21 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.edit import LONGEST
-from handrail.tools.looking import landed, look
+from handrail.tools.looking import landed, look, refuse_large, too_large
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.multi_edit import Edited, MultiEditArguments, MultiEditData, OneEdit
 from handrail.tools.parses import parse_warning
 from handrail.tools.replacing import Replaced, replaced
 from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
-from handrail.tools.shown import counted
-from handrail.tools.slots import refuse_large, too_large
+from handrail.tools.shown import changed_lines, counted, found_but_for
 from handrail.tools.text_file import Rewritten, text_file
 from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
 from handrail.workspace.text import decoded
 from handrail.workspace.walk import Landing
 
+_LISTED = 20
+"""Edits that the model is told of one by one."""
 _WORDING = Wording(every='give it occurrence "all" or "first"')
 
 
@@ -134,7 +137,7 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
     broken = parse_warning(real, plan.before.data, plan.made.data)
     return Output(
         summary=summary,
-        content=f"{summary}.\n",
+        content=f"{summary}: {_where(plan.edits)}.\n{changed_lines(diff)}",
         data=MultiEditData(
             path=real,
             size=written.size,
@@ -154,3 +157,14 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
         warnings=(*filter(None, (broken,)), *saved.warnings),
         changes=saved.changes,
     )
+
+
+def _where(edits: Sequence[Edited]) -> str:
+    more = [f"{len(edits) - _LISTED} more"] if len(edits) > _LISTED else []
+    return ", ".join((*(_told(number, each) for number, each in enumerate(edits[:_LISTED])), *more))
+
+
+def _told(number: int, edited: Edited) -> str:
+    places = "" if edited.replacements == 1 else f"{edited.replacements} places, the first in "
+    but = found_but_for(edited.strategy)
+    return f"edits[{number}] in {places}line {edited.first_line}{f' ({but})' if but else ''}"

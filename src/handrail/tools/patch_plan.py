@@ -1,7 +1,7 @@
 """Works a patch out: every file looked at, every hunk put in its place, before anything is written."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -10,11 +10,12 @@ from handrail.edit.patch.fitting import fitted
 from handrail.edit.patch.model import FilePatch, Hunk
 from handrail.protocol.error import ToolError
 from handrail.tools.deleting import NO_DIFF, removal
+from handrail.tools.looking import too_large
 from handrail.tools.patch_deletion import hunks_for, refuse_other
 from handrail.tools.patch_places import placed
 from handrail.tools.patch_tree import Held, PatchTree
 from handrail.tools.saving import refuse_linked
-from handrail.tools.slots import Looker, Slot, too_large
+from handrail.tools.slots import Looker, Slot
 from handrail.tools.text_file import text_file
 from handrail.tools.together import Becomes
 from handrail.workspace.errors import clipped
@@ -33,6 +34,8 @@ class PlannedFile(msgspec.Struct, frozen=True):
     strategies: tuple[str, ...] = ()
     moves_away: bool = False
     """Whether it goes because it is somewhere else now."""
+    mode: int | None = None
+    """Its permission bits, where they are worth telling: they change, or a new file can be executed."""
 
 
 def worked_out(looker: Looker, files: Sequence[FilePatch]) -> list[PlannedFile]:
@@ -142,21 +145,28 @@ def _planned(slot: Slot, held: Held | None, *, moves_away: bool) -> PlannedFile:
     renamed = held.slot.real if held.moved and held.slot is not slot else None
     source = slot if renamed is None else held.slot
     diff = held.diff if held.diff is not None else _diff(source, held.data, slot.real)
-    heading = f"rename from {renamed}\nrename to {slot.real}\n" if renamed is not None else ""
-    heading += f"(the link {slot.real} becomes a file)\n" if slot.is_link else ""
-    diff = msgspec.structs.replace(diff, text=f"{heading}{_mode_line(source, held, slot.real)}{diff.text}")
-    binary = decoded(held.data) is None
-    return PlannedFile(Becomes(slot, held.data, held.mode, diff, renamed, binary), held.strategies)
+    mode = _telling_mode(source, held)
+    heading = "".join(_heading(slot, source, mode))
+    diff = msgspec.structs.replace(diff, text=f"{heading}{diff.text}")
+    becomes = Becomes(slot, held.data, held.mode, diff, renamed, binary=decoded(held.data) is None)
+    return PlannedFile(becomes, held.strategies, mode=mode)
 
 
-def _mode_line(source: Slot, held: Held, real: str) -> str:
-    """What a person is to see of permissions: that they change, or that a new file can be executed."""
-    state, mode = source.found.state, held.mode
-    if mode is None:
-        return ""
-    if state is None or state.mode is None:
-        return f"(the mode of {real} is {mode:04o})\n" if mode & 0o111 else ""
-    return f"(the mode of {real} becomes {mode:04o})\n" if mode != state.mode else ""
+def _heading(slot: Slot, source: Slot, mode: int | None) -> Iterator[str]:
+    """What a diff does not show."""
+    if source is not slot:
+        yield f"rename from {source.real}\nrename to {slot.real}\n"
+    if slot.is_link:
+        yield f"(the link {slot.real} becomes a file)\n"
+    if mode is not None:
+        yield f"(the mode of {slot.real} {'becomes' if source.found.current else 'is'} {mode:04o})\n"
+
+
+def _telling_mode(source: Slot, held: Held) -> int | None:
+    before = source.found.state
+    if held.mode is None or before is None or before.mode is None:
+        return held.mode if held.mode is not None and held.mode & 0o111 else None
+    return held.mode if held.mode != before.mode else None
 
 
 def _diff(before: Slot, data: bytes, real: str) -> Diff:

@@ -1,7 +1,8 @@
 """What apply_patch does: reads the patch, works it out, changes the files, tells what changed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from handrail.edit.diff import Diff
 from handrail.edit.patch.parsing import parsed
 from handrail.protocol.change import Change
 from handrail.protocol.permission import Preview
@@ -12,7 +13,7 @@ from handrail.tools.parses import parse_warning
 from handrail.tools.patch_places import placed_by_path, refuse_nested
 from handrail.tools.patch_plan import PlannedFile, worked_out
 from handrail.tools.saving import Records
-from handrail.tools.shown import counted
+from handrail.tools.shown import counted, found_but_for
 from handrail.tools.slots import Looker
 from handrail.tools.together import Becomes, change_together
 from handrail.workspace.errors import clipped
@@ -51,10 +52,11 @@ def apply_patch(context: Context, arguments: ApplyPatchArguments, seen: Seen, re
             seen.mark_seen(each.slot.real, encode_mark(Whole(each.after.hash)))
     changes = [change for change in made.changes.changes if change.kind != "folder"]
     pairs = zip(changes, planned, strict=True)
-    files = tuple(_file(change, each) for change, each in pairs if not each.moves_away)
+    told = [(_file(change, each), each) for change, each in pairs if not each.moves_away]
+    files = tuple(file for file, _ in told)
     return Output(
         summary=summary,
-        content=f"{summary}.\n{_listed(files)}",
+        content=f"{summary}.\n{_listed(told)}",
         data=ApplyPatchData(files=files, diff=_diff(planned)[0]),
         meta={"unread": any(each.slot.unread for each in becoming)},
         files_changed=tuple(change.path for change in changes),
@@ -102,23 +104,36 @@ def _file(change: Change, planned: PlannedFile) -> PatchedFile:
     )
 
 
-def _listed(files: Sequence[PatchedFile]) -> str:
-    lines = [_line(file) for file in files[:_LISTED]]
+def _listed(files: Sequence[tuple[PatchedFile, PlannedFile]]) -> str:
+    lines = [_line(*file) for file in files[:_LISTED]]
     more = [f"… and {len(files) - _LISTED} more\n"] if len(files) > _LISTED else []
     return "".join((*lines, *more))
 
 
-def _line(file: PatchedFile) -> str:
-    tolerant = [f"hunk {number} {name}" for number, name in enumerate(file.strategies, 1) if name != "exact"]
-    how = f" ({', '.join(tolerant)})" if tolerant else ""
+def _line(file: PatchedFile, planned: PlannedFile) -> str:
     source = f" from {file.renamed_from}" if file.renamed_from else ""
-    return f"{_LETTERS[file.action]} {file.path}{source} +{file.added} −{file.removed}{how}\n"
+    notes = "; ".join(_notes(file, planned))
+    return f"{_LETTERS[file.action]} {file.path}{source}{_counts(file)}{f' ({notes})' if notes else ''}\n"
+
+
+def _notes(file: PatchedFile, planned: PlannedFile) -> Iterator[str]:
+    if planned.becomes.slot.is_link:
+        yield "was a link"
+    if planned.mode is not None:
+        yield f"mode {planned.mode:04o}"
+    for number, strategy in enumerate(file.strategies, 1):
+        if strategy != "exact":
+            yield f"hunk {number} {found_but_for(strategy)}"
+
+
+def _counts(lines: PatchedFile | Diff) -> str:
+    return f" +{lines.added} −{lines.removed}" if lines.added or lines.removed else ""
 
 
 def _summary(planned: Sequence[PlannedFile]) -> str:
     diffs = [each.becomes.diff for each in planned]
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-    return f"Patched {_named(planned)} +{added} −{removed}"
+    return f"Patched {_named(planned)}{_counts(Diff('', added, removed))}"
 
 
 def _named(planned: Sequence[PlannedFile]) -> str:

@@ -8,10 +8,11 @@ import stat
 import msgspec
 
 from handrail.policy.names import protection
+from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
 from handrail.tools.contract import Context, Seen
 from handrail.tools.edit import LONGEST
-from handrail.tools.looking import Look, landed, look
+from handrail.tools.looking import Look, landed, look, refuse_large
 from handrail.tools.marks import part_of
 from handrail.tools.saving import Records
 from handrail.workspace.errors import clipped, tool_error
@@ -40,6 +41,12 @@ class Slot(msgspec.Struct, frozen=True):
         return self.found.state is not None and self.found.state.kind == "link"
 
 
+class There(Slot, frozen=True, kw_only=True):
+    """A path where something is."""
+
+    state: State
+
+
 class Looker(msgspec.Struct, frozen=True):
     """Looks on behalf of a call."""
 
@@ -58,8 +65,9 @@ class Looker(msgspec.Struct, frozen=True):
             there = Found(state_of(found.before), found.before) if found.before else Found(None)
             return Slot(path, real, exact, there, landing.missing, found.unread)
 
-    def to_remove(self, path: str) -> Slot:
+    def to_remove(self, path: str) -> There:
         """A path that is to be removed, which is the link itself where it is one; NOT_FOUND when nothing is there."""
+        _refuse_no_name(path)
         landing, real = self.context.workspace.land_on_name(path)
         with landing:
             try:
@@ -76,7 +84,7 @@ class Looker(msgspec.Struct, frozen=True):
         with landing:
             return exact_path(self.context.workspace, landing)
 
-    def _there(self, landing: Landing, real: str, path: str) -> Slot:
+    def _there(self, landing: Landing, real: str, path: str) -> There:
         if protection(real) == "credential":
             raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {self.doing} {clipped(path)}.")
         _refuse_special(landing)
@@ -91,7 +99,13 @@ class Looker(msgspec.Struct, frozen=True):
             part = part_of(landing.folder, landing.name, mark)
             Look(found.current, path, self.doing, self.records, mark, part).refuse_stale()
         exact = exact_path(self.context.workspace, landing)
-        return Slot(path, real, exact, found, unread=mark is None)
+        return There(path, real, exact, found, unread=mark is None, state=found.state)
+
+
+def _refuse_no_name(path: str) -> None:
+    if path.rpartition("/")[2] in {"", ".", ".."} and path:
+        message = f"{clipped(path)} names a directory, and those are not deleted. Give the path of a file."
+        raise ToolError("NOT_A_FILE", message)
 
 
 def _refuse_special(landing: Landing) -> None:
@@ -100,18 +114,3 @@ def _refuse_special(landing: Landing) -> None:
         mode = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
             raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), landing.name)
-
-
-def refuse_large(landing: Landing, path: str) -> None:
-    """Before it is read: a file can be larger than memory."""
-    if not landing.name or landing.missing:
-        return
-    with contextlib.suppress(FileNotFoundError):
-        if os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_size > LONGEST:
-            raise too_large(path)
-
-
-def too_large(path: str) -> ToolError:
-    """The refusal of a file that would not fit into memory a few times."""
-    message = f"{clipped(path)} is larger than 32 MiB, the most that is edited. Use a program such as sed."
-    return ToolError("LIMIT_EXCEEDED", message)

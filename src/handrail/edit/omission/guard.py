@@ -51,7 +51,7 @@ def refuse_omission(old: str, new: str, path: str) -> None:
     """OMITTED_TEXT where a part of a file would become a placeholder."""
     found = placeholder(old, new, path)
     if found:
-        advice = "Send the real lines in its place, or leave them out of both texts."
+        advice = "Send the real lines in its place, or leave out both it and them."
         raise _refusal(found, "newText", advice)
 
 
@@ -77,7 +77,7 @@ def _refusal(found: Placeholder, where: str, advice: str) -> ToolError:
     message = (
         f"Line {found.line} of {where} is a placeholder ({found.text!r}): {lost} of the file would be lost. "
         f"Nothing was changed. {advice} "
-        "If the file is to have this very line, add it first, by an edit that removes nothing."
+        "If the file is to have this very line, add it first, without removing anything."
     )
     details = {"line": found.line, "placeholder": found.text, "lost": found.lost}
     return ToolError("OMITTED_TEXT", message, details=details)
