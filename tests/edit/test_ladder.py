@@ -405,6 +405,12 @@ def test_white_space_at_the_end_of_a_line_that_changes_stays_where_both_texts_le
     assert edited("Line one  \nline two\n", "Line one\nline two", "Line 1\nline two")[0] == "Line 1  \nline two\n"
 
 
+def test_blank_lines_that_come_in_stay_as_they_are_where_lines_are_only_moved() -> None:
+    text = "class A {\n\tone();\n\n\ttwo();\n}\n"
+    result, _ = edited(text, "\t\tone();\n\n\t\ttwo();", "\t\tzero();\n\t\n\t\tone();\n\n\t\ttwo();")
+    assert result == "class A {\n\tzero();\n\t\n\tone();\n\n\ttwo();\n}\n"
+
+
 def test_steps_of_spaces_become_tabs_where_the_file_has_tabs() -> None:
     text = "func a() {\n\tfoo()\n}\n\nfunc b() {\n\tif x {\n\t\tbar()\n\t}\n}\n"
     result, _ = edited(text, "foo() \n", "if y {\n    foo()\n}\n")
