@@ -694,16 +694,18 @@ PREVIEWS = {
         "rename from a\nrename to b\n(the mode of b becomes 0755)\n",
     ),
     "a copy": ("diff --git a/x b/b\nsimilarity index 100%\ncopy from x\ncopy to b\n", "(the mode of b is 0755)\n"),
+    "a link that goes": ("*** Begin Patch\n*** Delete File: s\n*** End Patch\n", "(the link s goes)\n"),
     "a mode": ("diff --git a/a b/a\nold mode 100644\nnew mode 100755\n", "(the mode of a becomes 0755)\n"),
 }
 
 
 @pytest.mark.parametrize("name", PREVIEWS)
-def test_a_person_is_shown_who_may_execute_what(name: str, rail: Rail, workspace: Path) -> None:
+def test_a_person_is_shown_what_a_diff_does_not_say(name: str, rail: Rail, workspace: Path) -> None:
     (workspace / "a").write_text("x\n")
     (workspace / "a").chmod(0o644)
     (workspace / "x").write_text("x\n")
     (workspace / "x").chmod(0o755)
+    (workspace / "s").symlink_to("x")
     one = rail(mode="ask", settings=ENABLED)
     patch, shown = PREVIEWS[name]
     one.apply_patch(patch)
@@ -755,3 +757,10 @@ def test_what_is_said_of_a_placeholder_fits_a_patch(one: Handrail, workspace: Pa
     assert error.code == "OMITTED_TEXT"
     assert "both texts" not in error.message
     assert "an edit" not in error.message
+
+
+def test_many_hunks_that_were_found_alike_are_told_together(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("".join(f"value_{number}  =  {number}\n" for number in range(9)))
+    hunks = [line for number in range(9) for line in ("@@", f"-value_{number} = {number}", f"+v{number}")]
+    result = well(one.apply_patch(envelope("*** Update File: a", *hunks)))
+    assert result.content.endswith("M a +9 −9 (hunks 1, 2, 3, 4, 5, … found but for white space)\n")

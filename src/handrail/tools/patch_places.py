@@ -16,6 +16,7 @@ def placed(error: ToolError, file: FilePatch) -> ToolError:
     if "hunk" in known:
         return error
     message = error.message.removesuffix(_NOTHING).removesuffix(" Nothing was written.")
+    message = message if message.endswith(".") else f"{message}."
     whole = f"Line {file.line} of the patch ({file.action} {clipped(file.path)}): {message}{_NOTHING}"
     return ToolError(error.code, whole, details={**known, "path": file.path, "patchLine": file.line})
 

@@ -21,6 +21,8 @@ from handrail.workspace.errors import clipped
 _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
 _LISTED = 100
 """Files that the model is told of one by one."""
+_HUNKS = 5
+"""Hunks that are numbered, of those that something was forgiven for."""
 _SHOWN = 200_000
 """Characters of all differences together."""
 
@@ -88,7 +90,8 @@ def _diff(planned: Sequence[PlannedFile]) -> tuple[str, bool]:
 
 def _noted(each: Becomes) -> str:
     """A change that has no lines to show."""
-    return f"({each.slot.real} {'goes' if each.data is None else 'is new, and empty or binary'})\n"
+    noun = "the link " if each.slot.is_link else ""
+    return f"({noun}{each.slot.real} {'goes' if each.data is None else 'is new, and empty or binary'})\n"
 
 
 def _file(change: Change, planned: PlannedFile) -> PatchedFile:
@@ -121,9 +124,11 @@ def _notes(file: PatchedFile, planned: PlannedFile) -> Iterator[str]:
         yield "was a link"
     if planned.mode is not None:
         yield f"mode {planned.mode:04o}"
-    for number, strategy in enumerate(file.strategies, 1):
-        if strategy != "exact":
-            yield f"hunk {number} {found_but_for(strategy)}"
+    for strategy in dict.fromkeys(name for name in file.strategies if name != "exact"):
+        hunks = [str(number) for number, name in enumerate(file.strategies, 1) if name == strategy]
+        more = ", …" if len(hunks) > _HUNKS else ""
+        numbers = f"hunk{'s' if len(hunks) > 1 else ''} {', '.join(hunks[:_HUNKS])}{more}"
+        yield f"{numbers} {found_but_for(strategy)}"
 
 
 def _counts(lines: PatchedFile | Diff) -> str:
