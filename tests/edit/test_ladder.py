@@ -308,6 +308,9 @@ NEGATIVE = {
         "first(one)\nsecond(two)\nthird('ab+c', x)\nfourth(four)\nfifth(five)\nsixth(six)\n".replace("ab", "a b"),
         "first(one)\nsecond(two)\nthird('a b+c', y)\nfourth(four)\nfifth(five)\nsixth(six)\n",
     ),
+    "several lines, and the last goes on": (
+        "NO_MATCH", "a(new B() {\n\tvoid run() {\n\t}\n});\n", "\ta(new B() {\n\t\tvoid run() {\n\t\t}\n\t}", "x",
+    ),
     "brackets alone": ("NO_MATCH", "a {\n    b {\n    }\n}\n", "  }\n  }", "  }\n  c()\n  }"),
     "nothing would change": ("NO_MATCH", "  x\n  y\n  y\n  y\n    z\n", "  x\n  y\n  y\ny\n    z", "  x\n  y\ny\n  y\n    z"),
     "an indentation that nothing tells": (
@@ -394,6 +397,14 @@ def test_lines_are_taken_away_although_what_is_left_of_them_is_in_the_file() -> 
     old = "        result = 0  \n        for item in items:\n            result += item.price\n"
     text, _ = edited(SHOP, old, "        result = 0\n        for item in items:\n")
     assert text == SHOP.replace("            result += item.price\n", "")
+
+
+def test_all_before_a_mark_can_go_with_its_blank_line() -> None:
+    text = "import sys\n\nimport shop\none = 1\ntwo = 2\n"
+    assert (
+        edited(text, "import sys\n\n# ... existing code ...\ntwo = 2\n", "# ... existing code ...\ntwo = 2\n")[0]
+        == text[12:]
+    )
 
 
 def test_joined_characters_stay_joined() -> None:

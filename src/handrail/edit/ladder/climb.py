@@ -80,7 +80,9 @@ def _inside(page: Page, reading: Reading) -> Iterator[Fit]:
         return iter(())
     new = new[start : len(new) - len(behind)]
     bare = Reading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
-    return page.fits_inside(bare, Edges(before, behind + "\n" * reading.terminated))
+    # Of several lines the last is a whole one: what goes on behind it would be another statement.
+    ends = reading.terminated or len(bare.old) > 1
+    return page.fits_inside(bare, Edges(before, behind + "\n" * ends))
 
 
 def _found(page: Page, fits: Iterable[Fit], length: int, *, every: bool) -> Found | None:

@@ -25,9 +25,10 @@ def elided(page: Page, reading: Reading) -> list[list[Fit]]:
     old, new = _segments(reading.old, there), _segments(reading.new, there)
     if len(old) < 2 or len(old) != len(new):
         return []
+    last = len(old) - 1
     parts = [
-        Reading("elision", one, other, terminated=False)
-        for one, other in zip(old, new, strict=True)
+        Reading("elision", one, other, terminated=number < last or reading.terminated)
+        for number, (one, other) in enumerate(zip(old, new, strict=True))
         if any(map(str.strip, one)) or any(map(str.strip, other))
     ]
     if len(parts) > _PARTS:
