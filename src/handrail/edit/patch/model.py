@@ -18,11 +18,6 @@ class Line(NamedTuple):
     text: str
     """With the carriage return that it may end with."""
 
-    @property
-    def plain(self) -> str:
-        """The line as it is in a text with plain newlines."""
-        return self.text.removesuffix("\r")
-
 
 class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     """One change of a file, with lines around it that say where."""
@@ -43,14 +38,36 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     new_open: bool = False
 
     @property
+    def plain_lines(self) -> list[Line]:
+        """The lines as they are in a text with plain newlines."""
+        last_old = max((at for at, line in enumerate(self.lines) if line.sign != "+"), default=-1)
+        last_new = max((at for at, line in enumerate(self.lines) if line.sign != "-"), default=-1)
+        open_lines = {last_old} if self.old_open else set[int]()
+        open_lines |= {last_new} if self.new_open else set()
+        return [
+            line if at in open_lines else line._replace(text=line.text.removesuffix("\r"))  # without a newline, no pair
+            for at, line in enumerate(self.lines)
+        ]
+
+    @property
     def old(self) -> list[str]:
         """The lines that are to be there."""
-        return [line.plain for line in self.lines if line.sign != "+"]
+        return [text for sign, text in self.plain_lines if sign != "+"]
 
     @property
     def new(self) -> list[str]:
         """The lines that are to be there afterwards."""
-        return [line.plain for line in self.lines if line.sign != "-"]
+        return [text for sign, text in self.plain_lines if sign != "-"]
+
+    @property
+    def old_text(self) -> str:
+        """What is to be there."""
+        return "".join(f"{line}\n" for line in self.old)
+
+    @property
+    def new_text(self) -> str:
+        """What is to be there afterwards."""
+        return "".join(f"{line}\n" for line in self.new)
 
 
 def unmarked(hunk: Hunk) -> Hunk:

@@ -1,0 +1,65 @@
+"""Where the engine of edit finds the old lines of a hunk that are not there as they are: whole lines, always."""
+
+from collections.abc import Sequence
+
+from handrail.edit.climbing import climbed
+from handrail.edit.ladder.climb import Found, climb
+from handrail.edit.ladder.errors import RefusedError
+from handrail.edit.line_parts import line_parts
+from handrail.edit.newlines import Replacement, replaced
+from handrail.edit.patch.anchors import Window
+from handrail.edit.patch.fit import Fit, Target
+from handrail.edit.patch.model import Hunk
+from handrail.edit.patch.refusing import displaced, refused, repeated
+from handrail.protocol.error import ToolError
+
+_PART = "Its old lines are only a part of lines there. A patch replaces whole lines."
+
+
+def tolerant_place(target: Target, hunk: Hunk, found: Sequence[Window]) -> Fit:
+    """The only place in what belongs to the anchors, or behind the hunk before; ToolError where there is none."""
+    start = found[0].start
+    end = min(found[-1].end + len(hunk.old), len(target.lines))
+    text, readable = target.part(start, end)
+    try:
+        ladder = climbed(text, hunk.old_text, hunk.new_text, target.path, every=False, readable=readable)
+        fit = _whole(target, ladder, start)
+    except ToolError as error:
+        raise refused(target, hunk, error) from None
+    if not any(window.start <= fit.start < window.end for window in found):
+        raise displaced(target, hunk, fit.start, fit.end)
+    if hunk.at_end and target.lines.part(fit.end, len(target.lines)).strip():
+        raise displaced(target, hunk, fit.start, fit.end)
+    if not hunk.anchors and hunk.stated is None:
+        _refuse_twin(target, hunk, fit)
+    return fit
+
+
+def _whole(target: Target, ladder: Found, first: int) -> Fit:
+    """What the ladder found in a text that begins with a line, in whole lines: those that stay keep their endings."""
+    lines, [place] = target.lines, ladder.places
+    shift = lines.starts[first]
+    start, end = lines.line_at(place.span.start + shift), lines.line_at(place.span.end + shift)
+    if lines.starts[start] != place.span.start + shift or lines.starts[end] - place.span.end - shift > 1:
+        raise ToolError("NO_MATCH", _PART)
+    moved = [Replacement(low + shift, high + shift, text) for low, high, text in place.replacements]
+    low, high = lines.starts[start], lines.starts[end]
+    made = Replacement(low, high, replaced(lines.text, moved, low, high))
+    return Fit(start, end, ladder.strategy, tuple(line_parts(lines.text, [made])))
+
+
+def _refuse_twin(target: Target, hunk: Hunk, fit: Fit) -> None:
+    """AMBIGUOUS_MATCH where the lines are as much alike before the hunk before: hunks may be out of order."""
+    if not target.low:
+        return
+    try:
+        found = climb(target.lines.part(0, target.low), hunk.old_text, hunk.new_text)
+    except RefusedError:
+        return
+    if found is None or found.strategy != fit.strategy:
+        return
+    at = target.lines.line_at
+    before = [(at(place.span.start), at(place.span.end)) for place in found.places]
+    twins = [start for start, end in before if not target.taken(start, end)]
+    if twins:
+        raise repeated(target, hunk, [*twins, fit.start], all_of_them=found.all_of_them)
