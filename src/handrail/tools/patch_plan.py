@@ -127,7 +127,8 @@ def _hunks_for(text: TextFile, file: FilePatch) -> Sequence[Hunk]:
 def _given(hunks: Sequence[Hunk]) -> str:
     """The new lines, with the endings that the patch has for them."""
     new = "".join(f"{line.text}\n" for hunk in hunks for line in hunk.lines if line.sign == "+")
-    return new.removesuffix("\n") if hunks[-1].new_open else new
+    is_last = hunks[-1].new_open and hunks[-1].lines[-1].sign == "+"  # else the open line is one that stays
+    return new.removesuffix("\n") if is_last else new
 
 
 def _planned(slot: Slot, held: Held | None, *, moves_away: bool) -> Planned:

@@ -10,7 +10,15 @@ from handrail.edit.patch.exact_place import exact_place
 from handrail.edit.patch.fit import Fit, Target
 from handrail.edit.patch.last_line import settled_end
 from handrail.edit.patch.model import Hunk
-from handrail.edit.patch.refusing import inexact, nowhere, passed, refuse_placeholder, twice, unknown_anchor
+from handrail.edit.patch.refusing import (
+    inexact,
+    nowhere,
+    passed,
+    refuse_endings,
+    refuse_placeholder,
+    twice,
+    unknown_anchor,
+)
 from handrail.edit.patch.text_lines import TextLines
 
 TOLERATED = 100
@@ -34,6 +42,7 @@ def fitted(text: str, hunks: Sequence[Hunk], path: str, readable: str | None = N
         if tolerated == TOLERATED:
             raise inexact(hunk, path, TOLERATED)
         refuse_placeholder(hunk, path)
+        refuse_endings(hunk, path)
         fit = _fit(target, hunk)
         tolerated += fit.strategy != "exact"
         target.add(hunk, fit)

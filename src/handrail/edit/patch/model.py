@@ -39,15 +39,26 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plain_lines(self) -> list[Line]:
-        """The lines as they are in a text with plain newlines."""
-        last_old = max((at for at, line in enumerate(self.lines) if line.sign != "+"), default=-1)
-        last_new = max((at for at, line in enumerate(self.lines) if line.sign != "-"), default=-1)
-        open_lines = {last_old} if self.old_open else set[int]()
-        open_lines |= {last_new} if self.new_open else set()
+        """The lines as they are in a text with plain newlines: what has no newline keeps its carriage return."""
+        unended = self._unended
         return [
-            line if at in open_lines else line._replace(text=line.text.removesuffix("\r"))  # without a newline, no pair
+            line if at in unended else line._replace(text=line.text.removesuffix("\r"))
             for at, line in enumerate(self.lines)
         ]
+
+    def endings(self, *signs: Sign) -> set[str]:
+        """How lines with these signs end."""
+        ended = (line for at, line in enumerate(self.lines) if line.sign in signs and at not in self._unended)
+        return {"CRLF" if line.text.endswith("\r") else "LF" for line in ended}
+
+    @property
+    def _unended(self) -> set[int]:
+        """The lines that are said to have no newline."""
+        if not (self.old_open or self.new_open):
+            return set()
+        last_old = max((at for at, line in enumerate(self.lines) if line.sign != "+"), default=-1)
+        last_new = max((at for at, line in enumerate(self.lines) if line.sign != "-"), default=-1)
+        return {at for at, is_open in ((last_old, self.old_open), (last_new, self.new_open)) if is_open}
 
     @property
     def old(self) -> list[str]:

@@ -60,6 +60,17 @@ def refuse_placeholder(hunk: Hunk, path: str) -> None:
         raise _told(hunk, path, error) from None
 
 
+def refuse_endings(hunk: Hunk, path: str) -> None:
+    """INVALID_ARGUMENT for lines that are to end otherwise than those around them: they would end alike, unsaid."""
+    around, gone, new = hunk.endings(" ", "-"), hunk.endings("-"), hunk.endings("+")
+    only_endings = gone and new and gone != new and hunk.old == hunk.new
+    if only_endings or (around and new - around):
+        change = f"{'/'.join(sorted(gone or around))} to {'/'.join(sorted(new))}"
+        message = f"it changes line endings ({change}), and a patch leaves those as the file has them."
+        advice = "Use the file's own endings in it; to change them, write the whole file."
+        raise _refusal("INVALID_ARGUMENT", hunk, path, f"{message} {advice}", {})
+
+
 def unknown_anchor(target: Target, hunk: Hunk, anchor: str) -> ToolError:
     """An `@@` line that names nothing."""
     inside = f" in what belongs to {quoted(hunk.anchors[0].strip())}" if anchor is not hunk.anchors[0] else ""
