@@ -7,6 +7,7 @@ from typing import Any
 
 from handrail import Answer, Handrail, PermissionRequest, ToolResult
 from handrail.settings import Settings
+from handrail.settings.model import Tools
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
@@ -22,8 +23,22 @@ CENT = Decimal("0.01")
 
 
 def total(prices: list[Decimal]) -> Decimal:
-    return sum(prices).quantize(CENT, ROUND_HALF_UP)
+    exact = sum(prices, Decimal(0))
+    return exact.quantize(CENT, ROUND_HALF_UP)
 """
+QUOTED = "exact = sum(prices, Decimal(0))\nreturn exact.quantize(CENT, ROUND_HALF_UP)\n"
+"""Lines of it as a model may quote them: without their indentation."""
+NAMED = QUOTED.replace("ROUND", "rounding=ROUND")
+STALE, FINER = 'CENT = Decimal("0.10")\n', 'CENT = Decimal("0.001")\n'
+PATCH = """*** Begin Patch
+*** Update File: src/total.py
+-CENT = Decimal("0.01")
++CENT = Decimal("0.05")
+*** Add File: src/tax.py
++RATE = 0.2
+*** End Patch
+"""
+SETTINGS = Settings(tools=Tools(enable=("apply_patch",)))
 
 
 def main() -> int:
@@ -31,12 +46,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
         workspace, state = Path(folder, "shop"), Path(folder, "state")
         make_shop(workspace)
-        with Handrail(workspace, mode="ask", state_dir=state, settings=Settings(), on_permission=say_yes) as rail:
+        with Handrail(workspace, mode="ask", state_dir=state, settings=SETTINGS, on_permission=say_yes) as rail:
             play(rail, workspace)
         chain = verify(StateFolder(str(state)))
     state_of_chain = "intact" if chain.intact else "BROKEN"
     print(f"\nThe audit has {chain.records} records, one for each call; the chain is {state_of_chain}.")
-    return 0 if chain.intact and chain.records == 13 else 1
+    return 0 if chain.intact and chain.records == 14 else 1
 
 
 def play(rail: Handrail, workspace: Path) -> None:
@@ -44,15 +59,14 @@ def play(rail: Handrail, workspace: Path) -> None:
     show("Where is it rounded?", rail.grep("round", file_pattern="*.py"))
     show("One file of it.", rail.read("src/total.py"))
     show("A change: the person sees the difference and says yes.", rail.write("src/total.py", ROUNDED))
-    show(
-        "An edit that guesses: what is there instead.", rail.edit("src/total.py", "\treturn sum(prices)", "\treturn 0")
-    )
-    show("An edit: this text and nothing around it.", rail.edit("src/total.py", "CENT, ROUND", "CENT, rounding=ROUND"))
+    show("An edit without the indentation: only one place can be meant.", rail.edit("src/total.py", QUOTED, NAMED))
+    show("An edit that guesses a number: what is there instead.", rail.edit("src/total.py", STALE, FINER))
+    show("A patch: all of its files, or none.", rail.apply_patch(PATCH))
+    show("The person takes it back, in one step.", rail.undo())
     show("A wrong name, and the answer that helps.", rail.read("src/totl.py"))
     show("A path that leads out.", rail.read("../../etc/passwd"))
     show("Credentials stay closed, even to read.", rail.read(".env"))
     show("A call with the arguments of another system.", rail.call("read", {"file_path": "src/total.py", "limit": 0}))
-    show("The person takes the last change back.", rail.undo())
     (workspace / "src" / "total.py").write_text("# somebody else was here\n")
     show("Somebody else changed the file meanwhile: nothing is overwritten.", rail.write("src/total.py", TOTAL))
     show("Nor does undo overwrite it.", rail.undo())
@@ -75,7 +89,9 @@ def say_yes(request: PermissionRequest) -> Answer:
 def show(heading: str, result: ToolResult[Any]) -> None:
     mark = "✓" if result.ok else "✗"
     print(f"{heading}\n  {mark} {result.name}  {result.summary}  {result.duration_ms:.1f} ms")
-    if result.ok and result.name not in {"write", "edit"}:
+    for warning in result.warnings:
+        print(f"  ⚠ {warning}")
+    if result.content != result.summary and result.name != "write":
         print(indented(result.content))
     print()
 

@@ -176,7 +176,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "edit/test_ladder.py::test_the_strategies_are_in_the_order_they_are_tried",
             "edit/test_ladder_property.py::test_a_strategy_is_used_only_where_those_before_it_find_nothing",
             "edit/test_ladder_property.py::test_a_text_that_could_mean_two_places_is_never_applied",
-            "edit/test_ladder_property.py::test_lines_that_the_edit_keeps_are_still_there",
+            "edit/test_ladder_property.py::test_lines_that_the_edit_keeps_stay_as_the_file_has_them",
+            "edit/test_ladder_property.py::test_where_only_space_and_looks_differ_the_place_then_says_what_new_text_says",
+            "edit/test_ladder.py::test_the_most_literal_reading_comes_first",
         ),
         clause(
             "multi-occurrence: replaceAll with the first strategy that matches",

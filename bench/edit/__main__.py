@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-from bench.edit.case import Case, read_cases, write_cases
+from bench.edit.case import Case, UnusableError, read_cases, write_cases
 from bench.edit.editor import workshop
 from bench.edit.history import harvest
 from bench.edit.hunk import Hunk
@@ -21,7 +21,15 @@ from bench.edit.score import Verdict, score_of, verdicts
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    return make(options) if options.command == "make" else score(options)
+    try:
+        return make(options) if options.command == "make" else score(options)
+    except UnusableError as error:
+        _say(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _say(f"{error.filename} cannot be used: {error.strerror}")
+    return 2
 
 
 def _parser() -> argparse.ArgumentParser:

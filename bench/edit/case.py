@@ -11,6 +11,10 @@ Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 _MARKS = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 
 
+class UnusableError(Exception):
+    """What was named is no file of cases, or nothing that cases can be made of."""
+
+
 class Splice(NamedTuple):
     """Characters of a file, from `start` to before `end`, and what takes their place."""
 
@@ -83,6 +87,13 @@ def write_cases(path: Path, cases: Iterable[Case]) -> int:
 
 
 def read_cases(path: Path) -> Iterator[Case]:
+    """The cases of a file; UnusableError at the first line that is none."""
     decoder = msgspec.json.Decoder(Case)
     with path.open("rb") as lines:
-        yield from (decoder.decode(line) for line in lines if line.strip())
+        for number, line in enumerate(lines, 1):
+            try:
+                if line.strip():
+                    yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                message = f"line {number} of {path} is no case, make the file anew: {error}"
+                raise UnusableError(message) from None

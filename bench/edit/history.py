@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import cast
 
+from bench.edit.case import UnusableError
 from bench.edit.hunk import Hunk, Step, Tag
 from bench.edit.languages import LANGUAGES
 
@@ -23,7 +24,9 @@ _HEADER = re.compile(r"-(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
 
 
 def harvest(repository: str, language: str, count: int, chance: random.Random) -> list[Hunk]:
-    """So many hunks of files in a language, or fewer."""
+    """So many hunks of files in a language, or fewer; UnusableError where there is no repository."""
+    if _git(repository, "rev-parse", "--git-dir") is None:
+        raise UnusableError(f"{repository} is no git repository; name a bare one, or the .git of a checkout")
     files = LANGUAGES[language].files
     listed = _git(repository, "log", "--no-merges", f"-n{_COMMITS}", "--format=%H", "HEAD", "--", files) or ""
     commits = listed.split()

@@ -104,6 +104,7 @@ class AsyncHandrail:
     waiting = _hopped(Handrail.waiting)
     set_mode = _hopped(Handrail.set_mode)
     specs = _passed_on(Handrail.specs)
+    why_off = _passed_on(Handrail.why_off)
     openai_tools = _passed_on(Handrail.openai_tools)
     anthropic_tools = _passed_on(Handrail.anthropic_tools)
     events = _passed_on(Handrail.events)

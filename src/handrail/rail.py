@@ -325,6 +325,10 @@ class Handrail:
         """The tools this session offers."""
         return tuple(tool.spec for tool in self._session.offer.tools)
 
+    def why_off(self, name: str) -> str | None:
+        """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
+        return self._session.offer.why_off(name)
+
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""
         return [openai_tool(spec) for spec in self.specs()]

@@ -131,6 +131,8 @@ def test_a_journal_that_is_none_is_exit_1(here, state: Path) -> None:
 def test_settings_with_problems_are_exit_1_and_what_was_ignored_is_a_warning(here, config) -> None:
     config("mode = 3\nmood = 4\n")
     assert rows(here("doctor", "--json"))["the settings have 2 problems"] == ("error", "handrail config")
+    config("[tools]\nenable = ['aply_patch']\n")
+    assert rows(here("doctor", "--json"))["the settings name tools that cannot be had"] == ("error", "handrail tools")
     config("mode = 'plan'\n")
     done = here("doctor", "--json", HANDRAIL_MODE="full")
     assert done.code == 0

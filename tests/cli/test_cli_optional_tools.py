@@ -17,11 +17,31 @@ def test_they_are_not_offered_unless_they_are_enabled(run, config) -> None:
     assert not {"apply_patch", "multi_edit", "delete"} & set(names(run("tools", "--json")))
     refused = run("call", "delete", '{"path": "a.txt"}', "--mode", "full")
     assert refused.code == 1
-    assert "Unknown Agent tool: delete" in refused.err
+    assert refused.err.splitlines()[-3:] == [
+        "UNKNOWN_TOOL: Unknown Agent tool: delete",
+        'delete is off; [tools] enable = ["delete"] offers it. (handrail config says which file)',
+        "The tools here: read, write, edit, find, grep, ls.",
+    ]
     config(ENABLED)
     assert names(run("tools", "--json"))[-3:] == ["apply_patch", "multi_edit", "delete"]
     config('[tools]\nenable = ["delete"]\n')
     assert names(run("tools", "--json"))[-1] == "delete"
+
+
+def test_without_the_right_to_delete_there_are_neither_patches_nor_deletions(run, config) -> None:
+    config(f'{ENABLED}deny = ["fs.delete"]\n')
+    assert names(run("tools", "--json"))[-1] == "multi_edit"
+    for name in ("apply_patch", "delete"):
+        told = f"{name} is off: it needs fs.delete, which is denied here ([tools] deny)."
+        assert f"{told} (handrail config says which file)" in run("call", name, "{}").err.splitlines()
+
+
+def test_a_misspelt_name_in_the_settings_is_exit_2_with_the_nearest(run, config) -> None:
+    config('[tools]\nenable = ["aply_patch"]\n')
+    told = "handrail: there is no tool 'aply_patch' ([tools] enable); did you mean apply_patch?\n"
+    for words in (("tools",), ("call", "ls", "{}", "-q"), ("undo", "-q")):
+        done = run(*words)
+        assert (done.code, done.out, done.err) == (2, "", told)
 
 
 def test_a_patch_is_applied_from_stdin_and_taken_back(run, config, workspace: Path) -> None:

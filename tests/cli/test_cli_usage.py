@@ -108,6 +108,16 @@ MISTAKES = [
     (["tools", "--wrong"], "unrecognized arguments: --wrong. See: handrail tools --help"),
     (["audit", "verfy"], "unrecognized arguments: verfy. See: handrail audit --help"),
     (["log", "export"], "the following arguments are required: TASK. See: handrail log export --help"),
+    (["undo", "abc"], "argument N: must be a whole number from 1 on, got 'abc'. See: handrail undo --help"),
+    (["diff", "0"], "argument N: must be a whole number from 1 on, got '0'. See: handrail diff --help"),
+    (
+        ["log", "--after", "-1"],
+        "argument --after: must be a whole number from 0 on, got '-1'. See: handrail log --help",
+    ),
+    (
+        ["log", "--limit", "x" * 90],
+        f"argument --limit: must be a whole number from 1 on, got '{'x' * 79}…'. See: handrail log --help",
+    ),
     (["call" * 50], f"there is no command '{'call' * 19 + 'cal'}…'. See: handrail --help"),
 ]
 

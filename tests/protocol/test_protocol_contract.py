@@ -1,6 +1,7 @@
 """docs/protocol.md and the recorded samples are what a fresh run gives."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.edit.ladder.strategies import FORGIVEN
 from handrail.protocol.error import CODES, MEANING
 from handrail.protocol.samples import made_by_hand
 from handrail.protocol.schema import WIRE_TYPES
@@ -78,3 +80,9 @@ def test_every_link_of_the_page_leads_to_a_heading() -> None:
     links = {part.partition(")")[0] for part in PAGE.split("](#")[1:]}
     assert links <= anchors
     assert len(anchors) == len(headings)
+
+
+def test_the_page_names_every_strategy_of_edit_in_order() -> None:
+    [row] = [line for line in PAGE.splitlines() if line.startswith("| `strategy` | string or null |")]
+    named = re.findall(r"`([a-z-]+)`", row.partition("found the place")[2])
+    assert named == ["exact", *FORGIVEN]

@@ -125,6 +125,62 @@ def test_a_tool_that_is_off_is_offered_when_it_is_enabled(rail: Make) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        (Tools(enable=("aply_patch",)), "there is no tool 'aply_patch' ([tools] enable); did you mean apply_patch?"),
+        (Tools(enable=("ls", "Delete")), "there is no tool 'Delete' ([tools] enable); did you mean delete?"),
+        (Tools(disable=("wheather",)), "there is no tool 'wheather' ([tools] disable); did you mean weather?"),
+    ],
+)
+def test_settings_that_misspell_a_tool_are_refused_with_the_nearest_name(rail: Make, tools: Tools, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        rail(tools=[weather], settings=Settings(tools=tools))
+    assert str(caught.value) == told
+
+
+def test_settings_may_name_tools_that_only_other_programs_bring(rail: Make) -> None:
+    tools = Tools(enable=("forecast", "a\nb" + "x" * 5_000), disable=("nope",))
+    assert "forecast" not in [spec.name for spec in rail(settings=Settings(tools=tools)).specs()]
+
+
+def test_every_tool_can_be_named_also_one_that_is_not_made_yet(rail: Make) -> None:
+    every = (*BASE_NAMES, "apply_patch", "multi_edit", "delete", "weather", "rare")
+    assert "rare" in names(rail(tools=[weather, rare], settings=Settings(tools=Tools(enable=every))))
+    assert names(rail(tools=[weather, rare], settings=Settings(tools=Tools(disable=every)))) == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "name", "told"),
+    [
+        (Tools(), "apply_patch", 'apply_patch is off; [tools] enable = ["apply_patch"] offers it.'),
+        (Tools(), "rare", 'rare is off; [tools] enable = ["rare"] offers it.'),
+        (Tools(disable=("read",)), "read", "read is off: [tools] disable names it."),
+        (Tools(enable=("delete",), disable=("delete",)), "delete", "delete is off: [tools] disable names it."),
+        (
+            Tools(enable=("apply_patch",), deny=("fs.delete",)),
+            "apply_patch",
+            "apply_patch is off: it needs fs.delete, which is denied here ([tools] deny).",
+        ),
+        (
+            Tools(deny=("fs.read", "fs.write")),
+            "edit",
+            "edit is off: it needs fs.read and fs.write, which are denied here ([tools] deny).",
+        ),
+        (Tools(), "ls", None),
+        (Tools(), "nope", None),
+    ],
+)
+def test_a_person_is_told_why_a_tool_is_off(rail: Make, tools: Tools, name: str, told: str | None) -> None:
+    assert rail(tools=[rare], settings=Settings(tools=tools)).why_off(name) == told
+
+
+def test_what_a_host_denies_is_told_like_what_the_settings_deny(rail: Make) -> None:
+    assert rail(deny=["fs.write"]).why_off("write") == (
+        "write is off: it needs fs.write, which is denied here ([tools] deny)."
+    )
+
+
+@pytest.mark.parametrize(
     ("denied", "left"),
     [
         (("fs.write",), ["read", "find", "grep", "ls", "deploy"]),
@@ -143,6 +199,16 @@ def test_a_tool_that_needs_a_denied_permission_is_not_offered(rail: Make, denied
     assert names(other) == left
 
 
+def test_who_may_not_read_has_no_tool_that_tells_the_model_what_was_in_a_file(rail: Make, workspace: Any) -> None:
+    (workspace / "a.txt").write_text("the words of a file\n")
+    every = ("apply_patch", "multi_edit", "delete")
+    one = rail(mode="full", settings=Settings(tools=Tools(enable=every, deny=("fs.read",))))
+    assert names(one) == ["write", "delete"]
+    for result in (one.call("write", {"path": "a.txt", "content": "other words\n"}), one.delete("a.txt")):
+        assert result.ok
+        assert "words" not in f"{result.title} {result.summary} {result.content} {result.warnings}"
+
+
 def test_only_what_skills_allow_is_offered() -> None:
     registry = Registry([])
     for one in (weather, deploy, rare):
@@ -150,6 +216,7 @@ def test_only_what_skills_allow_is_offered() -> None:
     assert Offer(registry).names == ("weather", "deploy")
     assert Offer(registry, allowed=("deploy", "rare", "unknown")).names == ("deploy",)
     assert Offer(registry, allowed=()).names == ()
+    assert Offer(registry, allowed=()).why_off("deploy") == "deploy is off: no active skill allows it."
 
 
 @pytest.mark.parametrize("name", [*BASE_NAMES, *(name.upper() for name in BASE_NAMES), "Read", "eXec"])

@@ -85,3 +85,13 @@ def test_all_places_are_replaced_with_a_tolerant_strategy_too(one: Handrail, wor
     assert (workspace / "a.txt").read_text() == "  say(“b”)\nx\n\tsay(“b”)\n"
     assert (result.meta.strategy, result.meta.occurrences) == ("typography", 2)
     assert result.meta.matched_lines == ((1, 1), (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "first"), [("two", "two\nx", 3), ("two", "x\ntwo", 2), ("two\n", "two\nx\n", 3)]
+)
+def test_the_first_line_that_is_another_one_is_told(
+    one: Handrail, workspace: Path, old: str, new: str, first: int
+) -> None:
+    (workspace / "a.txt").write_text("one\ntwo\nthree\n")
+    assert one.edit("a.txt", old, new).data.first_line == first

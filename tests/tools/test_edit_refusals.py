@@ -28,11 +28,12 @@ def source(workspace: Path) -> Path:
         (
             "def f3(y):\n    if x > 3:\n",
             "oldText is not in a.py. Closest is lines 13–14: line 13 has x, oldText has y; "
-            "line 14 has →, oldText has ····. Read 11–16, then retry.",
+            "line 14 has →, oldText has ···· (· is a space, → is a tab). Read 11–16, then retry.",
         ),
         (
             "return  x - 4",
-            "oldText is not in a.py. Closest is line 19: line 19 has ·x·+, oldText has ··x·-. Read 17–21, then retry.",
+            "oldText is not in a.py. Closest is line 19: line 19 has ·x·+, oldText has ··x·- (· is a space). "
+            "Read 17–21, then retry.",
         ),
         (
             "if x > 4:\n\t\treturn x - 4",
@@ -40,17 +41,19 @@ def source(workspace: Path) -> Path:
         ),
         (
             "def f5(x):\n\t\treturn x + 5\n",
-            "oldText is not in a.py. Closest is lines 21–23: line 22 (→if·x·>·5:) is not in oldText. "
+            "oldText is not in a.py. Closest is lines 21–23: line 22 (→if·x·>·5:) is not in oldText "
+            "(· is a space, → is a tab). "
             "Read 19–25, then retry.",
         ),
         (
             "def f5(x):\n\tif x > 5:\n\t\tprint()\n\t\treturn x + 5\n",
-            "oldText is not in a.py. Closest is lines 21–23: the file has no line →→print() there. "
+            "oldText is not in a.py. Closest is lines 21–23: the file has no line →→print() there (→ is a tab). "
             "Read 19–25, then retry.",
         ),
         (
             "if x > 4:\n\t\treturn x + y \n",
-            "oldText is not in a.py. Closest is lines 18–19: line 19 has 4, oldText has y·. Read 16–21, then retry.",
+            "oldText is not in a.py. Closest is lines 18–19: line 19 has 4, oldText has y· (· is a space). "
+            "Read 16–21, then retry.",
         ),
         ("something else entirely", "oldText is not in a.py. Nothing in it comes close. Read it, then retry."),
         (" \n \n", "oldText is not in a.py. Nothing in it comes close. Read it, then retry."),
@@ -77,7 +80,7 @@ def test_the_closest_region_is_data_too(one: Handrail, source: Path) -> None:
 def test_line_numbers_in_a_part_of_the_new_text_are_noticed(one: Handrail, source: Path, shape: str) -> None:
     lines = [shape.format(number, line) for number, line in enumerate(SOURCE.split("\n"), 1)]
     error = one.edit("a.py", "\n".join(lines[8:11]), "\n".join((*lines[8:11], "\tpass"))).error
-    assert "oldText begins its lines with line numbers; leave them out." in error.message
+    assert "oldText begins its lines with line numbers, newText only some; leave them out." in error.message
 
 
 def test_an_edit_that_was_made_before_is_noticed(one: Handrail, source: Path) -> None:

@@ -30,7 +30,8 @@ def run(options: Namespace) -> int:
     unattended = options.unattended or bool(os.environ.get("CI"))
     with Handrail(workspace, session=options.session, unattended=unattended, settings=settings) as rail:
         result = rail.call(options.tool, arguments)
-    _print(result, options, settings.mode)
+        why_off = rail.why_off(options.tool)
+    _print(result, options, settings.mode, why_off)
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
 
@@ -55,7 +56,7 @@ def _stdin() -> bytes:
     return data
 
 
-def _print(result: ToolResult[Any], options: Namespace, mode: str) -> None:
+def _print(result: ToolResult[Any], options: Namespace, mode: str, why_off: str | None) -> None:
     if options.json:
         answer_json(encode(result))
         return
@@ -70,7 +71,7 @@ def _print(result: ToolResult[Any], options: Namespace, mode: str) -> None:
     elif result.error.code == "PERMISSION_REQUIRED":
         _print_request(result.error, mode)
     else:
-        _print_error(result, result.error)
+        _print_error(result, result.error, why_off)
     if options.verbose:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
@@ -81,10 +82,12 @@ def _how_to_go_on(result: ToolResult[Any]) -> str:
     return f"read {result.meta.output} for all of it" if result.meta.output else "some of it is not shown"
 
 
-def _print_error(result: ToolResult[Any], error: ErrorInfo) -> None:
+def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None) -> None:
     if result.content != error.message:
         answer(result.content)  # what there was before it failed
     note(f"{error.code}: {error.message}")
+    if why_off:
+        note(f"{why_off} (handrail config says which file)")
     if error.code == "UNKNOWN_TOOL":
         note(f"The tools here: {', '.join(error.details)}.")
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from handrail.kernel import openat2
-from handrail.protocol.error import StoreError
+from handrail.protocol.error import StoreError, UsageError
+from handrail.runtime.opening import offered
 from handrail.runtime.restoring import unsettled
 from handrail.settings import SettingsError, load, state_folder, user_file
 from handrail.store.folder import StateFolder
@@ -73,6 +74,11 @@ def config() -> Iterator[Row]:
     except SettingsError as error:
         count = len(error.problems)
         yield Row("config", "error", f"the settings have {count} problem{'s' * (count > 1)}", "handrail config")
+        return
+    try:
+        offered(loaded.settings)
+    except UsageError:
+        yield Row("config", "error", "the settings name tools that cannot be had", "handrail tools")
         return
     there = "can be used" if os.path.exists(path) else "does not exist; the defaults hold"
     yield Row("config", "ok", f"user file {without_home(path)} {there}")

@@ -1,6 +1,6 @@
 """The arguments of each command."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 
 
 def for_call(parser: ArgumentParser) -> None:
@@ -102,19 +102,17 @@ def in_session(parser: ArgumentParser) -> None:
 
 
 def whole_number(text: str) -> int:
-    """A number from 0; argparse words the refusal."""
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise ValueError(text)
-    return int(text)
+    """A number from 0."""
+    return _number(text, 0)
 
 
 def counting_number(text: str) -> int:
     """A number from 1."""
-    number = whole_number(text)
-    if number == 0:
-        raise ValueError(text)
-    return number
+    return _number(text, 1)
 
 
-whole_number.__name__ = "whole number"
-counting_number.__name__ = "number from 1"
+def _number(text: str, least: int) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least:
+        return int(text)
+    got = repr(text if len(text) <= 80 else f"{text[:79]}…")
+    raise ArgumentTypeError(f"must be a whole number from {least} on, got {got}")

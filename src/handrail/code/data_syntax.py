@@ -1,7 +1,14 @@
-"""Whether data parses: JSON, YAML, TOML and the front matter of Markdown. Each says what is wrong, or None."""
+"""Whether data parses: JSON, YAML, TOML and the front matter of Markdown. Each says what is wrong, or None.
+
+None also where a text is nested deeper than the parser goes: it may be valid.
+"""
+
+import re
 
 _BRACKETS = 20_000
 _DOTS = 2_000
+_TEMPLATE = re.compile(r"^[^\"'#\n]*(?:(?<!\$)\{\{|\{%|<%)", re.MULTILINE)
+"""What will be YAML when a template is filled in; in quotes, and behind `$`, it is YAML already."""
 
 
 def json_problem(text: str) -> str | None:
@@ -9,9 +16,11 @@ def json_problem(text: str) -> str | None:
     import json  # noqa: PLC0415  only for files of this kind
 
     try:
-        json.loads(text)
-    except (ValueError, RecursionError) as error:
+        json.loads(text, parse_int=str)  # of numbers with thousands of digits, int would make an error
+    except ValueError as error:
         return f"it is not valid JSON: {error}"
+    except RecursionError:
+        return None
     return None
 
 
@@ -23,8 +32,10 @@ def toml_problem(text: str) -> str | None:
 
     try:
         tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         return f"it is not valid TOML: {error}"
+    except (ValueError, RecursionError):  # more digits, or deeper, than Python goes
+        return None
     return None
 
 
@@ -37,7 +48,11 @@ def yaml_problem(text: str) -> str | None:
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
         list(yaml.parse(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except RecursionError:
+        return None
+    except (yaml.YAMLError, ValueError) as error:
+        if _TEMPLATE.search(text):
+            return None
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
         return f"it is not valid YAML: {getattr(error, 'problem', None) or type(error).__name__}{where}"

@@ -6,6 +6,7 @@ import msgspec
 
 from handrail.edit.matching import COUNTED, PLACES, Match, Span, counted, matched
 from handrail.edit.newlines import Replacement
+from handrail.edit.refusals.wording import OF_EDIT, Wording
 from handrail.protocol.error import ToolError
 
 
@@ -19,17 +20,27 @@ class Placed(msgspec.Struct, frozen=True):
     """What changes in them, in order; lines that stay are not touched."""
 
 
-def place(text: str, old: str, new: str, path: str, *, every: bool = False, readable: str | None = None) -> Placed:
+def place(
+    text: str,
+    old: str,
+    new: str,
+    path: str,
+    *,
+    every: bool = False,
+    readable: str | None = None,
+    wording: Wording = OF_EDIT,
+) -> Placed:
     """The only place that `old` means, or every one; ToolError with a reason to learn from otherwise.
 
     All texts have plain newlines, and `old` is not empty. Where the text has parts that are none, `readable` is how it
-    can be shown.
+    can be shown. `wording` says what the caller calls the two texts.
     """
     match = matched(text, old)
     if match is None:
         from handrail.edit.climbing import climbed  # noqa: PLC0415  most texts are there as they are
 
-        found = climbed(text, old, new, path, every=every, readable=text if readable is None else readable)
+        shown = text if readable is None else readable
+        found = climbed(text, old, new, path, every=every, readable=shown, wording=wording)
         replacements = tuple(made for each in found.places for made in each.replacements)
         return Placed(found.strategy, tuple(each.span for each in found.places), replacements)
     if every:
@@ -40,7 +51,7 @@ def place(text: str, old: str, new: str, path: str, *, every: bool = False, read
         from handrail.edit.refusals.refusals import ambiguous  # noqa: PLC0415  most edits are not refused
 
         found, all_of_them = counted(match, COUNTED)
-        raise ambiguous(text if readable is None else readable, "exact", found, all_of_them=all_of_them)
+        raise ambiguous(text if readable is None else readable, "exact", found, wording, all_of_them=all_of_them)
     return Placed("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))
 
 

@@ -55,11 +55,13 @@ class Meta(Wire, frozen=True):
     in_place: bool = False
     """Written through its hard links instead of being replaced."""
     strategy: str | None = None
-    """How `edit` found the place: `exact`."""
+    """How `edit` found the place: `exact`, or what had to be forgiven: `line-trimmed`, `indentation-flexible`,
+    `trimmed-boundary`, `whitespace-normalised`, `typography`, `line-numbers`, `escape-normalised`, `elision`,
+    `context-aware`, `block-anchor`. `multi_edit` has one for each edit, in its data."""
     occurrences: int | None = None
-    """How many places `edit` changed."""
+    """How many places `edit` changed, or all edits of `multi_edit` together."""
     matched_lines: tuple[tuple[int, int], ...] = ()
-    """The first and the last line of each of them, as they were before; of many only the first."""
+    """The first and the last line of each place that `edit` changed, as they were before; of many only the first."""
     undo: int | None = None
     """The number under which undo takes the change back."""
     limits: tuple[str, ...] = ()

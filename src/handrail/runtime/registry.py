@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import BASE_NAMES
+from handrail.protocol.wording import shown
 from handrail.tools.contract import Tool
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -56,14 +57,11 @@ class Offer:
         deny: Collection[Permission] = (),
         allowed: Collection[str] | None = None,
     ) -> None:
-        offered = [tool for tool in registry.tools if tool.spec.enabled or tool.spec.name in enable]
-        offered = [
-            tool for tool in offered if tool.spec.name not in disable and not set(tool.spec.permissions) & set(deny)
-        ]
-        if allowed is not None:
-            offered = [tool for tool in offered if tool.spec.name in allowed]
+        _refuse_unknown("enable", enable, registry)
+        _refuse_unknown("disable", disable, registry)
         self._registry = registry
-        self._offered = {tool.spec.name: tool for tool in offered}
+        self._enable, self._disable, self._deny, self._allowed = enable, disable, deny, allowed
+        self._offered = {tool.spec.name: tool for tool in registry.tools if self._reason(tool) is None}
         self.names = tuple(self._offered)
 
     def get(self, name: str) -> Tool | None:
@@ -74,6 +72,24 @@ class Offer:
         """The tool of exactly this name, offered or not: for calls of before, when it may have been."""
         return self._registry.get(name)
 
+    def why_off(self, name: str) -> str | None:
+        """Why a registered tool is not offered, for the person whose settings these are; None where it is, or is not
+        registered."""
+        tool = self._registry.get(name)
+        reason = self._reason(tool) if tool else None
+        return f"{name} is off{reason}" if reason else None
+
+    def _reason(self, tool: Tool) -> str | None:
+        name = tool.spec.name
+        if name in self._disable:
+            return ": [tools] disable names it."
+        if denied := [permission for permission in tool.spec.permissions if permission in self._deny]:
+            are = "are" if len(denied) > 1 else "is"
+            return f": it needs {' and '.join(denied)}, which {are} denied here ([tools] deny)."
+        if not tool.spec.enabled and name not in self._enable:
+            return f'; [tools] enable = ["{name}"] offers it.'
+        return None if self._allowed is None or name in self._allowed else ": no active skill allows it."
+
     def differing_in_case(self, name: str) -> Tool | None:
         """The only tool whose name differs from this one in case alone."""
         same = [tool for own, tool in self._offered.items() if own.casefold() == name.casefold()]
@@ -83,3 +99,20 @@ class Offer:
     def tools(self) -> tuple[Tool, ...]:
         """The offered tools, in order."""
         return tuple(self._offered.values())
+
+
+def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) -> None:
+    """A misspelt name would be a tool that is missing, or one that is still there, without a word.
+
+    A name that is like none here is left alone: a user's settings may speak of tools that only some programs bring.
+    """
+    for name in names:
+        if name not in BASE_NAMES and registry.get(name) is None and (near := _nearest(name, registry)):
+            raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")
+
+
+def _nearest(name: str, registry: Registry) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    near = get_close_matches(name[:128].lower(), [tool.spec.name for tool in registry.tools], n=1, cutoff=0.75)
+    return near[0] if near else None

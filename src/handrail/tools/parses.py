@@ -10,7 +10,7 @@ from handrail.code.script_syntax import javascript_problem, tsx_problem, typescr
 from handrail.workspace.errors import clipped
 from handrail.workspace.text import decoded
 
-_MILLION = 1 << 20
+_MEBIBYTE = 1 << 20
 
 
 def parse_warning(path: str, before: bytes | None, after: bytes) -> str | None:
@@ -38,7 +38,7 @@ def parse_problem(path: str, data: bytes) -> str | None:
 
 class _Syntax(msgspec.Struct, frozen=True):
     problem: Callable[[str], str | None]
-    largest: int = _MILLION
+    largest: int = _MEBIBYTE
     """Bytes that are looked at: up to here it takes less than a second, or a few hundred megabytes for a moment."""
 
 
@@ -49,16 +49,23 @@ def _kind(path: str) -> str:
 def _has_comments(path: str) -> bool:
     """Whether the file is one of those that are called JSON and may have comments."""
     folder, _, name = path.rpartition("/")
-    return name.startswith(("tsconfig", "jsconfig", "devcontainer", ".eslintrc")) or folder.endswith(".vscode")
+    return name.startswith(_COMMENTED) or folder.endswith(".vscode")
+
+
+_COMMENTED = (
+    *("tsconfig", "jsconfig", "devcontainer", ".eslintrc", "tslint", "babel.config", ".babelrc", ".swcrc"),
+    *("api-extractor", "biome.json", "deno.json", "turbo.json", "wrangler.json", "rush.json"),
+)
+"""How their names begin."""
 
 
 _SYNTAXES: dict[str, _Syntax] = {
-    "json": _Syntax(json_problem, 8 * _MILLION),
+    "json": _Syntax(json_problem, 8 * _MEBIBYTE),
     **dict.fromkeys(("yaml", "yml"), _Syntax(yaml_problem)),
     "toml": _Syntax(toml_problem),
     **dict.fromkeys(("md", "mdx", "markdown"), _Syntax(front_matter_problem)),
-    **dict.fromkeys(("py", "pyi", "pyw"), _Syntax(python_problem, _MILLION // 2)),
-    **dict.fromkeys(("js", "jsx", "mjs", "cjs"), _Syntax(javascript_problem, _MILLION // 2)),
-    **dict.fromkeys(("ts", "mts", "cts"), _Syntax(typescript_problem, _MILLION // 2)),
-    "tsx": _Syntax(tsx_problem, _MILLION // 2),
+    **dict.fromkeys(("py", "pyi", "pyw"), _Syntax(python_problem, _MEBIBYTE // 2)),
+    **dict.fromkeys(("js", "jsx", "mjs", "cjs"), _Syntax(javascript_problem, _MEBIBYTE // 2)),
+    **dict.fromkeys(("ts", "mts", "cts"), _Syntax(typescript_problem, _MEBIBYTE // 2)),
+    "tsx": _Syntax(tsx_problem, _MEBIBYTE // 2),
 }

@@ -46,7 +46,10 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
         """The first line that is another one now; what is replaced may begin with lines that stay."""
         start, end, new = self.replacements[0]
         same = common_start(self.text[start:end], new)
-        return self.lines_before + self.text.count("\n", 0, start + same) + 1
+        at = start + same
+        # What comes in behind the end of a line begins with the newline that ends it.
+        behind = at == end and new[same : same + 1] == "\n" and self.text[at : at + 1] in {"", "\n"}
+        return self.lines_before + self.text.count("\n", 0, at) + 1 + behind
 
 
 def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> Replaced:

@@ -3,6 +3,7 @@
 import contextlib
 
 _READ = 0o444
+_STATUS = "/proc/self/status"
 
 
 def executable_mode(mode: int | None, *, on: bool = True) -> int:
@@ -14,6 +15,8 @@ def executable_mode(mode: int | None, *, on: bool = True) -> int:
 
 def _umask() -> int:
     """What new files are not given. To ask the system itself would change it for a moment, for all threads."""
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", encoding="utf-8") as status:
-        return int(next(line for line in status if line.startswith("Umask:")).split()[1], 8)
-    return 0o022
+    with contextlib.suppress(OSError, ValueError), open(_STATUS, encoding="utf-8") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.removeprefix("Umask:"), 8)
+    return 0o077  # not known: for nobody else

@@ -1,6 +1,6 @@
 """Whether two lines are versions of one: the same words but for a name in another form, or some that came or went."""
 
-from collections.abc import Container
+from collections.abc import Callable
 
 from handrail.edit.ladder.sequences import changes
 from handrail.edit.ladder.tokens import plain_words
@@ -34,8 +34,8 @@ _DEFINING = {
 """Words before the name of what a place is: by that name it is told from its twins."""
 
 
-def alike(one: str, other: str, said: Container[str]) -> bool:
-    """Whether two lines are versions of one. A word that the text still has somewhere (`said`) is not an older one."""
+def alike(one: str, other: str, is_said: Callable[[str], bool]) -> bool:
+    """Whether two lines are versions of one. A word that the text still has somewhere is not an older one."""
     ours, theirs = plain_words(one), plain_words(other)
     changed = 0
     for a, b, c, d in changes(ours, theirs):
@@ -44,7 +44,7 @@ def alike(one: str, other: str, said: Container[str]) -> bool:
             defines = a > 0 and ours[a - 1] in _DEFINING
             if defines or len(gone) != len(come) or not all(map(same_name, gone, come)):
                 return False
-            if any(word in said for word in gone):
+            if any(map(is_said, gone)):
                 return False
         elif _TURNING.intersection(gone + come):
             return False

@@ -57,11 +57,18 @@ def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None
         return None
     page = Page(text)
     for reading in ways:
-        for fits in (page.fits(reading), _inside(page, reading)):
+        for fits in (_where_stated(page, reading), _inside(page, reading)):
             found = _found(page, fits, len(old), every=every)
             if found is not None:
                 return found
     return None if every else _tolerant(page, ways)
+
+
+def _where_stated(page: Page, reading: Reading) -> Iterator[Fit]:
+    """Places of whole lines, in the line that they state if they do."""
+    for fit in page.fits(reading):
+        if reading.stated in {None, page.line_of(fit.span.start) + 1}:
+            yield fit
 
 
 def _inside(page: Page, reading: Reading) -> Iterator[Fit]:
@@ -134,6 +141,8 @@ def _tolerant(page: Page, ways: list[Reading]) -> Found | None:
         fit = near_fit(page, reading)
         if fit is not None:
             patch, place = _patched(page, fit)
+            if patch.removes_other_words and not patch.is_anchored:
+                raise RefusedError(place.span, "a line that changes has other words, and is the first or the last one")
             return Found("block-anchor" if patch.removes_other_words else "context-aware", [place])
     return None
 

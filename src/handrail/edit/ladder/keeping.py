@@ -9,7 +9,7 @@ from handrail.edit.ladder.fitting import Fit, Pair, forgiven
 from handrail.edit.ladder.reading import Reading
 from handrail.edit.ladder.tokens import indent_of, plain_words
 
-_BLANK = "the file has other blank lines in it than oldText, and newText does not tell which are to stay"
+_BLANK = "the file has other blank lines in it than {old}, and {new} does not tell which are to stay"
 
 
 def kept_changes(fit: Fit) -> list[Changed]:

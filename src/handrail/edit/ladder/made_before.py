@@ -23,18 +23,18 @@ def refuse_made(text: str, fit: Fit, replacements: Sequence[Replacement]) -> Non
         not replacements
         or replaced(text, replacements, fit.span.start, fit.span.end) == text[fit.span.start : fit.span.end]
     ):
-        raise UnsafeError("it is there already as newText has it")
+        raise UnsafeError("it is there already as {new} has it")
     old, new = "\n".join(fit.reading.old), "\n".join(fit.reading.new)
     start, end = replacements[0].start, replacements[-1].end
     if _said(replaced(text, replacements, start, end)) == _said(text[start:end]) and _said(old) != _said(new):
-        raise UnsafeError("it is there already as newText has it, but for white space")
+        raise UnsafeError("it is there already as {new} has it, but for white space")
     if len(_said(new)) >= _MUCH and new.strip("\n") in text and _adds(fit):
-        raise UnsafeError("newText is in the file already, and the edit may have been made before")
+        raise UnsafeError("{new} is in the file already, and the edit may have been made before")
     gone = _said("\n".join(text[start:end] for start, end, _ in replacements))
     for start, end, come in replacements:
         said = _said(come)
         if start == end and len(said) >= _TOLD and said not in gone and _is_beside(text, start, said, len(come)):
-            raise UnsafeError("the lines that newText adds are there already")
+            raise UnsafeError("the lines that {new} adds are there already")
 
 
 def _check_order(fit: Fit, replacements: Sequence[Replacement]) -> None:

@@ -26,6 +26,11 @@ def merged(old: str, own: str, new: str) -> str | None:
     return "".join(parts)
 
 
+def only_renamed(old: str, own: str) -> bool:
+    """Whether the file's line has other words in the places of old ones, and none more or fewer."""
+    return all(b - a == d - c for a, b, c, d in changes(_texts(tokens(old)), _texts(tokens(own))))
+
+
 def knew(old: str, own: str, new: str) -> bool:
     """Whether the new line has the file's own words wherever the old one has others: then it was made of the file's."""
     one, there, other = _texts(tokens(old)), _texts(tokens(own)), _texts(tokens(new))

@@ -92,7 +92,7 @@ def _agreed(there: Sequence[str], keys: Sequence[str], offset: int, but: Contain
 
 def _is_version(page: Page, wanted: str, number: int) -> bool:
     """Whether a line of the text is a version of one that the text does not have."""
-    return squashed(wanted) not in page.said_lines and alike(wanted, page.lines[number], page.words)
+    return squashed(wanted) not in page.said_lines and alike(wanted, page.lines[number], page.has_word)
 
 
 def _paired(

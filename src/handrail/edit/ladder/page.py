@@ -67,10 +67,9 @@ class Page:
         """What the lines say, without white space."""
         return frozenset(self.keys)
 
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """All words and signs."""
-        return frozenset(plain_words(self.text))
+    def has_word(self, word: str) -> bool:
+        """Whether a word or sign is somewhere in the text, not as a part of another."""
+        return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text) is not None
 
     def fits(self, reading: Reading) -> Iterator[Fit]:
         """All places of whole lines, in order; they may overlap."""

@@ -14,7 +14,7 @@ from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
 from handrail.edit.ladder.indentation import Indentation, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
-from handrail.edit.ladder.merging_lines import knew, merged
+from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
 from handrail.edit.ladder.tokens import indent_of
 from handrail.edit.ladder.typography import PLAIN, folded, squashed
 from handrail.edit.newlines import Replacement
@@ -56,6 +56,12 @@ class Patch:
         gone = (i for a, b, _, _ in kept_changes(self._fit) for i in range(a, b) if i in self._own)
         return any(self._needs(i) is Rung.TOKENS for i in gone)
 
+    @property
+    def is_anchored(self) -> bool:
+        """Whether the first and the last line say what they say in the file."""
+        edges = (self._full_old[0], self._full_old[-1])
+        return all(i in self._own and self._needs(i) is not Rung.TOKENS for i in edges)
+
     def _needs(self, i: int) -> Rung:
         return forgiven(self._old[i], self._fit.lines[self._own[i]])
 
@@ -91,7 +97,7 @@ class Patch:
         new = list(self._mapped(change))
         first, end = (gone[0], gone[-1] + 1) if gone else (high, high)
         if any(squashed(self._fit.lines[n]) for n in set(range(low, high)) - set(gone)):
-            raise UnsafeError("there are lines beside what changes that oldText does not have")
+            raise UnsafeError("there are lines beside what changes that {old} does not have")
         return _Part(first, end, new)
 
     def _mapped(self, change: Changed) -> Iterator[str]:
@@ -130,6 +136,8 @@ class Patch:
         old, own = self._old[i].lstrip(), self._fit.lines[self._own[i]].lstrip()
         if self._needs(i) is Rung.TOKENS and knew(old, own, body):
             return body
+        if self._needs(i) is Rung.TOKENS and not only_renamed(old, own):
+            raise UnsafeError("a line that is to change has more or fewer words")
         both = merged(old, own, self._as_seen(body))
         if both is not None:
             return both
@@ -141,14 +149,14 @@ class Patch:
         """With the file's characters for those that look like them."""
         for odd, own in self._looks.items():
             if odd in body and own is None:
-                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of oldText")
+                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of {{old}}")
             body = body.replace(odd, own or "")
         return body
 
     def _indent(self, indent: str, k: int, change: Changed) -> str:
         own = self._edge_indent(indent, k, change)
         if own is None:
-            raise UnsafeError("the indentation of the lines that newText adds cannot be told")
+            raise UnsafeError("the indentation of the lines that {new} adds cannot be told")
         return own
 
     def _edge_indent(self, indent: str, k: int, change: Changed) -> str | None:

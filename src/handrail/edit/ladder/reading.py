@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-_NUMBER = re.compile(r"(?:[ \t]*(\d{1,9})(?:→|\t| ?\| ?)|(\d{1,9})(?:: ?|$))")
+_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:→|\t| ?\| ?|([:-] ?|$))")
+"""A line number; where what is behind it may be something else, that is a group."""
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _HALVED = {'"': '"', "'": "'", "`": "`", "\\": "\\"}
 _MEANS = {**_HALVED, "n": "\n", "t": "\t", "r": "", "/": "/"}
@@ -20,14 +21,16 @@ class Reading(NamedTuple):
     new: list[str]
     terminated: bool
     """Whether the last line is meant with its newline."""
+    stated: int | None = None
+    """The line that it begins in, where what looks like line numbers may be something else."""
 
 
 def readings(old: str, new: str) -> Iterator[Reading]:
     """The ways to read an edit. Both texts are read the same way."""
     yield _reading("", old, new)
-    bare = _without_numbers(old, new)
+    bare = without_numbers(old, new)
     if bare:
-        yield _reading("line-numbers", *bare)
+        yield _reading("line-numbers", *bare)._replace(stated=_stated(old))
     escapes = list(dict.fromkeys(_escapes(old, new)))
     for one, other in escapes:
         # Where one oldText could have two newTexts, nobody can tell which.
@@ -43,7 +46,7 @@ def _reading(name: str, old: str, new: str) -> Reading:
     return Reading(name, one[:-1], other[:-1], terminated=True)
 
 
-def _without_numbers(old: str, new: str) -> tuple[str, str] | None:
+def without_numbers(old: str, new: str) -> tuple[str, str] | None:
     """Without the line numbers that listings show; the new text may have them or not."""
     bare = _bare(old, at_all=True)
     if bare is None:
@@ -52,15 +55,23 @@ def _without_numbers(old: str, new: str) -> tuple[str, str] | None:
     return None if other is None else (bare, other)
 
 
+def has_numbers(text: str) -> bool:
+    """Whether all lines begin with numbers that count up."""
+    return _bare(text, at_all=True) is not None
+
+
+def _stated(text: str) -> int | None:
+    found = _NUMBER.match(text)
+    return int(found[1]) if found and found[2] is not None else None
+
+
 def _bare(text: str, *, at_all: bool) -> str | None:
     """The lines of a text without their numbers, which count up. None where some have one, and others do not."""
     *lines, last = text.split("\n")
     if last:
         lines.append(last)
     found = [_NUMBER.match(line) for line in lines]
-    numbers = [int(each[1] or each[2]) for each in found if each]
-    if at_all and len(lines) == 1 and found[0] and found[0][2]:
-        return None  # `1: x` alone may be what the file has
+    numbers = [int(each[1]) for each in found if each]
     if not numbers:
         return None if at_all else text
     in_order = numbers == list(range(numbers[0], numbers[0] + len(lines)))

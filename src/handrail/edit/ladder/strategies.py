@@ -24,4 +24,7 @@ NAMES = {
     Rung.WHITE_SPACE: "whitespace-normalised",
     Rung.TYPOGRAPHY: "typography",
 }
-"""What a place that needs so much forgiven was found by; one that is only moved is indentation-flexible."""
+"""What a place that needs so much forgiven was found by; one that is only moved is indentation-flexible.
+
+Lines that need nothing forgiven were not found as they are because of the newline behind the last of them.
+"""

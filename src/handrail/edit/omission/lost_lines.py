@@ -1,6 +1,5 @@
-"""Where a placeholder comes and real lines go, hunk by hunk; and in which kind of file what counts as one."""
+"""Where a placeholder comes and real lines go, hunk by hunk."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -8,11 +7,14 @@ from itertools import islice
 from handrail.edit.hunks import Changed, changed_parts
 from handrail.edit.omission.guard import Placeholder
 from handrail.edit.omission.marks import Mark, mark_of, may_be_mark
+from handrail.edit.omission.places import counts, may_be_text, says_so
 
 _NEAR = 3
 """Lines without a word between two hunks that are judged as one."""
 _LOOKED = 5_000
 """Lines of each text that are taken apart."""
+_A_TEXT = 1
+"""Lines whose place dots may take that can be meant as text."""
 
 
 def placeholders(old: str, new: str, path: str, *, certain: bool) -> Iterator[Placeholder]:
@@ -30,7 +32,9 @@ def placeholders(old: str, new: str, path: str, *, certain: bool) -> Iterator[Pl
         lost = sum(before[at].strip() in gone for at in _real(before, old_marks, part.a, part.b))
         come = sum(1 for _ in _real(after, all_marks, part.c, part.d))
         for number in inside:
-            if lost > come or (lost and _says_so(marks[number], path)):
+            mark = marks[number]
+            meant = _A_TEXT if mark.bare and may_be_text(number, after) else 0
+            if lost > come + meant or (lost and says_so(mark, path)):
                 yield Placeholder(number + 1, after[number].strip(), lost)
 
 
@@ -39,7 +43,7 @@ def _new_marks(before: Sequence[str], after: Sequence[str], path: str, *, certai
     found = {
         number: mark
         for number, mark in _marks(after, frozenset(before)).items()
-        if (mark.certain or not certain) and _counts(mark, number, after, path)
+        if (mark.certain or not certain) and counts(mark, number, after, path)
     }
     said = {mark.words for mark in _marks(before).values()} if found else ()
     return {number: mark for number, mark in found.items() if mark.words not in said}
@@ -73,64 +77,3 @@ def _joined(parts: Iterator[Changed], before: Sequence[str]) -> Iterator[Changed
         last = part
     if last:
         yield last
-
-
-_PROSE = frozenset(("md", "mdx", "markdown", "rst", "txt", "adoc", "asciidoc", "org", "tex", "textile", "wiki", ""))
-_CODE = frozenset(
-    re.findall(
-        r"\w+",
-        "js jsx mjs cjs ts tsx mts cts java go rs kt kts cs css scss less json jsonc toml sql "
-        "swift scala dart php rb groovy gradle c h cc cpp cxx hpp hh m mm sh bash zsh ex exs erl hs ml fs zig proto "
-        "graphql tf",
-    )
-)
-"""Where dots alone are no statement, no text and no end of a document."""
-_VARIADIC = frozenset(("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm", "php", "rb"))
-"""Where they may be the last of several parameters."""
-
-
-def _counts(mark: Mark, number: int, after: Sequence[str], path: str) -> bool:
-    """Whether a line that can be read as a mark is one in this kind of file."""
-    kind = _kind(path)
-    if kind in _PROSE:
-        return mark.certain and not (mark.bulleted or (mark.plain and mark.bare))
-    if mark.words:
-        return not (mark.plain and mark.words.count(" ") < _SUBJECT and _is_comment(after[number - 1 : number]))
-    if not mark.bare:
-        return not (_is_comment(after[number - 1 : number]) and _is_comment(after[number + 1 : number + 2]))
-    if after[number].strip()[:1] not in {".", "…"}:
-        return kind in _CODE
-    if kind in {"py", "pyi"}:
-        return kind == "py" and _is_amid(number, after)
-    return kind in _CODE and not (kind in _VARIADIC and after[number - 1].rstrip().endswith((",", "(")))
-
-
-_SUBJECT = 3
-"""A sentence of fewer words may be the end of another one."""
-
-
-def _is_comment(lines: Sequence[str]) -> bool:
-    return any(line.lstrip().startswith(("#", "//", "*", "--", ";", "%")) for line in lines)
-
-
-def _says_so(mark: Mark, path: str) -> bool:
-    """Whether a mark is one whatever comes with it. A sentence may also speak of what the program does."""
-    return mark.certain and not mark.plain and _kind(path) not in _PROSE
-
-
-def _kind(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name.rpartition(".")[2].lower() if "." in name else ""
-
-
-def _is_amid(number: int, after: Sequence[str]) -> bool:
-    """Whether dots in Python stand behind a statement of the same block: as a body they would be alone."""
-    line = after[number]
-    above = after[number - 1] if number else ""
-    if not above.strip() or above.rstrip().endswith((":", ",", "(", "[", '"""', "'''", "\\")):
-        return False
-    return _indent(above) == _indent(line) and above.lstrip()[:3] not in {">>>", "..."}
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]

@@ -58,7 +58,7 @@ def _whole(text: str) -> Mark | None:
         return None
     dotted, behind_dots = bool(peeled.dots) or peeled.bracketed, "before" in peeled.dots
     certain = are_certain(words, dotted=dotted, behind_dots=behind_dots)
-    if certain or (behind_dots and are_likely(words, between_dots="after" in peeled.dots)):
+    if certain or are_likely(words, behind_dots=behind_dots, before_dots="after" in peeled.dots):
         plain = not dotted or text[0] == "*"
         return Mark(words, certain=certain, bare=peeled.bare, plain=plain, bulleted=text[0] in "#*-")
     return None
@@ -148,12 +148,13 @@ def _is_english(text: str) -> bool:
 
 
 _BODY = re.compile(rf"[\w)>\]]\s*(?:=>\s*)?\{{\s*(?P<inner>{_ELLIPSIS}|/\*.{{0,120}}\*/)\s*\}}[;,)]*$")
+_STUB = re.compile(r"\s*(?:pass|return|return None|return null);?\s+(?P<inner>(?:#|//)\s*\S+\s\S.*)$")
 _TRAILING = re.compile(rf"\s(?P<inner>(?://|#|--|/\*|<!--)\s*{_ELLIPSIS}.*)$")
 
 
 def _inline(line: str) -> Mark | None:
-    """A mark behind code: `f() { /* unchanged */ }`, `class A {  // ... existing methods ...`."""
-    found = _BODY.search(line) or _TRAILING.search(line)
+    """A mark behind code: `f() { /* unchanged */ }`, `class A {  // ... methods ...`, `pass  # rest unchanged`."""
+    found = _BODY.search(line) or _TRAILING.search(line) or _STUB.match(line)
     if not found or _uncommented(line.strip())[1]:
         return None
     mark = _whole(found["inner"])

@@ -32,6 +32,7 @@ _TAIL = (
 _VERB = r"(?:(?:keep|insert|include|add|copy|paste|then) )?"
 _REST = r"(?:rest|remainder)"
 _KEPT = r"(?:existing|unchanged|unmodified|remaining|previous|original|same|omitted|earlier|prior|surrounding)"
+_FORMER = rf"(?:existing|{_REST}|remaining|other|same|original|previous)"
 _SENTENCES = "|".join(
     (
         rf"{_THE}{_REST}(?: of)?{_NAME}{{0,5}} {_STAYS}{_TAIL}",
@@ -40,13 +41,13 @@ _SENTENCES = "|".join(
         rf"{_THE}{_PROGRAM}(?: above| below| before| after| here)? {_STAYS}{_TAIL}",
         rf"{_THE}(?:existing|unchanged|previous|remaining)(?: {_CODE})?"
         r" (?:code|implementation|contents?|logic)(?: (?:goes|stays|continues|here|below|above|follows))*",
-        rf"{_THE}{_REST} of {_THE}(?:[\w.]+ ){{0,2}}{_PROGRAM}(?: (?:goes|stays|continues|here|below|above))*",
-        rf"keep {_THE}(?:existing|{_REST}|remaining|other|same|original|previous)(?: of)? ?{_THE}{_CODE}"
-        rf"(?: {_STAYS})?{_TAIL}",
+        rf"{_THE}{_REST} of {_THE}(?:[\w.]+ ){{0,2}}(?:{_PROGRAM}|page|page contents?)"
+        r"(?: (?:goes|stays|continues|here|below|above))*",
+        rf"{_THE}(?:other|more|additional){_NAME}{{0,2}} {_PROGRAM}(?: (?:go|stay|continue|remain|are))? here",
+        rf"keep {_THE}{_FORMER}(?: of)? ?{_THE}(?:{_PROGRAM}{_TAIL}|{_CODE} {_STAYS}{_TAIL})",
         rf"lines? \d+(?: (?:to|through))? \d+(?: (?:and \d+ \d+|of {_CODE}))?(?: {_STAYS}{_TAIL})?",
         r"unchanged(?: code)?(?: here| below| above| from .{1,40})?",
-        r"no (?:further |other )?changes(?: around)?(?: here| needed| below| above| required| from here)*",
-        r"no change (?:here|needed|below|above|required)",
+        r"no (?:further |other )?changes?(?: around| needed| required)* (?:here|below|above|from here)",
         rf"(?:the )?same (?:{_CODE} )?as (?:before|previously|(?:the )?(?:original|previous)(?: {_CODE})?)",
         r"(?:omitted|elided|truncated|snipped|abbreviated|shortened) for (?:brevity|clarity|simplicity|space)",
         r"snip",
@@ -65,6 +66,7 @@ _IN_DOTS = "|".join(
 """What says so between dots or in brackets."""
 _BEHIND_DOTS = rf"{_VERB}{_THE}{_KEPT}{_NAME}{{0,4}}"
 _LIKELY_BEHIND_DOTS = rf"(?:and )?(?:so on|so forth|etc|more)|{_THE}(?:other|more|additional){_NAME}{{1,3}}"
+_LIKELY_WITH_DOTS = rf"{_THE}(?:other|more|additional){_NAME}{{0,1}} (?:{_PROGRAMMING})"
 _BETWEEN = 8
 """Words between dots that may be any."""
 
@@ -76,9 +78,11 @@ def are_certain(words: str, *, dotted: bool, behind_dots: bool) -> bool:
     return dotted and (_match(_IN_DOTS, words) or (behind_dots and _match(_BEHIND_DOTS, words)))
 
 
-def are_likely(words: str, *, between_dots: bool) -> bool:
-    """Whether words behind dots stand for something else: few between dots, or some that always do."""
-    return (between_dots and words.count(" ") < _BETWEEN) or _match(_LIKELY_BEHIND_DOTS, words)
+def are_likely(words: str, *, behind_dots: bool, before_dots: bool) -> bool:
+    """Whether words with dots stand for something else: few between dots, or some that always do."""
+    if not behind_dots:
+        return before_dots and _match(_LIKELY_WITH_DOTS, words)
+    return (before_dots and words.count(" ") < _BETWEEN) or _match(_LIKELY_BEHIND_DOTS, words)
 
 
 def _match(grammar: str, words: str) -> bool:

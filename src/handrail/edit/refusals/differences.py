@@ -30,14 +30,19 @@ class Difference(msgspec.Struct, frozen=True):
         return self.file.split() == self.old.split()
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, name: str = "oldText") -> str:
+        """The difference in words; the text that was looked for by its name."""
         old = visible(self.old or "")
         if self.line is None:
-            return f"the file has no line {old} there"
+            return f"the file has no line {old} there" if self.old else f"the file has no blank line there, {name} has"
         file = visible(self.file)
         if self.old is None:
-            return f"line {self.line} ({file}) is not in oldText"
+            what = f"line {self.line} ({file})" if self.file else f"line {self.line}, which is blank,"
+            return f"{what} is not in {name}"
         marks = code_points(self.file, self.old), code_points(self.old, self.file)
-        return f"line {self.line} has {file or 'nothing'}{marks[0]}, oldText has {old or 'nothing'}{marks[1]}"
+        return f"line {self.line} has {file or 'nothing'}{marks[0]}, {name} has {old or 'nothing'}{marks[1]}"
 
 
 def differences(region: Region) -> Iterator[Difference]:

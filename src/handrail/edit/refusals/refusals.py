@@ -1,14 +1,16 @@
 """Refusals that teach: what is there instead, where, and what to do next."""
 
-import re
 from typing import Any
 
 from handrail.edit.ladder.errors import RefusedError
+from handrail.edit.ladder.reading import has_numbers, without_numbers
 from handrail.edit.ladder.strategies import FORGIVEN
 from handrail.edit.lines import end_of_line, line_count, line_ranges, start_of_line, worded
 from handrail.edit.matching import Span, exact
+from handrail.edit.omission.marks import is_mark
 from handrail.edit.refusals.closest import closest
 from handrail.edit.refusals.differences import Difference, differences
+from handrail.edit.refusals.wording import OF_EDIT, Wording
 from handrail.protocol.error import ToolError
 
 _PLACES = 3
@@ -18,10 +20,13 @@ _LISTED = 8
 _AROUND = 2
 """Lines to read before and after a region."""
 _WIDTH = 120
-_NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:→|\t|: ?| ?\| ?)")
+_MARKED = 2_000
+"""Lines of a text in which marks are looked for."""
 
 
-def ambiguous(text: str, strategy: str, found: list[Span], *, all_of_them: bool = True) -> ToolError:
+def ambiguous(
+    text: str, strategy: str, found: list[Span], wording: Wording = OF_EDIT, *, all_of_them: bool = True
+) -> ToolError:
     """There is more than one place."""
     count = f"{len(found)} times" if all_of_them else f"more than {len(found)} times"
     first = found[:_PLACES]
@@ -32,46 +37,57 @@ def ambiguous(text: str, strategy: str, found: list[Span], *, all_of_them: bool 
     noun = "line" if where.isdigit() and not more else "lines"
     but = "" if strategy == "exact" else f" but for {FORGIVEN[strategy]}"
     context = "\n".join(f"line {place['line']}:\n{place['context']}" for place in shown)
-    message = f"oldText occurs {count}{but}: {noun} {where}{more} (context below). {_advice(strategy)}\n{context}"
+    advice = (
+        "Send the lines that were left out" if strategy == "elision" else f"Add a line around it, or {wording.every}"
+    )
+    message = f"{_start(wording.old)} occurs {count}{but}: {noun} {where}{more} (context below). {advice}.\n{context}"
     details = {"count": len(found), "all": all_of_them, "strategy": strategy, "places": shown}
     return ToolError("AMBIGUOUS_MATCH", message, details=details)
 
 
-def _advice(strategy: str) -> str:
-    if strategy == "elision":
-        return "Send the lines that were left out."
-    return "Add a line around it, or set replaceAll."
+def _start(words: str) -> str:
+    """Words as they begin a sentence; names stay as they are."""
+    return words if words.isidentifier() else words[:1].upper() + words[1:]
 
 
-def too_often(strategy: str, path: str) -> ToolError:
+def too_often(strategy: str, path: str, wording: Wording = OF_EDIT) -> ToolError:
     """There are more places than are replaced at once."""
-    message = f"oldText occurs in {path} but for {FORGIVEN[strategy]}, and too often to be replaced everywhere at once."
+    occurs = f"{_start(wording.old)} occurs in {path}"
+    message = f"{occurs} but for {FORGIVEN[strategy]}, and too often to be replaced everywhere at once."
     return ToolError("LIMIT_EXCEEDED", f"{message} Copy it as read shows it, or write the whole file.")
 
 
-def no_match(text: str, old: str, new: str, path: str, refused: RefusedError | None = None) -> ToolError:
+def no_match(
+    text: str, old: str, new: str, path: str, refused: RefusedError | None = None, wording: Wording = OF_EDIT
+) -> ToolError:
     """There is no place, or none where the edit could be made without a guess."""
     details: dict[str, Any] = {}
-    hints = [_numbered(text, old), _applied(text, new, details), _unsafe(text, refused, details)]
-    hints.append(_closest(text, old, details))
-    hints = [hint for hint in hints if hint]
-    return ToolError("NO_MATCH", f"oldText is not in {path}. {' '.join(hints)}", details=details or None)
+    hints = (
+        f"{_start(wording.old)} is not in {path}.",
+        _numbered(old, new, wording),
+        _elided(text, old, new, wording),
+        _applied(text, new, wording, details),
+        _unsafe(text, refused, wording, details),
+        _closest(text, old, wording, details),
+    )
+    return ToolError("NO_MATCH", " ".join(filter(None, hints)), details=details or None)
 
 
-def _unsafe(text: str, refused: RefusedError | None, details: dict[str, Any]) -> str:
+def _unsafe(text: str, refused: RefusedError | None, wording: Wording, details: dict[str, Any]) -> str:
     if refused is None:
         return ""
     first, last = next(line_ranges(text, [refused.span]))
-    details["refused"] = {"first": first, "last": last, "reason": str(refused)}
-    return f"{worded(first, last).capitalize()} may be meant, but {refused}."
+    reason = str(refused).replace("{old}", wording.old).replace("{new}", wording.new)
+    details["refused"] = {"first": first, "last": last, "reason": reason}
+    return f"{worded(first, last).capitalize()} may be meant, but {reason}."
 
 
-def undecodable(text: str, old: str, path: str) -> ToolError:
+def undecodable(text: str, old: str, path: str, wording: Wording = OF_EDIT) -> ToolError:
     """The place is there, but holds bytes that are no text, which `read` can only show as U+FFFD."""
     first, last = next(line_ranges(text, [exact(text, old)(0) or Span(0, 0)]))
     message = (
-        f"oldText holds U+FFFD, which stands for bytes of {path} that are no text ({worded(first, last)}). "
-        "Leave them out of oldText: they stay as they are."
+        f"{_start(wording.old)} holds U+FFFD, which stands for bytes of {path} that are no text "
+        f"({worded(first, last)}). Leave them out of it: they stay as they are."
     )
     return ToolError("NO_MATCH", message, details={"damaged": {"first": first, "last": last}})
 
@@ -91,7 +107,7 @@ def _short(line: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1].rstrip()}…\n"
 
 
-def _closest(text: str, old: str, details: dict[str, Any]) -> str:
+def _closest(text: str, old: str, wording: Wording, details: dict[str, Any]) -> str:
     region = closest(text, old)
     if region is None:
         return "Nothing in it comes close. Read it, then retry."
@@ -99,19 +115,25 @@ def _closest(text: str, old: str, details: dict[str, Any]) -> str:
     first, last = region.first, region.last
     low, high = max(1, first - _AROUND), min(line_count(text), last + _AROUND)
     details["closest"] = {"first": first, "last": last, "differences": [_plain(each) for each in found[:_LISTED]]}
+    then = f"Read {low}–{high} before you try again." if "applied" in details else f"Read {low}–{high}, then retry."
     if not found:
-        return f"Closest is {worded(first, last)}: only what is around it differs. Read {low}–{high}, then retry."
+        cut = len(region.wanted) < line_count(old.strip("\n"))
+        what = (
+            f"what differs is behind its first {len(region.wanted)} lines" if cut else "only what is around it differs"
+        )
+        return f"Closest is {worded(first, last)}: {what}. {then}"
     space = ", only white space differs" if all(each.only_space for each in found) else ""
-    told = "; ".join(map(str, found[:_TOLD]))
+    told = "; ".join(each.told(wording.old) for each in found[:_TOLD])
     more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-    return f"Closest is {worded(first, last)}{space}: {told}{more}. Read {low}–{high}, then retry."
+    signs = ", ".join(f"{sign} is a {name}" for sign, name in (("·", "space"), ("→", "tab")) if sign in told)
+    return f"Closest is {worded(first, last)}{space}: {told}{more}{signs and f' ({signs})'}. {then}"
 
 
 def _plain(difference: Difference) -> dict[str, Any]:
     return {"line": difference.line, "file": difference.file[:200], "oldText": (difference.old or "")[:200]}
 
 
-def _applied(text: str, new: str, details: dict[str, Any]) -> str:
+def _applied(text: str, new: str, wording: Wording, details: dict[str, Any]) -> str:
     """Says that newText is there already, where that can hardly be chance."""
     if len(new.strip()) < 4:
         return ""
@@ -121,15 +143,22 @@ def _applied(text: str, new: str, details: dict[str, Any]) -> str:
         return ""
     first, last = next(line_ranges(text, [found]))
     details["applied"] = {"first": first, "last": last}
-    return f"newText is there already, in {worded(first, last)}: this edit may have been made before."
+    made = "this edit may have been made before."
+    return f"{_start(wording.new)} is there already, in {worded(first, last)}: {made}"
 
 
-def _numbered(text: str, old: str) -> str:
-    """Says that line numbers, as listings show them, were taken for a part of the text."""
-    lines = [line for line in old.split("\n") if line.strip()]
-    found = [_NUMBERED.match(line) for line in lines[:50]]
-    numbers = [int(each[1]) for each in found if each]
-    if not lines or len(numbers) < len(found) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+def _numbered(old: str, new: str, wording: Wording) -> str:
+    """Says that line numbers, as listings show them, are in some lines and not in others."""
+    if not has_numbers(old) or without_numbers(old, new) is not None:
         return ""
-    bare = re.sub(rf"(?m)^{_NUMBERED.pattern}", "", old)
-    return "oldText begins its lines with line numbers; leave them out." if bare.strip() and bare in text else ""
+    return f"{_start(wording.old)} begins its lines with line numbers, {wording.new} only some; leave them out."
+
+
+def _elided(text: str, old: str, new: str, wording: Wording) -> str:
+    """Says that a mark for lines that are left out must be in both texts."""
+    marks = [line.strip() for line in old.split("\n")[:_MARKED] if is_mark(line) and line.strip() not in text]
+    if not marks or any(is_mark(line) for line in new.split("\n")[:_MARKED]):
+        return ""
+    return (
+        f"{marks[0]!r} stands for lines in {wording.old} and not in {wording.new}: have it in both, or send the lines."
+    )
