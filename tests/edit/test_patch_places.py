@@ -5,6 +5,10 @@ from itertools import product
 import pytest
 from patches import CLASSES, by_diff, fit, made, refusal
 
+from handrail.edit.patch.fitting import fitted
+from handrail.edit.patch.parsing import parsed
+from handrail.protocol.error import ToolError
+
 BODY = "def f():\n    a = 1\n    b = 2\n"
 
 
@@ -36,7 +40,7 @@ def test_lines_that_stay_keep_theirs_where_a_tolerant_hunk_takes_the_last_one() 
 def test_lines_outside_of_the_anchor_are_not_taken() -> None:
     text = CLASSES.replace("return 1", "return 2", 1)
     error = refusal(text, "@@ class A:", "@@     def first(self):", "-        return 1", "+        return 3")
-    assert error.code == "AMBIGUOUS_MATCH"
+    assert "in line 6, which is not in what belongs to its @@ line." in error.message
     text = "class A:\n    def f(self):\n        return 2\n\nclass B:\n    def f(self):\n        return 1\n"
     error = refusal(text, "@@ class A:", "@@     def f(self):", "-        return 1", "+        return 3")
     assert error.code == "NO_MATCH"
@@ -107,3 +111,17 @@ def test_blocks_that_go_on_for_ever_come_to_an_end() -> None:
     text = "if (a) {\n" + "} else {\n" * 20_000 + "}\n"
     hunks = [line for _ in range(1_000) for line in ("@@ if (a) {", "+x")]
     assert refusal(text, *hunks).code == "NO_MATCH"
+
+
+def test_a_refusal_quotes_the_file_as_it_is() -> None:
+    error = refusal("value = call(oldText, 1)\n", "-value = call(anything, 2)", "+x")
+    assert error.code == "NO_MATCH"
+    assert "its old text is not in a." in error.message
+    assert "line 1 has oldText" in error.message
+
+
+def test_bytes_that_are_no_text_are_named_as_such() -> None:
+    [file] = parsed("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b \ufffd\n+c\n")
+    with pytest.raises(ToolError) as refused:
+        fitted("a\nb \udcef\n", file.hunks, "a", "a\nb \ufffd\n")
+    assert "its old text holds U+FFFD, which stands for bytes of a that are no text" in refused.value.message

@@ -111,7 +111,7 @@ def _patched(held: Held, file: FilePatch) -> Held:
     if held.data is None:
         raise too_large(file.path)
     text = text_file(held.data, path)
-    found = fitted(text.text, _hunks_for(text, file), path)
+    found = fitted(text.text, _hunks_for(text, file), path, text.readable)
     made = text.rewritten(found.replacements, _given(file.hunks), path)
     refuse_linked(held.slot.found.current if not file.target else None, made.data, file.path)
     is_first = held.slot.found.current is not None and held.data is held.slot.found.current.data

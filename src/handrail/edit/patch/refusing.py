@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handrail.edit.lines import line_ranges, worded
+from handrail.edit.lines import worded
 from handrail.edit.matching import Span
-from handrail.edit.omission.guard import refuse_omission
+from handrail.edit.omission.guard import placeholder
 from handrail.edit.patch.fit import Target
 from handrail.edit.patch.model import Hunk, quoted
 from handrail.edit.patch.text_lines import TextLines
@@ -13,21 +13,6 @@ from handrail.protocol.error import ErrorCode, ToolError
 
 _NOTHING = "Nothing was changed."
 _MORE_CONTEXT = "Add lines around it, or an @@ line that names the function or class it is in."
-
-
-def refused(target: Target, hunk: Hunk, error: ToolError) -> ToolError:
-    """What the engine of edit says of a hunk, with the lines of the whole file. It may be elsewhere in it."""
-    from handrail.edit.placing import place  # noqa: PLC0415  most patches are not refused
-
-    text, readable = target.part(0, len(target.lines))
-    try:
-        elsewhere = place(text, hunk.old_text, hunk.new_text, target.path, readable=readable)
-    except ToolError as said:
-        return _told(hunk, target.path, said)
-    first, last = next(line_ranges(text, elsewhere.spans))
-    if error.code == "NO_MATCH" and (last <= target.low or hunk.anchors):
-        return displaced(target, hunk, first - 1, last)
-    return _told(hunk, target.path, error)
 
 
 def displaced(target: Target, hunk: Hunk, start: int, end: int) -> ToolError:
@@ -49,15 +34,26 @@ def repeated(target: Target, hunk: Hunk, places: Sequence[int], *, all_of_them: 
     starts = target.lines.starts
     spans = [Span(starts[at], starts[at + len(hunk.old)]) for at in places]
     _, readable = target.part(0, len(target.lines))
-    return _told(hunk, target.path, ambiguous(readable, "exact", spans, all_of_them=all_of_them))
+    return told(target, hunk, ambiguous(readable, "exact", spans, all_of_them=all_of_them))
+
+
+def told(target: Target, hunk: Hunk, error: ToolError) -> ToolError:
+    """What the engine of edit says of a hunk. The lines of an unclear place are named in few words."""
+    if error.code == "AMBIGUOUS_MATCH":
+        return _refusal(error.code, hunk, target.path, _places(error.named_details), error.named_details)
+    return _refusal(error.code, hunk, target.path, _inner(error.message), error.named_details)
 
 
 def refuse_placeholder(hunk: Hunk, path: str) -> None:
     """OMITTED_TEXT where real lines would go for one that says that they are left out."""
-    try:
-        refuse_omission(hunk.old_text, hunk.new_text, path)
-    except ToolError as error:
-        raise _told(hunk, path, error) from None
+    found = placeholder(hunk.old_text, hunk.new_text, path)
+    if found is None:
+        return
+    lost = "a line" if found.lost == 1 else f"{found.lost} lines"
+    message = f"Line {found.line} of its new text is a placeholder ({found.text!r}): {lost} of the file would be lost."
+    advice = "Send the real lines in its place. If the file is to have this one, add it in a hunk that removes none."
+    details = {"line": found.line, "placeholder": found.text, "lost": found.lost}
+    raise _refusal("OMITTED_TEXT", hunk, path, f"{message} {advice}", details)
 
 
 def refuse_endings(hunk: Hunk, path: str) -> None:
@@ -111,20 +107,17 @@ def inexact(hunk: Hunk, path: str, most: int) -> ToolError:
     return _refusal("LIMIT_EXCEEDED", hunk, path, message, {})
 
 
-def _told(hunk: Hunk, path: str, error: ToolError) -> ToolError:
-    details = error.named_details
-    if error.code == "AMBIGUOUS_MATCH":
-        return _refusal(error.code, hunk, path, _places(details), details)
-    message = error.message.replace("oldText", "its old text").replace("newText", "its new text")
-    return _refusal(error.code, hunk, path, message.replace(f" {_NOTHING}", ""), details)
-
-
 def _places(details: Mapping[str, Any]) -> str:
     places: list[dict[str, Any]] = details.get("places") or []
     count = f"{'' if details.get('all', True) else 'more than '}{details.get('count', len(places))} times"
     where = ", ".join(dict.fromkeys(str(place["line"]) for place in places))
     more = ", …" if details.get("count", 0) > len(places) else ""
     return f"its old lines are there {count} (lines {where}{more}). {_MORE_CONTEXT}"
+
+
+def _inner(message: str) -> str:
+    """A message as it goes on behind the name of the hunk."""
+    return f"{message[:1].lower()}{message[1:]}".replace(f" {_NOTHING}", "")
 
 
 def _refusal(code: ErrorCode, hunk: Hunk, path: str, message: str, details: Mapping[str, Any]) -> ToolError:

@@ -10,29 +10,48 @@ from handrail.edit.newlines import Replacement, replaced
 from handrail.edit.patch.anchors import Window
 from handrail.edit.patch.fit import Fit, Target
 from handrail.edit.patch.model import Hunk
-from handrail.edit.patch.refusing import displaced, refused, repeated
+from handrail.edit.patch.refusing import displaced, repeated, told
+from handrail.edit.refusals.wording import Wording
 from handrail.protocol.error import ToolError
 
-_PART = "Its old lines are only a part of lines there. A patch replaces whole lines."
+_PART = "its old lines are only a part of lines there. A patch replaces whole lines."
+_OF_HUNK = Wording(old="its old text", new="its new text", every="name its function in an @@ line")
 
 
 def tolerant_place(target: Target, hunk: Hunk, found: Sequence[Window]) -> Fit:
     """The only place in what belongs to the anchors, or behind the hunk before; ToolError where there is none."""
-    start = found[0].start
     end = min(found[-1].end + len(hunk.old), len(target.lines))
-    text, readable = target.part(start, end)
     try:
-        ladder = climbed(text, hunk.old_text, hunk.new_text, target.path, every=False, readable=readable)
-        fit = _whole(target, ladder, start)
+        fit = _climbed(target, hunk, found[0].start, end)
     except ToolError as error:
-        raise refused(target, hunk, error) from None
-    if not any(window.start <= fit.start < window.end for window in found):
-        raise displaced(target, hunk, fit.start, fit.end)
-    if hunk.at_end and target.lines.part(fit.end, len(target.lines)).strip():
+        raise _refused(target, hunk, error) from None
+    inside = any(window.start <= fit.start < window.end for window in found)
+    if not inside or (hunk.at_end and target.lines.part(fit.end, len(target.lines)).strip()):
         raise displaced(target, hunk, fit.start, fit.end)
     if not hunk.anchors and hunk.stated is None:
         _refuse_twin(target, hunk, fit)
     return fit
+
+
+def _refused(target: Target, hunk: Hunk, error: ToolError) -> ToolError:
+    """What is said of the part of the file where the hunk was looked for, or of all of it. It may be elsewhere."""
+    if error.code != "NO_MATCH":
+        return told(target, hunk, error)
+    exactly = next(target.lines.places(hunk.old, 0, len(target.lines)), None)
+    if exactly is not None:
+        return displaced(target, hunk, exactly, exactly + len(hunk.old))
+    try:
+        fit = _climbed(target, hunk, 0, len(target.lines))
+    except ToolError as said:
+        return told(target, hunk, said)
+    return displaced(target, hunk, fit.start, fit.end)
+
+
+def _climbed(target: Target, hunk: Hunk, start: int, end: int) -> Fit:
+    text, readable = target.part(start, end)
+    old, new = hunk.old_text, hunk.new_text
+    found = climbed(text, old, new, target.path, every=False, readable=readable, wording=_OF_HUNK)
+    return _whole(target, found, start)
 
 
 def _whole(target: Target, ladder: Found, first: int) -> Fit:
