@@ -36,6 +36,8 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     old_open: bool = False
     """Whether its last old line is said to have no newline."""
     new_open: bool = False
+    unsigned: int | None = None
+    """The first line of the patch in it that has no sign, if one has none."""
 
     @property
     def plain_lines(self) -> list[Line]:

@@ -122,6 +122,8 @@ def _inner(message: str) -> str:
 
 def _refusal(code: ErrorCode, hunk: Hunk, path: str, message: str, details: Mapping[str, Any]) -> ToolError:
     named = {"path": path, "hunk": hunk.number, "patchLine": hunk.line}
+    if hunk.unsigned is not None and code == "NO_MATCH":
+        message = f"{message} Line {hunk.unsigned} of the patch begins with none of space, - and +."
     whole = f"Hunk {hunk.number} of {path} (line {hunk.line} of the patch): {message} {_NOTHING}"
     return ToolError(code, whole, details={**details, **named})
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from handrail.edit.patch.hunk_body import hunks_at, is_file_header
+from handrail.edit.patch.hunk_body import hunks_at, is_file_header, is_mail
 from handrail.edit.patch.model import FilePatch, Hunk, malformed, quoted
 from handrail.edit.patch.names import NOWHERE, git_names, header_name, whole_name, without_prefixes
 from handrail.protocol.error import ToolError
@@ -29,13 +29,15 @@ def unified(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     """The files of a diff, whose first line has a number. What stands before and between them is passed over, but not
     if it could be a part of a hunk."""
     files: list[FilePatch] = []
-    at = 0
+    at, begun = 0, False
     while at < len(lines):
         if is_start(lines, at):
             file, at = _file(lines, at, first)
             files.append(file)
+            begun = True
             continue
-        _refuse_stray(lines, at, first, begun=bool(files))
+        begun = begun and not is_mail(lines[at])
+        _refuse_stray(lines, at, first, begun=begun)
         at += 1
     return tuple(files)
 
