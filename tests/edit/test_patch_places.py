@@ -40,11 +40,14 @@ def test_lines_that_stay_keep_theirs_where_a_tolerant_hunk_takes_the_last_one() 
 def test_lines_outside_of_the_anchor_are_not_taken() -> None:
     text = CLASSES.replace("return 1", "return 2", 1)
     error = refusal(text, "@@ class A:", "@@     def first(self):", "-        return 1", "+        return 3")
-    assert "in line 6, which is not in what belongs to its @@ line." in error.message
+    assert "in line 6, which is not in what belongs to its @@ line. Name what they are in" in error.message
     text = "class A:\n    def f(self):\n        return 2\n\nclass B:\n    def f(self):\n        return 1\n"
     error = refusal(text, "@@ class A:", "@@     def f(self):", "-        return 1", "+        return 3")
     assert error.code == "NO_MATCH"
-    assert "its old lines are in line 7, which is not in what belongs to its @@ line." in error.message
+    assert (
+        "its old lines are in line 7, which is not in what belongs to its @@ line. Name what they are in"
+        in error.message
+    )
 
 
 def test_an_anchor_is_looked_for_inside_the_one_before() -> None:

@@ -1,6 +1,7 @@
 """What a patch says: an envelope or a diff, with whatever is around it."""
 
 import re
+from functools import lru_cache
 
 from handrail.edit.newlines import plain
 from handrail.edit.patch.envelope import envelope, is_header
@@ -12,6 +13,7 @@ _HEADS = re.compile(r"(?m)^(?:.*\*\*\* Begin Patch|diff --git [^\r\n]*|\+\+\+ [^
 _HOW = f"It is either an envelope ({BEGIN!r}, files, {END!r}) or a unified diff (--- a/PATH, +++ b/PATH, @@ hunks)."
 
 
+@lru_cache(maxsize=1)  # a call asks what it touches, shows what would change, and does it
 def parsed(text: str) -> tuple[FilePatch, ...]:
     """The files of a patch, in order; ToolError with the line where it cannot be read."""
     lines = _in_plain_lines(text).split("\n")

@@ -20,7 +20,7 @@ def displaced(target: Target, hunk: Hunk, start: int, end: int) -> ToolError:
     if hunk.at_end:
         reason = "not at the end of the file, as *** End of File says"
     elif hunk.anchors:
-        reason = "not in what belongs to its @@ line"
+        reason = "not in what belongs to its @@ line. Name what they are in, or leave that line out"
     else:
         reason = f"not behind hunk {hunk.number - 1}, and hunks go in the order of the file"
     message = f"its old lines are in {worded(start + 1, end)}, which is {reason}."

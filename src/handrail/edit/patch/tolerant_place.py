@@ -1,6 +1,6 @@
 """Where the engine of edit finds the old lines of a hunk that are not there as they are: whole lines, always."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from handrail.edit.climbing import climbed
 from handrail.edit.ladder.climb import Found, climb
@@ -9,8 +9,10 @@ from handrail.edit.line_parts import line_parts
 from handrail.edit.newlines import Replacement, replaced
 from handrail.edit.patch.anchors import Window
 from handrail.edit.patch.fit import Fit, Target
-from handrail.edit.patch.model import Hunk
+from handrail.edit.patch.model import Hunk, Sign
 from handrail.edit.patch.refusing import displaced, repeated, told
+from handrail.edit.patch.signed_parts import signed_parts, without_blank_edges
+from handrail.edit.patch.text_lines import TextLines
 from handrail.edit.refusals.wording import Wording
 from handrail.protocol.error import ToolError
 
@@ -51,10 +53,10 @@ def _climbed(target: Target, hunk: Hunk, start: int, end: int) -> Fit:
     text, readable = target.part(start, end)
     old, new = hunk.old_text, hunk.new_text
     found = climbed(text, old, new, target.path, every=False, readable=readable, wording=_OF_HUNK)
-    return _whole(target, found, start)
+    return _whole(target, hunk, found, start)
 
 
-def _whole(target: Target, ladder: Found, first: int) -> Fit:
+def _whole(target: Target, hunk: Hunk, ladder: Found, first: int) -> Fit:
     """What the ladder found in a text that begins with a line, in whole lines: those that stay keep their endings."""
     lines, [place] = target.lines, ladder.places
     shift = lines.starts[first]
@@ -62,9 +64,21 @@ def _whole(target: Target, ladder: Found, first: int) -> Fit:
     if lines.starts[start] != place.span.start + shift or lines.starts[end] - place.span.end - shift > 1:
         raise ToolError("NO_MATCH", _PART)
     moved = [Replacement(low + shift, high + shift, text) for low, high, text in place.replacements]
-    low, high = lines.starts[start], lines.starts[end]
-    made = Replacement(low, high, replaced(lines.text, moved, low, high))
-    return Fit(start, end, ladder.strategy, tuple(line_parts(lines.text, [made])))
+    made = replaced(lines.text, moved, lines.starts[start], lines.starts[end])
+    return Fit(start, end, ladder.strategy, tuple(_parts(lines, hunk, start, end, made)))
+
+
+def _parts(lines: TextLines, hunk: Hunk, start: int, end: int, made: str) -> Iterator[Replacement]:
+    """Lines that become others, as what changes in them: by the signs of the hunk, if the ladder went by them."""
+    signs: list[Sign] = [line.sign for line in hunk.lines]
+    texts = [line.text for line in hunk.lines]
+    old, new = lines.lines[start:end], made.split("\n")[:-1]
+    for each in without_blank_edges(signs, texts, len(old)):
+        parts = signed_parts(each, old, new)
+        if parts is not None:
+            starts = lines.starts[start : end + 1]
+            return (Replacement(starts[a], starts[b], "".join(f"{line}\n" for line in to)) for a, b, to in parts)
+    return line_parts(lines.text, [Replacement(lines.starts[start], lines.starts[end], made)])
 
 
 def _refuse_twin(target: Target, hunk: Hunk, fit: Fit) -> None:
