@@ -390,6 +390,12 @@ def test_quotes_of_both_kinds_are_straightened_where_one_was_curled() -> None:
     assert result == "if (a == \"tab\" || b == 't')\n"
 
 
+def test_lines_are_taken_away_although_what_is_left_of_them_is_in_the_file() -> None:
+    old = "        result = 0  \n        for item in items:\n            result += item.price\n"
+    text, _ = edited(SHOP, old, "        result = 0\n        for item in items:\n")
+    assert text == SHOP.replace("            result += item.price\n", "")
+
+
 def test_joined_characters_stay_joined() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     assert edited("say = 'hello'\n", "say\u200b = 'hello'", f"say = '{family}'")[0] == f"say = '{family}'\n"
@@ -397,6 +403,12 @@ def test_joined_characters_stay_joined() -> None:
 
 def test_white_space_at_the_end_of_a_line_that_changes_stays_where_both_texts_leave_it_out() -> None:
     assert edited("Line one  \nline two\n", "Line one\nline two", "Line 1\nline two")[0] == "Line 1  \nline two\n"
+
+
+def test_blank_lines_that_come_in_stay_as_they_are_where_lines_are_only_moved() -> None:
+    text = "class A {\n\tone();\n\n\ttwo();\n}\n"
+    result, _ = edited(text, "\t\tone();\n\n\t\ttwo();", "\t\tzero();\n\t\n\t\tone();\n\n\t\ttwo();")
+    assert result == "class A {\n\tzero();\n\t\n\tone();\n\n\ttwo();\n}\n"
 
 
 def test_steps_of_spaces_become_tabs_where_the_file_has_tabs() -> None:

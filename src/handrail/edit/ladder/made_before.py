@@ -28,7 +28,7 @@ def refuse_made(text: str, fit: Fit, replacements: Sequence[Replacement]) -> Non
     start, end = replacements[0].start, replacements[-1].end
     if _said(replaced(text, replacements, start, end)) == _said(text[start:end]) and _said(old) != _said(new):
         raise UnsafeError("it is there already as {new} has it, but for white space")
-    if len(_said(new)) >= _MUCH and new.strip("\n") in text and _adds(fit):
+    if len(_said(new)) >= _MUCH and _is_there(text, new.strip("\n"), fit):
         raise UnsafeError("{new} is in the file already, and the edit may have been made before")
     gone = _said("\n".join(text[start:end] for start, end, _ in replacements))
     for start, end, come in replacements:
@@ -45,9 +45,16 @@ def _check_order(fit: Fit, replacements: Sequence[Replacement]) -> None:
         raise UnsafeError("what would change cannot be told apart")
 
 
+def _is_there(text: str, new: str, fit: Fit) -> bool:
+    """Whether the new text is somewhere else, or at the place itself although the edit adds something."""
+    elsewhere = text.find(new, 0, fit.span.start) >= 0 or text.find(new, fit.span.end) >= 0
+    return elsewhere or (new in text and _adds(fit))
+
+
 def _adds(fit: Fit) -> bool:
     """Whether the edit does more than take lines away."""
-    return any(d > c for _, _, c, d in changes(fit.reading.old, fit.reading.new))
+    old, new = ([squashed(line) for line in lines] for lines in (fit.reading.old, fit.reading.new))
+    return any(d > c for _, _, c, d in changes(old, new))
 
 
 def _is_beside(text: str, at: int, said: str, length: int) -> bool:

@@ -119,7 +119,7 @@ class Patch:
         new = self._new[k]
         if not new.strip():
             own = self.indentation.shift(new) if new else None
-            return new if own is None or ("\t" in own) == ("\t" in new) else own
+            return own if own and ("\t" in own) != ("\t" in new) else new
         body = self._body(i, new)
         if k == 0 and self._fit.inside_line:
             return f"{indent_of(new)}{body}"
