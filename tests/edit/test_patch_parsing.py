@@ -23,7 +23,7 @@ def said(patch: str) -> list[tuple[str, ...]]:
 def _bodies(file: FilePatch) -> list[str]:
     if file.content is not None:
         return [file.content]
-    return ["|".join(f"{line.sign}{line.plain}" for line in hunk.lines) for hunk in file.hunks]
+    return ["|".join(f"{line.sign}{line.text.removesuffix(chr(13))}" for line in hunk.lines) for hunk in file.hunks]
 
 
 def hunk(patch: str) -> Hunk:

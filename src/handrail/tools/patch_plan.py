@@ -123,7 +123,7 @@ def _patched(held: Held, file: FilePatch) -> Held:
     if not file.hunks:
         return msgspec.structs.replace(held, mode=mode)
     text = text_file(held.data, path)
-    found = fitted(text.text, hunks_for(text, file), path)
+    found = fitted(text.text, hunks_for(text, file), path, text.readable)
     made = text.rewritten(found.replacements, _given(file.hunks), path)
     refuse_linked(held.slot.found.current if not file.target else None, made.data, file.path)
     is_first = held.slot.found.current is not None and held.data is held.slot.found.current.data
@@ -135,7 +135,8 @@ def _patched(held: Held, file: FilePatch) -> Held:
 def _given(hunks: Sequence[Hunk]) -> str:
     """The new lines, with the endings that the patch has for them."""
     new = "".join(f"{line.text}\n" for hunk in hunks for line in hunk.lines if line.sign == "+")
-    return new.removesuffix("\n") if hunks[-1].new_open else new
+    is_last = hunks[-1].new_open and hunks[-1].lines[-1].sign == "+"  # else the open line is one that stays
+    return new.removesuffix("\n") if is_last else new
 
 
 def _planned(slot: Slot, held: Held | None, *, moves_away: bool) -> PlannedFile:

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from handrail.edit.patch.hunk_header import anchor, numbers
 from handrail.edit.patch.hunk_lines import HunkHead, hunk_of
 from handrail.edit.patch.model import FilePatch, Hunk, malformed, quoted
 
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File:(.*)")
 _MOVE = re.compile(r"\*\*\* Move to:(.*)")
-_NUMBERED = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
 _END_OF_FILE = "*** End of File"
 _KNOWN = "*** Add File: PATH, *** Update File: PATH, *** Delete File: PATH"
 
@@ -73,38 +73,38 @@ def _hunks(path: str, lines: Sequence[str], number: int) -> list[Hunk]:
     hunks: list[Hunk] = []
     at = 0
     while at < len(lines):
-        start, anchors, place = at, list[str](), None
-        while at < len(lines) and (lines[at].startswith("@@") or not lines[at].strip()):
-            place = _NUMBERED.match(lines[at]) or place
-            anchors += _anchor(lines[at])
-            at += 1
+        start, at = at, _body(lines, at)
+        heads = [line for line in lines[start:at] if line.startswith("@@")]
         body = at
         while at < len(lines) and not lines[at].startswith(("@@", "*** ")):
             at += 1
         at_end = at < len(lines) and lines[at].rstrip() == _END_OF_FILE
         if at < len(lines) and lines[at].startswith("*** ") and not at_end:
             raise malformed(number + at, f"{quoted(lines[at])} has no meaning here. After hunks comes {_KNOWN}.")
-        head = _head(path, len(hunks) + 1, number + start, anchors, place)
-        if body < at:
+        head = HunkHead(
+            number=len(hunks) + 1,
+            line=number + start,
+            body=number + body,
+            path=path,
+            anchors=tuple(name for line in heads for name in anchor(line)),
+            said=next((said for line in reversed(heads) if (said := numbers(line))), None),
+        )
+        if any(line.rstrip("\r") for line in lines[body:at]):
             hunks.append(hunk_of(head, lines[body:at], at_end=at_end))
-        elif any(line.strip() for line in lines[start:at]) or at_end:
+        elif heads or at_end:
             raise malformed(number + start, f"hunk {head.number} of {path} has no lines.")
         at += at_end
     return hunks
 
 
-def _head(path: str, hunk: int, line: int, anchors: list[str], place: re.Match[str] | None) -> HunkHead:
-    stated = int(place[1]) if place else None
-    behind = stated if place and place[2] == "0" else None
-    return HunkHead(number=hunk, line=line, path=path, anchors=tuple(anchors), stated=stated, behind=behind)
-
-
-def _anchor(line: str) -> list[str]:
-    """What an `@@` line names, if anything: line numbers are none."""
-    if _NUMBERED.match(line):
-        return []
-    text = line.removeprefix("@@").rstrip().removesuffix(" @@").removeprefix(" ")
-    return [text] if text.strip(" .@…") else []
+def _body(lines: Sequence[str], at: int) -> int:
+    """Where the lines of a hunk begin: behind its last `@@` line. Empty lines may come before that."""
+    full = at
+    while full < len(lines) and (lines[full].startswith("@@") or not lines[full].rstrip("\r")):
+        full += 1
+        if lines[full - 1].startswith("@@"):
+            at = full
+    return at
 
 
 def _refuse_more(lines: Sequence[str], number: int, rule: str) -> None:

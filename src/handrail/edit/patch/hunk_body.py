@@ -3,12 +3,15 @@
 import re
 from collections.abc import Sequence
 
+from handrail.edit.patch.hunk_header import Numbers, anchor, counted_end, is_line, numbers
 from handrail.edit.patch.hunk_lines import HunkHead, hunk_of
-from handrail.edit.patch.model import Hunk, malformed
+from handrail.edit.patch.model import Hunk, malformed, quoted
 
-_HEADER = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _SIGNATURE = "-- "
 """What `git format-patch` ends with."""
+_NEXT = ("@@", "diff ", "Index: ", "===", "From ", "Only in ", "```")
+"""What may come behind a hunk."""
+_MAIL = re.compile(r"From [0-9a-f]+ ")
 
 
 def is_file_header(lines: Sequence[str], at: int) -> bool:
@@ -16,57 +19,63 @@ def is_file_header(lines: Sequence[str], at: int) -> bool:
     return lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
 
 
+def is_mail(line: str) -> bool:
+    """Whether a line begins a mail of `git format-patch`."""
+    return _MAIL.match(line) is not None
+
+
 def hunks_at(lines: Sequence[str], at: int, first: int, path: str) -> tuple[list[Hunk], int]:
     """The hunks that begin at a line, and where what comes behind them begins."""
     hunks: list[Hunk] = []
     while True:
-        start = at
-        while start < len(lines) and not lines[start].strip():
-            start += 1
+        start = _next_full(lines, at)
         if start == len(lines) or not lines[start].startswith("@@") or lines[start].startswith("@@@"):
             return hunks, at
-        found = _HEADER.match(lines[start])
-        at = _end(lines, start + 1, found)
+        said = numbers(lines[start])
+        at = _end(lines, start + 1, said)
         if at == start + 1:
             raise malformed(first + start, f"hunk {len(hunks) + 1} of {path} has no lines.")
         head = HunkHead(
             number=len(hunks) + 1,
             line=first + start,
+            body=first + start + 1,
             path=path,
-            stated=int(found[1]) if found else None,
-            behind=int(found[1]) if found and found[2] == "0" else None,
+            anchors=tuple(anchor(lines[start])),
+            said=said,
         )
         hunks.append(hunk_of(head, lines[start + 1 : at]))
+        _refuse_unsigned(lines, start + 1, at, first, said)
 
 
-def _end(lines: Sequence[str], at: int, header: re.Match[str] | None) -> int:
-    if header is not None:
-        end = _counted_end(lines, at, int(header[2] or 1), int(header[4] or 1))
-        if end is not None:
+def _refuse_unsigned(lines: Sequence[str], start: int, at: int, first: int, said: Numbers | None) -> None:
+    """A line behind a hunk that lacks some, which can only be one of them without its sign."""
+    if at == len(lines) or is_line(lines[at]) or lines[at].startswith(_NEXT):
+        return
+    old = sum(line[:1] not in {"+", "\\"} for line in lines[start:at])
+    new = sum(line[:1] not in {"-", "\\"} for line in lines[start:at])
+    lacks = said is not None and old < said.old and new < said.new
+    if lacks or lines[at].startswith("\\"):
+        problem = f"{quoted(lines[at])} begins with none of space, - and +, as every line of a hunk does."
+        raise malformed(first + at, problem)
+
+
+def _end(lines: Sequence[str], at: int, said: Numbers | None) -> int:
+    for start in (at, _next_full(lines, at)) if said is not None else ():
+        end = counted_end(lines, start, said) if said is not None else None
+        if end is not None and _is_over(lines, end):
             return end
     return _visible_end(lines, at)
 
 
-def _counted_end(lines: Sequence[str], at: int, old: int, new: int) -> int | None:
-    """Where the counts say that a hunk ends; None if its lines say something else."""
-    while old > 0 or new > 0:
-        sign = (lines[at][:1] or " ") if at < len(lines) else None
-        if sign not in {" ", "-", "+", "\\", "\r"}:
-            return None
-        old -= sign not in {"+", "\\"}
-        new -= sign not in {"-", "\\"}
+def _next_full(lines: Sequence[str], at: int) -> int:
+    while at < len(lines) and not lines[at].strip("\r"):
         at += 1
-    if old < 0 or new < 0:
-        return None
-    while at < len(lines) and lines[at].startswith("\\"):
-        at += 1
-    return at if _is_over(lines, at) else None
+    return at
 
 
 def _is_over(lines: Sequence[str], at: int) -> bool:
     """Whether what comes next can be no line of a hunk."""
-    while at < len(lines) and not lines[at].strip("\r"):
-        at += 1
+    at = _next_full(lines, at)
     if at == len(lines) or lines[at][:1] not in {" ", "-", "+"}:
         return True
     return is_file_header(lines, at) or lines[at].rstrip("\r") == _SIGNATURE
@@ -78,12 +87,18 @@ def _visible_end(lines: Sequence[str], at: int) -> int:
     end = start = at
     while at < len(lines):
         line = lines[at].rstrip("\r")
-        if line and line[0] not in " -+\\":
+        if not is_line(line):
             break
         if is_file_header(lines, at) and at + 2 < len(lines) and lines[at + 2].startswith("@@"):
             break
-        if line == _SIGNATURE and at > start and not any(lines[later] for later in range(at + 2, len(lines))):
+        if line == _SIGNATURE and at > start and _ends_mail(lines, at):
             break
         at += 1
         end = at if line else end
     return end
+
+
+def _ends_mail(lines: Sequence[str], at: int) -> bool:
+    """Whether behind a signature, of one line, nothing comes but another mail."""
+    after = _next_full(lines, at + 2)
+    return after >= len(lines) or is_mail(lines[after])

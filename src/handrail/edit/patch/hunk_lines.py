@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from handrail.edit.patch.hunk_header import Numbers, counted_end, is_mark
 from handrail.edit.patch.model import Hunk, Line, Sign, malformed
 
 _SIGNS: dict[str, Sign] = {" ": " ", "-": "-", "+": "+"}
@@ -14,47 +15,68 @@ class HunkHead(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     line: int
+    """Of the patch, where it begins."""
+    body: int
+    """Of the patch, where its lines begin."""
     path: str
     anchors: tuple[str, ...] = ()
-    stated: int | None = None
-    behind: int | None = None
-    """The line that it comes behind, if it turns out to have no old lines."""
+    said: Numbers | None = None
 
 
 def hunk_of(head: HunkHead, body: Sequence[str], *, at_end: bool = False) -> Hunk:
     """A hunk out of its lines. An empty line is an empty line of the file whose space was lost, and one at either edge
-    is none at all; a line with no sign is one that stays, whose space was lost."""
+    is none at all if it is not counted; a line with no sign is one that stays, whose space was lost."""
+    start, end = _edges(body, head.said)
     lines: list[Line] = []
     old_open = new_open = False
-    for text in _without_empty_edges(body):
+    unsigned: int | None = None
+    for number, text in enumerate(body[start:end], head.body + start):
         sign = _SIGNS.get(text[:1])
         if sign is not None:
             lines.append(Line(sign, text[1:]))
-        elif text.startswith("\\"):
+        elif is_mark(text):
             last = lines[-1].sign if lines else " "
             old_open, new_open = old_open or last != "+", new_open or last != "-"
         else:
             lines.append(Line(" ", text))
+            unsigned = number if unsigned is None and text.strip() else unsigned
     if all(line.sign == " " for line in lines):
         problem = f"hunk {head.number} of {head.path} has no line that begins with - or +, so it changes nothing."
         raise malformed(head.line, problem)
-    has_old = any(line.sign != "+" for line in lines)
     return Hunk(
         number=head.number,
         line=head.line,
         lines=tuple(lines),
         anchors=head.anchors,
-        stated=head.stated if has_old else head.behind,
+        stated=_stated(head.said, lines, shifted=start > 0 and end != _counted(body, start, head.said)),
         at_end=at_end,
         old_open=old_open,
         new_open=new_open,
+        unsigned=unsigned,
     )
 
 
-def _without_empty_edges(body: Sequence[str]) -> Sequence[str]:
+def _stated(said: Numbers | None, lines: Sequence[Line], *, shifted: bool) -> int | None:
+    """The line that a hunk says it begins with; None where nobody can tell whether empty lines before it count."""
+    if said is None or shifted:
+        return None
+    has_old = any(line.sign != "+" for line in lines)
+    return said.start if has_old or said.old == 0 else None
+
+
+def _edges(body: Sequence[str], said: Numbers | None) -> tuple[int, int]:
+    """Which lines are the hunk's, by the counts if they can be right."""
     start, end = 0, len(body)
     while start < end and not body[start].rstrip("\r"):
         start += 1
     while end > start and not body[end - 1].rstrip("\r"):
         end -= 1
-    return body[start:end]
+    for first in (0, start):
+        last = _counted(body, first, said)
+        if last is not None and last >= end:
+            return first, last
+    return start, end
+
+
+def _counted(body: Sequence[str], start: int, said: Numbers | None) -> int | None:
+    return None if said is None else counted_end(body, start, said)

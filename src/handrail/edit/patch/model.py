@@ -18,11 +18,6 @@ class Line(NamedTuple):
     text: str
     """With the carriage return that it may end with."""
 
-    @property
-    def plain(self) -> str:
-        """The line as it is in a text with plain newlines."""
-        return self.text.removesuffix("\r")
-
 
 class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     """One change of a file, with lines around it that say where."""
@@ -41,16 +36,51 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     old_open: bool = False
     """Whether its last old line is said to have no newline."""
     new_open: bool = False
+    unsigned: int | None = None
+    """The first line of the patch in it that has no sign, if one has none."""
+
+    @property
+    def plain_lines(self) -> list[Line]:
+        """The lines as they are in a text with plain newlines: what has no newline keeps its carriage return."""
+        unended = self._unended
+        return [
+            line if at in unended else line._replace(text=line.text.removesuffix("\r"))
+            for at, line in enumerate(self.lines)
+        ]
+
+    def endings(self, *signs: Sign) -> set[str]:
+        """How lines with these signs end."""
+        ended = (line for at, line in enumerate(self.lines) if line.sign in signs and at not in self._unended)
+        return {"CRLF" if line.text.endswith("\r") else "LF" for line in ended}
+
+    @property
+    def _unended(self) -> set[int]:
+        """The lines that are said to have no newline."""
+        if not (self.old_open or self.new_open):
+            return set()
+        last_old = max((at for at, line in enumerate(self.lines) if line.sign != "+"), default=-1)
+        last_new = max((at for at, line in enumerate(self.lines) if line.sign != "-"), default=-1)
+        return {at for at, is_open in ((last_old, self.old_open), (last_new, self.new_open)) if is_open}
 
     @property
     def old(self) -> list[str]:
         """The lines that are to be there."""
-        return [line.plain for line in self.lines if line.sign != "+"]
+        return [text for sign, text in self.plain_lines if sign != "+"]
 
     @property
     def new(self) -> list[str]:
         """The lines that are to be there afterwards."""
-        return [line.plain for line in self.lines if line.sign != "-"]
+        return [text for sign, text in self.plain_lines if sign != "-"]
+
+    @property
+    def old_text(self) -> str:
+        """What is to be there."""
+        return "".join(f"{line}\n" for line in self.old)
+
+    @property
+    def new_text(self) -> str:
+        """What is to be there afterwards."""
+        return "".join(f"{line}\n" for line in self.new)
 
 
 def unmarked(hunk: Hunk) -> Hunk:

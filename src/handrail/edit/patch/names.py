@@ -7,7 +7,7 @@ from handrail.edit.patch.model import malformed, quoted
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_TIME = re.compile(r"\s+\d{4}-\d\d-\d\d[ T]\d\d:\d\d\S*(?: [+-]\d{4})?\s*$")
+_TIME = re.compile(r"\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d\S*(?: [+-]\d{4})?$")
 _PREFIXES = frozenset(("ab", "iw", "ci", "cw", "ow", "oi", "ba"))
 """What git puts before the two names: a/ and b/, or letters for index, work tree, commit and object."""
 NOWHERE = "/dev/null"
@@ -21,7 +21,7 @@ def header_name(text: str, line: int) -> str:
         raise malformed(line, f"the name {quoted(text)} is longer than any file can have.")
     if not text.startswith('"'):
         name, tab, _ = text.partition("\t")  # git puts one behind a name with spaces
-        return name if tab else _TIME.sub("", name).rstrip()
+        return name if tab else _TIME.sub("", name.rstrip()).rstrip()
     return whole_name(text, line)
 
 
@@ -36,7 +36,9 @@ def whole_name(text: str, line: int) -> str:
 
 
 def git_names(text: str, line: int) -> tuple[str, str] | None:
-    """Both names behind `diff --git`; None where they cannot be told apart."""
+    """Both names behind `diff --git`, with their prefixes; None where they cannot be told apart."""
+    if len(text) > 2 * _LONGEST:
+        raise malformed(line, f"the names {quoted(text)} are longer than any file can have.")
     first = _QUOTED.match(text)
     if first is not None:
         return _unquoted(first[1], line), whole_name(text[first.end() + 1 :], line)
@@ -44,28 +46,50 @@ def git_names(text: str, line: int) -> tuple[str, str] | None:
         left, _, right = text.partition(' "')
         return left, whole_name(f'"{right}', line)
     middle = len(text) // 2  # nearly always both are the same but for a prefix
-    old, new = text[:middle], text[middle + 1 :]
-    if text[middle : middle + 1] == " " and (old == new or old[2:] == new[2:]):
-        return old, new
+    if text[middle : middle + 1] == " " and _prefixes(text[:middle], text[middle + 1 :]) is not None:
+        return text[:middle], text[middle + 1 :]
     left, found, right = text.partition(" b/")
-    return (left, f"b/{right}") if found and " b/" not in right else None
+    if found and " b/" not in right:
+        return left, f"b/{right}"
+    old, _, new = text.partition(" ")
+    return (old, new) if text.count(" ") == 1 else None
 
 
-def without_prefixes(old: str | None, new: str | None) -> tuple[str | None, str | None]:
-    """Two names without git's `a/` and `b/`, if they have them; None stands for no file."""
-    has_old = old is None or old[1:2] == "/"
-    has_new = new is None or new[1:2] == "/"
-    if not (has_old and has_new and _prefixes(old, new) in _PREFIXES):
+def without_prefixes(
+    old: str | None, new: str | None, git: tuple[str, str] | None = None
+) -> tuple[str | None, str | None]:
+    """Two names without what git puts before them, as the names of `diff --git` tell it, or else if it is `a/` and `b/`
+    or like that; None stands for no file."""
+    known = _prefixes(*git) if git is not None else None
+    if known is None:
+        known = _usual(old, new)
+    before_old, before_new = known
+    if not ((old or before_old).startswith(before_old) and (new or before_new).startswith(before_new)):
         return old, new
-    return old[2:] if old is not None else None, new[2:] if new is not None else None
+    return old and old.removeprefix(before_old), new and new.removeprefix(before_new)
 
 
-def _prefixes(old: str | None, new: str | None) -> str:
+def is_same(name: str | None, said: str) -> bool:
+    """Whether a name that may have a prefix is one that has none."""
+    return name is not None and said in {name, name.partition("/")[2]}
+
+
+def _prefixes(old: str, new: str) -> tuple[str, str] | None:
+    """What two names of the same file begin with; None where they are not the same without one folder each."""
+    if old == new:
+        return "", ""
+    one, _, old_rest = old.partition("/")
+    other, _, new_rest = new.partition("/")
+    return (f"{one}/", f"{other}/") if old_rest and old_rest == new_rest else None
+
+
+def _usual(old: str | None, new: str | None) -> tuple[str, str]:
     if old is None:
-        return "ab" if new is not None and new[0] == "b" else ""
+        return ("", "b/") if new is not None and new.startswith("b/") else ("", "")
     if new is None:
-        return "ab" if old[0] == "a" else ""
-    return old[0] + new[0]
+        return ("a/", "") if old.startswith("a/") else ("", "")
+    is_prefix = old[1:2] == new[1:2] == "/" and old[0] + new[0] in _PREFIXES
+    return (old[:2], new[:2]) if is_prefix else ("", "")
 
 
 def _unquoted(text: str, line: int) -> str:

@@ -1,6 +1,7 @@
 """What a patch says: an envelope or a diff, with whatever is around it."""
 
 import re
+from functools import lru_cache
 
 from handrail.edit.newlines import plain
 from handrail.edit.patch.envelope import envelope, is_header
@@ -12,11 +13,12 @@ _HEADS = re.compile(r"(?m)^(?:.*\*\*\* Begin Patch|diff --git [^\r\n]*|\+\+\+ [^
 _HOW = f"It is either an envelope ({BEGIN!r}, files, {END!r}) or a unified diff (--- a/PATH, +++ b/PATH, @@ hunks)."
 
 
+@lru_cache(maxsize=1)  # a call asks what it touches, shows what would change, and does it
 def parsed(text: str) -> tuple[FilePatch, ...]:
     """The files of a patch, in order; ToolError with the line where it cannot be read."""
     lines = _in_plain_lines(text).split("\n")
-    start = next((at for at, line in enumerate(lines) if begins(line)), None)
-    if start is not None:
+    start = next((at for at, line in enumerate(lines) if begins(line) or is_start(lines, at)), None)
+    if start is not None and begins(lines[start]):
         inner = unwrapped(lines, start)
         first = next((at for at, line in enumerate(inner) if line.strip()), None)
         if first is not None and not is_header(inner[first]) and is_start(inner, first):

@@ -3,47 +3,79 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handrail.edit.lines import line_ranges, worded
-from handrail.edit.omission.guard import refuse_omission
+from handrail.edit.lines import worded
+from handrail.edit.matching import Span
+from handrail.edit.omission.guard import placeholder
+from handrail.edit.patch.fit import Target
 from handrail.edit.patch.model import Hunk, quoted
 from handrail.edit.patch.text_lines import TextLines
-from handrail.edit.placing import place
 from handrail.protocol.error import ErrorCode, ToolError
 
 _NOTHING = "Nothing was changed."
 _MORE_CONTEXT = "Add lines around it, or an @@ line that names the function or class it is in."
 
 
-def refused(lines: TextLines, hunk: Hunk, error: ToolError, low: int, path: str) -> ToolError:
-    """What the engine of edit says of a hunk, with the lines of the whole file. It may be elsewhere in it."""
-    old, new = ("".join(f"{line}\n" for line in side) for side in (hunk.old, hunk.new))
-    try:
-        elsewhere = place(lines.text, old, new, path)
-    except ToolError as said:
-        return _told(hunk, path, error if said.code == "NO_CHANGE" else said)
-    first, last = next(line_ranges(lines.text, elsewhere.spans))
-    if error.code == "NO_MATCH" and (last <= low or hunk.anchors):
-        reason = "its @@ line" if hunk.anchors else f"hunk {hunk.number - 1}, and hunks go in the order of the file"
-        message = f"its old lines are in {worded(first, last)}, which is not behind {reason}."
-        return _refusal("NO_MATCH", hunk, path, message, {"elsewhere": {"first": first, "last": last}})
-    return _told(hunk, path, error)
+def displaced(target: Target, hunk: Hunk, start: int, end: int) -> ToolError:
+    """Old lines that are not where the hunk says."""
+    if hunk.at_end:
+        reason = "not at the end of the file, as *** End of File says"
+    elif hunk.anchors:
+        reason = "not in what belongs to its @@ line. Name what they are in, or leave that line out"
+    else:
+        reason = f"not behind hunk {hunk.number - 1}, and hunks go in the order of the file"
+    message = f"its old lines are in {worded(start + 1, end)}, which is {reason}."
+    return _refusal("NO_MATCH", hunk, target.path, message, {"elsewhere": {"first": start + 1, "last": end}})
+
+
+def repeated(target: Target, hunk: Hunk, places: Sequence[int], *, all_of_them: bool) -> ToolError:
+    """Old lines that are there several times."""
+    from handrail.edit.refusals.refusals import ambiguous  # noqa: PLC0415  as said
+
+    starts = target.lines.starts
+    spans = [Span(starts[at], starts[at + len(hunk.old)]) for at in places]
+    _, readable = target.part(0, len(target.lines))
+    return told(target, hunk, ambiguous(readable, "exact", spans, all_of_them=all_of_them))
+
+
+def told(target: Target, hunk: Hunk, error: ToolError) -> ToolError:
+    """What the engine of edit says of a hunk. The lines of an unclear place are named in few words."""
+    if error.code == "AMBIGUOUS_MATCH":
+        return _refusal(error.code, hunk, target.path, _places(error.named_details), error.named_details)
+    return _refusal(error.code, hunk, target.path, _inner(error.message), error.named_details)
 
 
 def refuse_placeholder(hunk: Hunk, path: str) -> None:
     """OMITTED_TEXT where real lines would go for one that says that they are left out."""
-    try:
-        refuse_omission("\n".join(hunk.old), "\n".join(hunk.new), path)
-    except ToolError as error:
-        raise _told(hunk, path, error) from None
+    found = placeholder(hunk.old_text, hunk.new_text, path)
+    if found is None:
+        return
+    lost = "a line" if found.lost == 1 else f"{found.lost} lines"
+    message = f"Line {found.line} of its new text is a placeholder ({found.text!r}): {lost} of the file would be lost."
+    advice = "Send the real lines in its place. If the file is to have this one, add it in a hunk that removes none."
+    details = {"line": found.line, "placeholder": found.text, "lost": found.lost}
+    raise _refusal("OMITTED_TEXT", hunk, path, f"{message} {advice}", details)
 
 
-def unknown_anchor(lines: TextLines, hunk: Hunk, anchor: str, low: int, path: str) -> ToolError:
+def refuse_endings(hunk: Hunk, path: str) -> None:
+    """INVALID_ARGUMENT for lines that are to end otherwise than those around them: they would end alike, unsaid."""
+    around, gone, new = hunk.endings(" ", "-"), hunk.endings("-"), hunk.endings("+")
+    only_endings = gone and new and gone != new and hunk.old == hunk.new
+    if only_endings or (around and new - around):
+        change = f"{'/'.join(sorted(gone or around))} to {'/'.join(sorted(new))}"
+        message = f"it changes line endings ({change}), and a patch leaves those as the file has them."
+        advice = "Use the file's own endings in it; to change them, write the whole file."
+        raise _refusal("INVALID_ARGUMENT", hunk, path, f"{message} {advice}", {})
+
+
+def unknown_anchor(target: Target, hunk: Hunk, anchor: str) -> ToolError:
     """An `@@` line that names nothing."""
-    behind = f" behind line {low}, where hunk {hunk.number - 1} ends" if low else ""
-    near = _nearest(lines, anchor)
-    hint = f" Near: line {near + 1}, {quoted(lines.lines[near].strip())}." if near is not None else ""
-    message = f"there is no line {quoted(anchor.strip())}{behind}, which its @@ line names.{hint}"
-    return _refusal("NO_MATCH", hunk, path, f"{message} Give a line of the file as it is.", {"anchor": anchor[:200]})
+    inside = f" in what belongs to {quoted(hunk.anchors[0].strip())}" if anchor is not hunk.anchors[0] else ""
+    behind = f" behind line {target.low}, where hunk {hunk.number - 1} ends" if target.low else ""
+    near = _nearest(target.lines, anchor)
+    hint = f" Near: line {near + 1}, {quoted(target.lines.lines[near].strip())}." if near is not None else ""
+    message = f"there is no line {quoted(anchor.strip())}{inside}{behind}, which its @@ line names.{hint}"
+    message = f"{message} Give a line of the file as it is."
+    return _refusal("NO_MATCH", hunk, target.path, message, {"anchor": anchor[:200]})
 
 
 def twice(hunk: Hunk, path: str, places: Sequence[int]) -> ToolError:
@@ -59,28 +91,20 @@ def passed(hunk: Hunk, path: str, anchor: int) -> ToolError:
     return _refusal("NO_MATCH", hunk, path, f"{message} Add lines around what it adds.", {"anchor": anchor + 1})
 
 
-def nowhere(lines: TextLines, hunk: Hunk, path: str) -> ToolError:
+def nowhere(target: Target, hunk: Hunk) -> ToolError:
     """New lines without any around them."""
     if hunk.stated is not None:
-        message = f"it adds lines behind line {hunk.stated}, and {path} has {len(lines)}."
+        message = f"it adds lines behind line {hunk.stated}, and {target.path} has {len(target.lines)}."
     else:
         message = "it only adds lines, and nothing says where."
     advice = "Add a line before or after them, an @@ line that they go behind, or *** End of File."
-    return _refusal("INVALID_ARGUMENT", hunk, path, f"{message} {advice}", {})
+    return _refusal("INVALID_ARGUMENT", hunk, target.path, f"{message} {advice}", {})
 
 
 def inexact(hunk: Hunk, path: str, most: int) -> ToolError:
     """Too much of a patch is not as the file is."""
     message = f"{most} hunks before it do not match the file exactly. Read it, and make the patch anew."
     return _refusal("LIMIT_EXCEEDED", hunk, path, message, {})
-
-
-def _told(hunk: Hunk, path: str, error: ToolError) -> ToolError:
-    details = error.named_details
-    if error.code == "AMBIGUOUS_MATCH":
-        return _refusal(error.code, hunk, path, _places(details), details)
-    message = error.message.replace("oldText", "its old text").replace("newText", "its new text")
-    return _refusal(error.code, hunk, path, message.replace(f" {_NOTHING}", ""), details)
 
 
 def _places(details: Mapping[str, Any]) -> str:
@@ -91,8 +115,15 @@ def _places(details: Mapping[str, Any]) -> str:
     return f"its old lines are there {count} (lines {where}{more}). {_MORE_CONTEXT}"
 
 
+def _inner(message: str) -> str:
+    """A message as it goes on behind the name of the hunk."""
+    return f"{message[:1].lower()}{message[1:]}".replace(f" {_NOTHING}", "")
+
+
 def _refusal(code: ErrorCode, hunk: Hunk, path: str, message: str, details: Mapping[str, Any]) -> ToolError:
     named = {"path": path, "hunk": hunk.number, "patchLine": hunk.line}
+    if hunk.unsigned is not None and code == "NO_MATCH":
+        message = f"{message} Line {hunk.unsigned} of the patch begins with none of space, - and +."
     whole = f"Hunk {hunk.number} of {path} (line {hunk.line} of the patch): {message} {_NOTHING}"
     return ToolError(code, whole, details={**details, **named})
 

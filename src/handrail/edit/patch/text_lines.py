@@ -4,13 +4,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TypeVar
 
+from handrail.edit.patch.blocks import Block, blocks
+from handrail.protocol.error import ToolError
+
 Key = TypeVar("Key", bound=Hashable)
-_WORD = re.compile(r"\w+")
-_CLOSERS = ("}", ")", "]", "end")
-_OPENERS = ("{", "(", "[", ":", "=>", "do", "then")
+_FEW = 50
+"""Places of a line that are looked at one by one."""
+_CHARACTERS = 0x110000
+_WORK = 2_000_000_000
+"""Lines of a text that are passed in search of lines that are in it often."""
 
 
 class TextLines:
@@ -23,7 +28,8 @@ class TextLines:
         self.lines = self.text.split("\n")[:-1]
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
         """Where each line begins, and where the text ends."""
-        self._block_ends: dict[int, int] = {}
+        self._passed = 0
+        self._named: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -40,32 +46,65 @@ class TextLines:
         """Whether lines are exactly there."""
         return at >= 0 and self.lines[at : at + len(wanted)] == wanted
 
-    def places(self, wanted: Sequence[str], low: int, high: int, most: int = 2) -> list[int]:
-        """Where lines are exactly, between two others; so many places at most. `wanted` is not empty."""
+    def places(self, wanted: Sequence[str], low: int, high: int) -> Iterator[int]:
+        """Where lines are exactly that begin between two others. `wanted` is not empty."""
         rarest = min(range(len(wanted)), key=lambda number: len(self._where.get(wanted[number], ())))
-        candidates = self._where.get(wanted[rarest], [])
-        found: list[int] = []
-        for number in range(bisect_left(candidates, low + rarest), len(candidates)):
-            at = candidates[number] - rarest
-            if at + len(wanted) > high or len(found) == most:
-                break
-            if self.are_at(at, wanted):
-                found.append(at)
-        return found
+        known = self._where.get(wanted[rarest], [])
+        few = len(known) <= _FEW
+        found = _between(known, low + rarest, high + rarest) if few else self._often(wanted, low, high)
+        return (at for at in ((each - rarest if few else each) for each in found) if self.are_at(at, wanted))
 
-    def alike(self, wanted: str, low: int, high: int) -> Iterator[int]:
-        """Lines that are the same but for the white space around them."""
-        return _between(self._stripped.get(wanted.strip(), []), low, high)
+    def _often(self, wanted: Sequence[str], low: int, high: int) -> Iterator[int]:
+        """Where lines may be, of which each is there often. Lines are compared as characters, one for each kind."""
+        kinds = "".join(chr(self._kinds[line]) for line in wanted)
+        last = min(high - 1 + len(kinds), len(self))
+        at = self._as_kinds.find(kinds, low, last)
+        while at >= 0:
+            self._count(at + 1 - low)
+            yield at
+            low = at + 1
+            at = self._as_kinds.find(kinds, low, last)
+        self._count(last - low)
 
-    def beginning(self, wanted: str, low: int, high: int) -> Iterator[int]:
-        """Lines that begin with the same words, two at most; none where there are no words."""
-        return _between(self._by_words.get(first_words(wanted), []), low, high)
+    def _count(self, lines: int) -> None:
+        self._passed += max(lines, 0)
+        if self._passed > _WORK:
+            message = "the lines of its hunks are in the file too often to look for all of them. Send fewer hunks."
+            raise ToolError("LIMIT_EXCEEDED", message)
 
-    def block_end(self, at: int) -> int:
-        """Behind the last line that belongs to one: those that are further in, and what closes them."""
-        if at not in self._block_ends:
-            self._block_ends[at] = _block_end(self.lines, at)
-        return self._block_ends[at]
+    def block(self, at: int) -> Block:
+        """What belongs to a line."""
+        return self._blocks[at]
+
+    def alike(self, wanted: str) -> list[int]:
+        """The lines that are the same but for the white space around them."""
+        return self._stripped.get(wanted.strip(), [])
+
+    def beginning(self, wanted: str) -> list[int]:
+        """The lines that begin with whole words, whatever white space is between them."""
+        words = " ".join(wanted.split())
+        if words not in self._named:
+            self._named[words] = sorted(self._begin(words)) if re.search(r"\w", words) else []
+        return self._named[words]
+
+    def _begin(self, words: str) -> Iterator[int]:
+        """Those that begin alike stand together in the order of the alphabet."""
+        spaced, order = self._in_order
+        for at in range(bisect_left(order, words, key=spaced.__getitem__), len(order)):
+            line = spaced[order[at]]
+            if not line.startswith(words):
+                return
+            if not re.match(r"\w\w", line[len(words) - 1 : len(words) + 1]):
+                yield order[at]
+
+    @cached_property
+    def _in_order(self) -> tuple[list[str], list[int]]:
+        spaced = [" ".join(line.split()) for line in self.lines]
+        return spaced, sorted(range(len(spaced)), key=spaced.__getitem__)
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        return blocks(self.lines)
 
     @cached_property
     def _where(self) -> dict[str, list[int]]:
@@ -76,38 +115,16 @@ class TextLines:
         return _numbers([line.strip() for line in self.lines])
 
     @cached_property
-    def _by_words(self) -> dict[tuple[str, ...], list[int]]:
-        found = _numbers([first_words(line) for line in self.lines])
-        for words, numbers in _numbers([first_words(line)[:1] for line in self.lines]).items():
-            found.setdefault(words, numbers)[:] = numbers
-        found.pop((), None)
-        return found
+    def _kinds(self) -> dict[str, int]:
+        return {line: kind % _CHARACTERS for kind, line in enumerate(self._where)}
 
-
-def first_words(line: str) -> tuple[str, ...]:
-    """The first two words of a line, whatever is between them."""
-    return tuple(found[0] for found in islice(_WORD.finditer(line), 2))
+    @cached_property
+    def _as_kinds(self) -> str:
+        return "".join(chr(self._kinds[line]) for line in self.lines)
 
 
 def _between(numbers: Sequence[int], low: int, high: int) -> Iterator[int]:
     return (numbers[at] for at in range(bisect_left(numbers, low), bisect_left(numbers, high)))
-
-
-def _block_end(lines: Sequence[str], at: int) -> int:
-    own = _indentation(lines[at])
-    for number in range(at + 1, len(lines)):
-        line = lines[number].strip()
-        if not line or _indentation(lines[number]) > own:
-            continue
-        closes = line.startswith(_CLOSERS) or line == "{"
-        if not closes or not line.endswith(_OPENERS):
-            return number + closes
-    return len(lines)
-
-
-def _indentation(line: str) -> int:
-    expanded = line[: len(line) - len(line.lstrip())].expandtabs(8)
-    return len(expanded)
 
 
 def _numbers(keys: Sequence[Key]) -> dict[Key, list[int]]:

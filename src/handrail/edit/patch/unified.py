@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from handrail.edit.patch.hunk_body import hunks_at, is_file_header
-from handrail.edit.patch.model import FilePatch, Hunk, malformed, quoted
-from handrail.edit.patch.names import NOWHERE, git_names, header_name, whole_name, without_prefixes
+from handrail.edit.patch.hunk_body import hunks_at, is_file_header, is_mail
+from handrail.edit.patch.model import Action, FilePatch, Hunk, malformed, quoted
+from handrail.edit.patch.names import NOWHERE, git_names, header_name, is_same, whole_name, without_prefixes
 from handrail.protocol.error import ToolError
 
 GIT = "diff --git "
@@ -29,13 +29,15 @@ def unified(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     """The files of a diff, whose first line has a number. What stands before and between them is passed over, but not
     if it could be a part of a hunk."""
     files: list[FilePatch] = []
-    at = 0
+    at, begun = 0, False
     while at < len(lines):
         if is_start(lines, at):
             file, at = _file(lines, at, first)
             files.append(file)
+            begun = True
             continue
-        _refuse_stray(lines, at, first, begun=bool(files))
+        begun = begun and not is_mail(lines[at])
+        _refuse_stray(lines, at, first, begun=begun)
         at += 1
     return tuple(files)
 
@@ -111,7 +113,8 @@ def _made(head: _Head, hunks: list[Hunk]) -> FilePatch:
     _refuse_special(head)
     source, target = head.kind("rename from", "copy from"), head.kind("rename to", "copy to")
     if source and target:
-        action = "move" if "rename from" in head.said else "copy"
+        _refuse_other_names(head, source, target)
+        action: Action = "move" if "rename from" in head.said else "copy"
         return _patch(head, action, source, hunks, target)
     old, new = _names(head)
     if old is None or "new file mode" in head.said:
@@ -126,14 +129,25 @@ def _made(head: _Head, hunks: list[Hunk]) -> FilePatch:
     return _patch(head, "update", new, hunks)
 
 
+def _refuse_other_names(head: _Head, source: str, target: str) -> None:
+    """All lines that name the two files of a rename or a copy must name the same."""
+    named = [head.names] if head.names is not None else []
+    named += [(head.old, head.new)] if head.marked else []
+    for old, new in named:
+        if not (is_same(old, source) and is_same(new, target)):
+            said = f"{quoted(source)} to {quoted(target)}"
+            problem = f"{quoted(old or NOWHERE)} and {quoted(new or NOWHERE)} are other names than {said}."
+            raise malformed(head.line, f"{problem} Name the same files in every line.")
+
+
 def _names(head: _Head) -> tuple[str | None, str | None]:
     if head.marked:
         if head.old is None and head.new is None:
             raise malformed(head.line, "both names are /dev/null.")
-        return without_prefixes(head.old, head.new)
+        return without_prefixes(head.old, head.new, head.names)
     if head.names is None:
         raise malformed(head.line, "the two names cannot be told apart. Add --- a/PATH and +++ b/PATH.")
-    return without_prefixes(*head.names)
+    return without_prefixes(*head.names, head.names)
 
 
 def _refuse_special(head: _Head) -> None:
@@ -153,9 +167,15 @@ def _added(head: _Head, path: str | None, hunks: list[Hunk]) -> FilePatch:
     return FilePatch(action="add", path=path or "", line=head.line, content=content, executable=_executable(head))
 
 
-def _patch(head: _Head, action: str, path: str, hunks: list[Hunk], target: str | None = None) -> FilePatch:
-    described = {"action": action, "path": path, "line": head.line, "target": target, "hunks": hunks}
-    return msgspec.convert({**described, "executable": _executable(head)}, FilePatch, from_attributes=True)
+def _patch(head: _Head, action: Action, path: str, hunks: list[Hunk], target: str | None = None) -> FilePatch:
+    return FilePatch(
+        action=action,
+        path=path,
+        line=head.line,
+        target=target,
+        hunks=tuple(hunks),
+        executable=_executable(head),
+    )
 
 
 def _executable(head: _Head) -> bool | None:
