@@ -1,8 +1,5 @@
 """What edit does: looks at the file, finds the place, saves the new bytes, tells what changed."""
 
-import contextlib
-import os
-
 import msgspec
 
 from handrail.edit.diff import Diff
@@ -13,19 +10,18 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.tools.contract import Context, Output, Seen
 from handrail.tools.edit import LONGEST, EditArguments, EditData
-from handrail.tools.looking import Look, landed, look
+from handrail.tools.looking import Look, landed, look, refuse_large, too_large
 from handrail.tools.marks import Whole, encode_mark
 from handrail.tools.parses import parse_warning
 from handrail.tools.replacing import Replaced, replaced
 from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
+from handrail.tools.shown import changed_lines, found_but_for
 from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
 from handrail.workspace.walk import Landing
 
 _LISTED = 100
 """Places whose lines the result names."""
-_SHOWN = 3_000
-"""Characters of the diff that the model is shown."""
 
 
 def edit(context: Context, arguments: EditArguments, seen: Seen, records: Records) -> Output:
@@ -60,7 +56,7 @@ def _plan(
     if plain(arguments.old_text) == plain(arguments.new_text):
         raise ToolError("NO_CHANGE", _nothing_new(arguments))
     refuse_omission(plain(arguments.old_text), plain(arguments.new_text), arguments.path)
-    _refuse_large(landing, arguments.path)
+    refuse_large(landing, arguments.path)
     found = look(landing, real, arguments.path, seen, records, keep=LONGEST, doing="editing")
     before, data = _there(context, found, arguments)
     old, new, path = arguments.old_text, arguments.new_text, clipped(arguments.path)
@@ -79,20 +75,6 @@ def _nothing_new(arguments: EditArguments) -> str:
     return "oldText and newText differ in line endings only, and those stay as the file has them. Nothing was changed."
 
 
-def _refuse_large(landing: Landing, path: str) -> None:
-    """Before it is read: a file can be larger than memory."""
-    if not landing.name or landing.missing:
-        return
-    with contextlib.suppress(FileNotFoundError):
-        if os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_size > LONGEST:
-            raise _large(path)
-
-
-def _large(path: str) -> ToolError:
-    message = f"{clipped(path)} is larger than 32 MiB, the most that edit takes. Change it with a program such as sed."
-    return ToolError("LIMIT_EXCEEDED", message)
-
-
 def _there(context: Context, found: Look, arguments: EditArguments) -> tuple[Current, bytes]:
     """What there is to edit."""
     if found.before is None:
@@ -100,7 +82,7 @@ def _there(context: Context, found: Look, arguments: EditArguments) -> tuple[Cur
         advice = " Use write to create it." if not arguments.old_text else ""
         raise ToolError(missing.code, f"{missing.message}{advice}", details=missing.details)
     if found.before.data is None:
-        raise _large(arguments.path)
+        raise too_large(arguments.path)
     return found.before, found.before.data
 
 
@@ -108,10 +90,11 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Outp
     made, count, written = plan.made, len(plan.made.spans), saved.written
     lines = made.lines(_LISTED)
     summary = _summary(clipped(path), diff, count)
+    said = (_where(lines, count), found_but_for(made.strategy))
     broken = parse_warning(real, plan.before.data, made.data)
     return Output(
         summary=summary,
-        content=f"{summary}, {_where(lines, count)}{_but(made.strategy)}.\n{_changed_lines(diff)}",
+        content=f"{summary}, {', '.join(filter(None, said))}.\n{changed_lines(diff)}",
         data=EditData(
             path=real,
             size=written.size,
@@ -145,21 +128,3 @@ def _where(lines: tuple[tuple[int, int], ...], count: int) -> str:
     if count == 1:
         return worded(*lines[0])
     return f"the first in {worded(*lines[0])}"
-
-
-def _but(strategy: str) -> str:
-    """What was forgiven, so that who sent it can look at what was meant."""
-    if strategy == "exact":
-        return ""
-    from handrail.edit.ladder.strategies import FORGIVEN  # noqa: PLC0415  loaded already, where it is not exact
-
-    return f", found but for {FORGIVEN[strategy]}"
-
-
-def _changed_lines(diff: Diff) -> str:
-    """The diff without its header, as much of it as is worth reading."""
-    hunks = diff.text.partition("\n+++ ")[2].partition("\n")[2] or diff.text
-    if len(hunks) <= _SHOWN:
-        return hunks
-    end = hunks.rfind("\n", 0, _SHOWN) + 1
-    return f"{hunks[:end]}…\n"
