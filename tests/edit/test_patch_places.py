@@ -110,6 +110,13 @@ def test_lines_of_two_kinds_in_every_order_come_to_an_end() -> None:
         assert made(text, *hunk, "+new").count("new") == 1
 
 
+def test_long_hunks_of_lines_that_repeat_come_to_an_end() -> None:
+    text, long = "a\nb\n" * 100_000, [" a", " b"] * 25_000
+    assert "more than 40 times (lines 1, 3, 5, …)" in refusal(text, *long, "+x").message
+    assert refusal(text, *long, " b", "+x").code == "NO_MATCH"
+    assert refusal("x\n" + "\n" * 50_000, "-y", *[" "] * 20_000, "*** End of File").code == "NO_MATCH"
+
+
 def test_blocks_that_go_on_for_ever_come_to_an_end() -> None:
     text = "if (a) {\n" + "} else {\n" * 20_000 + "}\n"
     hunks = [line for _ in range(1_000) for line in ("@@ if (a) {", "+x")]

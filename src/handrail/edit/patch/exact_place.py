@@ -9,6 +9,12 @@ from handrail.edit.patch.fit import Target
 from handrail.edit.patch.model import Hunk
 from handrail.edit.patch.refusing import displaced, repeated
 
+_WORK = 2_000_000
+"""Lines that counting may compare: every place costs as many as are looked for."""
+
+_BLANK = 20
+"""Blank lines at the end of a file that may come behind what is said to be its end."""
+
 
 def exact_place(target: Target, hunk: Hunk, found: Sequence[Window]) -> int | None:
     """The line, from 0: where they are said to be, or nowhere else; None if they are not there as they are."""
@@ -17,9 +23,10 @@ def exact_place(target: Target, hunk: Hunk, found: Sequence[Window]) -> int | No
     said = _where_said(target, hunk, found)
     if said is not None:
         return said
-    places = list(islice(_places(target, hunk, found), COUNTED + 1))
+    most = max(4, min(COUNTED, _WORK // len(hunk.old)))
+    places = list(islice(_places(target, hunk, found), most + 1))
     if len(places) > 1:
-        raise repeated(target, hunk, places[:COUNTED], all_of_them=len(places) <= COUNTED)
+        raise repeated(target, hunk, places[:most], all_of_them=len(places) <= most)
     if places and places[0] < target.low:
         raise displaced(target, hunk, places[0], places[0] + len(hunk.old))
     return places[0] if places else None
@@ -27,12 +34,12 @@ def exact_place(target: Target, hunk: Hunk, found: Sequence[Window]) -> int | No
 
 def _at_end(target: Target, hunk: Hunk) -> int | None:
     """The last lines, whatever blank ones come behind them."""
-    at = len(target.lines) - len(hunk.old)
-    while at >= target.low:
-        if target.lines.are_at(at, hunk.old):
+    old, lines = hunk.old, target.lines
+    last = len(lines) - len(old)
+    for at in range(last, max(target.low, last - _BLANK) - 1, -1):
+        if lines.are_at(at, old):
             return at
-        at -= 1
-        if target.lines.lines[at + len(hunk.old)].strip():
+        if lines.lines[at + len(old) - 1].strip():
             break
     return None
 

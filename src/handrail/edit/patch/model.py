@@ -44,13 +44,14 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
         """The lines as they are in a text with plain newlines: what has no newline keeps its carriage return."""
         unended = self._unended
         return [
-            line if at in unended else line._replace(text=line.text.removesuffix("\r"))
+            Line(line.sign, line.text[:-1]) if line.text.endswith("\r") and at not in unended else line
             for at, line in enumerate(self.lines)
         ]
 
     def endings(self, *signs: Sign) -> set[str]:
         """How lines with these signs end."""
-        ended = (line for at, line in enumerate(self.lines) if line.sign in signs and at not in self._unended)
+        unended = self._unended
+        ended = (line for at, line in enumerate(self.lines) if line.sign in signs and at not in unended)
         return {"CRLF" if line.text.endswith("\r") else "LF" for line in ended}
 
     @property

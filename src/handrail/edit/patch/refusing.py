@@ -31,8 +31,8 @@ def repeated(target: Target, hunk: Hunk, places: Sequence[int], *, all_of_them: 
     """Old lines that are there several times."""
     from handrail.edit.refusals.refusals import ambiguous  # noqa: PLC0415  as said
 
-    starts = target.lines.starts
-    spans = [Span(starts[at], starts[at + len(hunk.old)]) for at in places]
+    starts, length = target.lines.starts, len(hunk.old)
+    spans = [Span(starts[at], starts[min(at + length, len(starts) - 1)]) for at in places]
     _, readable = target.part(0, len(target.lines))
     return told(target, hunk, ambiguous(readable, "exact", spans, all_of_them=all_of_them))
 
