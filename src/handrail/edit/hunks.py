@@ -142,8 +142,8 @@ def _grouped(changed: Iterable[Changed]) -> Iterator[list[Changed]]:
 def _exact(old: list[str], new: list[str], part: Changed) -> Iterator[Changed]:
     """Of a part, what really is not the same."""
     a, b, c, d = part
-    start = _common(old[a:b], new[c:d])
-    end = _common(old[a + start : b][::-1], new[c + start : d][::-1])
+    start = common(old[a:b], new[c:d])
+    end = common(old[a + start : b][::-1], new[c + start : d][::-1])
     a, b, c, d = a + start, b - end, c + start, d - end
     if (a, c) == (b, d):
         return
@@ -183,7 +183,8 @@ def _steps(old: list[str], new: list[str]) -> int:
     return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
 
 
-def _common(one: list[str], other: list[str]) -> int:
+def common(one: Sequence[str], other: Sequence[str]) -> int:
+    """With how many equal items two lists begin."""
     count = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -14,9 +14,10 @@ from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
 from handrail.edit.ladder.indentation import Indentation, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
+from handrail.edit.ladder.looks import Looks
 from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
 from handrail.edit.ladder.tokens import indent_of
-from handrail.edit.ladder.typography import PLAIN, folded, squashed
+from handrail.edit.ladder.typography import squashed
 from handrail.edit.newlines import Replacement
 
 
@@ -39,7 +40,7 @@ class Patch:
         self._new = fit.reading.new
         self._full_old, self._full_new = _full(self._old), _full(self._new)
         self._starts = list(accumulate((len(line) + 1 for line in fit.lines), initial=fit.span.start))
-        self._looks = self._learn_looks()
+        self._looks = Looks((self._old[i], fit.lines[j]) for i, j in self._own.items())
         self.indentation = self._learn_indentation(lines)
 
     def replacements(self) -> list[Replacement]:
@@ -70,21 +71,6 @@ class Patch:
         if self._fit.inside_line:
             full = full[1:]
         return learned([(indent_of(self._old[i]), indent_of(self._fit.lines[j])) for i, j in full], lines)
-
-    def _learn_looks(self) -> dict[str, str | None]:
-        """The odd characters of the old text for which the file has others; None where it has now this, now that."""
-        looks: dict[str, str | None] = {}
-        odd_lines = ((i, j) for i, j in self._own.items() if not self._old[i].isascii())
-        for i, j in odd_lines:
-            one, other = "".join(self._old[i].split()), "".join(self._fit.lines[j].split())
-            looks |= {odd: "" for odd in set(one) - set(other) if PLAIN.get(odd) == ""}
-            if len(one) == len(other) and folded(one) == folded(other):
-                for odd, own in zip(one, other, strict=True):
-                    if odd in PLAIN:
-                        looks[odd] = own if looks.get(odd, own) == own else None
-        if any(own in {"'", '"'} for own in looks.values()):  # who curled some quotes curled them all
-            return {odd: plain for odd, plain in PLAIN.items() if plain in {"'", '"'}} | looks
-        return looks
 
     def _part(self, change: Changed) -> _Part:
         a, b, _, _ = change
@@ -129,29 +115,21 @@ class Patch:
         """A new line without its indentation. What it leaves as the old one has it stays as the file has it."""
         body = new.lstrip()
         if i is None:
-            return self._as_seen(body)
+            return self._looks.of_file(body)
         if self._needs(i) <= Rung.BOTH_SIDES:
             own = self._fit.lines[self._own[i]]
-            return self._as_seen(body.rstrip()) + _end(own if _end(new) == _end(self._old[i]) else new)
+            return self._looks.of_file(body.rstrip()) + _end(own if _end(new) == _end(self._old[i]) else new)
         old, own = self._old[i].lstrip(), self._fit.lines[self._own[i]].lstrip()
         if self._needs(i) is Rung.TOKENS and knew(old, own, body):
             return body
         if self._needs(i) is Rung.TOKENS and not only_renamed(old, own):
             raise UnsafeError("a line that is to change has more or fewer words")
-        both = merged(old, own, self._as_seen(body))
+        both = merged(old, own, self._looks.of_file(body))
         if both is not None:
             return both
         if self._needs(i) is Rung.TOKENS:
             raise UnsafeError("a line that is to change has other words where it changes")
-        return self._as_seen(body)
-
-    def _as_seen(self, body: str) -> str:
-        """With the file's characters for those that look like them."""
-        for odd, own in self._looks.items():
-            if odd in body and own is None:
-                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of {{old}}")
-            body = body.replace(odd, own or "")
-        return body
+        return self._looks.of_file(body)
 
     def _indent(self, indent: str, k: int, change: Changed) -> str:
         own = self._edge_indent(indent, k, change)

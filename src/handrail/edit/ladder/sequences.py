@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from handrail.edit.hunks import common
+
 
 class Change(NamedTuple):
     """Items `a` to before `b` of one sequence, which are `c` to before `d` of the other."""
@@ -18,8 +20,8 @@ class Change(NamedTuple):
 def changes(one: Sequence[str], other: Sequence[str], most: int = 1_000_000) -> list[Change]:
     """What is not the same. Where finding it would take more than so many steps, all between what both begin and end
     with is taken for changed."""
-    head = _common(one, other)
-    tail = _common(one[head:][::-1], other[head:][::-1])
+    head = common(one, other)
+    tail = common(one[head:][::-1], other[head:][::-1])
     a, b, c, d = head, len(one) - tail, head, len(other) - tail
     if (a, c) == (b, d):
         return []
@@ -37,15 +39,6 @@ def same(one: Sequence[str], other: Sequence[str], most: int = 1_000_000) -> lis
         pairs += zip(range(i, a), range(k, c), strict=True)
         i, k = b, d
     return pairs
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
 
 
 def _steps(one: Sequence[str], other: Sequence[str]) -> int:

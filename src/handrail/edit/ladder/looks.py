@@ -1,0 +1,37 @@
+"""The file's characters for those of a text that look like them: curly quotes that were meant straight, and such."""
+
+from collections.abc import Iterable
+
+from handrail.edit.ladder.errors import UnsafeError
+from handrail.edit.ladder.typography import PLAIN, folded
+
+_QUOTES = {"'", '"'}
+
+
+class Looks:
+    """What lines of an old text, beside the file's own, teach about odd characters."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._known: dict[str, str | None] = {}
+        for old, own in pairs:
+            if not old.isascii():
+                self._learn("".join(old.split()), "".join(own.split()))
+        if not _QUOTES.isdisjoint(self._known.values()):  # who curled some quotes curled them all
+            self._known = {odd: plain for odd, plain in PLAIN.items() if plain in _QUOTES} | self._known
+
+    def _learn(self, one: str, other: str) -> None:
+        """Learns only of lines that say the same; None where the file has now this character, now that."""
+        self._known |= {odd: "" for odd in set(one) - set(other) if PLAIN.get(odd) == ""}
+        if len(one) != len(other) or folded(one) != folded(other):
+            return
+        for odd, own in zip(one, other, strict=True):
+            if odd in PLAIN:
+                self._known[odd] = own if self._known.get(odd, own) == own else None
+
+    def of_file(self, text: str) -> str:
+        """The text with the file's characters."""
+        for odd, own in self._known.items():
+            if odd in text and own is None:
+                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of {{old}}")
+            text = text.replace(odd, own or "")
+        return text
