@@ -311,6 +311,15 @@ NEGATIVE = {
     "several lines, and the last goes on": (
         "NO_MATCH", "a(new B() {\n\tvoid run() {\n\t}\n});\n", "\ta(new B() {\n\t\tvoid run() {\n\t\t}\n\t}", "x",
     ),
+    "a short line that came in before, and white space that went": (
+        "NO_MATCH", "extern_thing;\n#endif\n", "extern_thing; ", "extern_thing;\n#endif",
+    ),
+    "narrower steps that were made before": (
+        "NO_MATCH",
+        "async function main() {\n  const a = 1\n  try {\n    b()\n  } catch (e) {}\n}\n",
+        "async function main() {\n    const a = 1\n    try {\n        b()\n    } catch (e) {}\n}\n",
+        "async function main() {\n  const a = 1\n  try {\n    b()\n  } catch (e) {}\n}\n",
+    ),
     "brackets alone": ("NO_MATCH", "a {\n    b {\n    }\n}\n", "  }\n  }", "  }\n  c()\n  }"),
     "nothing would change": ("NO_MATCH", "  x\n  y\n  y\n  y\n    z\n", "  x\n  y\n  y\ny\n    z", "  x\n  y\ny\n  y\n    z"),
     "an indentation that nothing tells": (

@@ -32,9 +32,16 @@ def refuse_made(text: str, fit: Fit, replacements: Sequence[Replacement]) -> Non
         raise UnsafeError("{new} is in the file already, and the edit may have been made before")
     gone = _said("\n".join(text[start:end] for start, end, _ in replacements))
     for start, end, come in replacements:
-        said = _said(come)
-        if start == end and len(said) >= _TOLD and said not in gone and _is_beside(text, start, said, len(come)):
+        said = _come(_said(text[start:end]), _said(come))
+        if len(said) >= _TOLD and said not in gone and _is_beside(text, start, end, said, len(come)):
             raise UnsafeError("the lines that {new} adds are there already")
+
+
+def _come(old: str, new: str) -> str:
+    """What comes in before or behind what stays; nothing where something is replaced."""
+    if new.startswith(old):
+        return new[len(old) :]
+    return new[: len(new) - len(old)] if new.endswith(old) else ""
 
 
 def _check_order(fit: Fit, replacements: Sequence[Replacement]) -> None:
@@ -48,7 +55,12 @@ def _check_order(fit: Fit, replacements: Sequence[Replacement]) -> None:
 def _is_there(text: str, new: str, fit: Fit) -> bool:
     """Whether the new text is somewhere else, or at the place itself although the edit adds something."""
     elsewhere = text.find(new, 0, fit.span.start) >= 0 or text.find(new, fit.span.end) >= 0
-    return elsewhere or (new in text and _adds(fit))
+    return elsewhere or (new in text and (_adds(fit) or _only_space(fit)))
+
+
+def _only_space(fit: Fit) -> bool:
+    """Whether the edit is about white space alone."""
+    return _said("\n".join(fit.reading.old)) == _said("\n".join(fit.reading.new))
 
 
 def _adds(fit: Fit) -> bool:
@@ -57,9 +69,10 @@ def _adds(fit: Fit) -> bool:
     return any(d > c for _, _, c, d in changes(old, new))
 
 
-def _is_beside(text: str, at: int, said: str, length: int) -> bool:
+def _is_beside(text: str, start: int, end: int, said: str, length: int) -> bool:
     around = 2 * length + 100
-    return _said(text[at : at + around]).startswith(said) or _said(text[max(0, at - around) : at]).endswith(said)
+    before, after = text[max(0, start - around) : start], text[end : end + around]
+    return _said(after).startswith(said) or _said(before).endswith(said)
 
 
 def _said(text: str) -> str:
