@@ -416,6 +416,15 @@ def test_all_before_a_mark_can_go_with_its_blank_line() -> None:
     )
 
 
+def test_one_place_that_comes_near_is_taken_and_of_two_none() -> None:
+    block = "setup(alpha_{})\nfirst_step(1)\nsecond_step(2)\nthird_step(3)\n"
+    old = block.format(1).replace("_1", "")
+    new = old.replace("third_step(3)", "third_step(4)")
+    one, other = block.format(1), block.format(2)
+    assert edited(one, old, new)[0] == one.replace("(3)", "(4)")
+    assert refusal(f"{one}\n{other}", old, new).code == "NO_MATCH"
+
+
 def test_joined_characters_stay_joined() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     assert edited("say = 'hello'\n", "say\u200b = 'hello'", f"say = '{family}'")[0] == f"say = '{family}'\n"
