@@ -81,3 +81,12 @@ def test_the_name_alone_is_no_command_and_says_what_to_type(here, name: str) -> 
     done = here(name)
     assert done.code == 2
     assert f"{name} is a tool: handrail call {name}" in done.err
+
+
+def test_a_deletion_that_asks_is_told_the_mode_in_which_it_would_not(run, config, workspace: Path) -> None:
+    config(ENABLED)
+    (workspace / "a.txt").write_text("one\n")
+    done = run("call", "delete", '{"path": "a.txt"}', "-q")
+    assert done.code == 3
+    assert "add --mode full." in done.err
+    assert run("call", "delete", '{"path": "a.txt"}', "-q", "--mode", "auto").code == 3

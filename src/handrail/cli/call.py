@@ -93,10 +93,10 @@ def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None)
 
 
 def _print_request(error: ErrorInfo, mode: str) -> None:
-    from handrail.cli.request import request_text  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.request import asks_no_more, request_text  # noqa: PLC0415  only where somebody has to be asked
 
     answer(request_text(error.details))
-    looser = "auto" if mode == "ask" else "full"
+    looser = "auto" if mode == "ask" and asks_no_more(error.details["rule"]) else "full"
     note(f"Nothing was run. To let it run without being asked, add --mode {looser}.")
     session, request = error.details["sessionId"], error.details["id"]
     note(f'To answer it, in Python: Handrail(WORKSPACE, session="{session}").answer("{request}", "once")')

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from handrail.policy.modes import TABLE
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import Json
 
@@ -21,3 +22,8 @@ def request_text(details: Json) -> str:
         if request.preview.truncated:
             lines.append("… the preview is cut here")
     return "\n".join([*lines, ""])
+
+
+def asks_no_more(rule: Json) -> bool:
+    """Whether what a rule asks about is let be in auto mode."""
+    return TABLE.get(str(rule).rpartition(".")[2], TABLE["write"])["auto"] == "allow"
