@@ -320,6 +320,22 @@ NEGATIVE = {
         "async function main() {\n    const a = 1\n    try {\n        b()\n    } catch (e) {}\n}\n",
         "async function main() {\n  const a = 1\n  try {\n    b()\n  } catch (e) {}\n}\n",
     ),
+    "numbers in a part of newText": ("NO_MATCH", "a = 1\nb = 2\n", "1\ta = 1\n2\tb = 2", "1\ta = 1\nx = 1\ny = 1\nz = 1"),
+    "a row of a table": ("NO_MATCH", "id\tv\n7\tfoo\nfoo\n", "8\tfoo", "8\tbar"),
+    "two lines whose indentations contradict each other": (
+        "NO_MATCH", "if a:\n    run(x)\ndone(y)\n", "run( x)\ndone(y)", "run( x)\nlog()\ndone(y)",
+    ),
+    "three lines whose indentations contradict each other": (
+        "NO_MATCH",
+        "def f():\n    if a:\n        run(x)\n        stop(x)\n    done(y)\n",
+        "    run(x)\n    stop(x)\n    done(y)\n",
+        "    run(x)\n    stop(x)\n    log()\n    done(y)\n",
+    ),
+    "a whole line and a part of one": ("AMBIGUOUS_MATCH", "x = foo(a, b)\nfoo(a, b)\n", "foo(a,b)", "bar(a,b)"),
+    "an escape that is the text's own": (
+        "NO_MATCH", 'say("hi")\nlog("ho")\n', 'say(\\"hi\\")\\nlog(\\"ho\\")', 'say(\\"hi\\n\\")\\nlog(\\"ho\\")',
+    ),
+    "a tab that is a path": ("NO_MATCH", "a = 1\nb = 2\n", "a = 1\\nb = 2\\n", "a = 'C:\\temp'\\nb = 2\\n"),
     "brackets alone": ("NO_MATCH", "a {\n    b {\n    }\n}\n", "  }\n  }", "  }\n  c()\n  }"),
     "nothing would change": ("NO_MATCH", "  x\n  y\n  y\n  y\n    z\n", "  x\n  y\n  y\ny\n    z", "  x\n  y\ny\n  y\n    z"),
     "an indentation that nothing tells": (
@@ -423,6 +439,46 @@ def test_one_place_that_comes_near_is_taken_and_of_two_none() -> None:
     one, other = block.format(1), block.format(2)
     assert edited(one, old, new)[0] == one.replace("(3)", "(4)")
     assert refusal(f"{one}\n{other}", old, new).code == "NO_MATCH"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        (
+            "c = {\n    1: 'a',\n    2: 'b',\n}\n",
+            "2→    1: 'a',\n3→    2: 'b',",
+            "    1: 'a',\n    2: 'c',",
+            "c = {\n    1: 'a',\n    2: 'c',\n}\n",
+        ),
+        ("codes:\n  404: gone\n", "2\t  404: gone", "  404: missing", "codes:\n  404: missing\n"),
+        ("2024-01-01 start\n", "1\t2024-01-01 start", "2024-01-02 start", "2024-01-02 start\n"),
+        ("x\n3\ny z\n", "3\ty z", "4", "x\n3\n4\n"),
+        ("a = 1\nb = 2\n", "  1- a = 1\n  2: b = 2", "  1- a = 1\n  2: b = 3", "a = 1\nb = 3\n"),
+    ],
+)
+def test_what_looks_like_a_number_in_new_text_is_its_own(text: str, old: str, new: str, expected: str) -> None:
+    assert edited(text, old, new)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        ("- [ ] task one\n", "- [] task one", "- [x] task one", "- [x] task one\n"),
+        ('s.split(" ")\n', 's.split("")', 's.split(",")', 's.split(",")\n'),
+        ('x = "".join(a)\n', 'x = " ".join(a)', 'x = ", ".join(a)', 'x = ", ".join(a)\n'),
+    ],
+)
+def test_space_beside_what_comes_in_is_what_new_text_has(text: str, old: str, new: str, expected: str) -> None:
+    assert edited(text, old, new)[0] == expected
+
+
+def test_all_places_are_also_those_within_lines() -> None:
+    text = "foo(a, b)\nx = foo(a, b)\nif foo(a, b):\n    foo(a, b)\n"
+    assert edited(text, "foo(a,b)", "bar(a,b)", every=True)[0] == text.replace("foo", "bar")
+
+
+def test_signs_that_repeat_in_long_lines_are_looked_for_in_bounded_steps() -> None:
+    assert refusal(("( " * 9_000 + ")\n") * 100, "(" * 500 + ")", "b").code == "NO_MATCH"
 
 
 def test_joined_characters_stay_joined() -> None:

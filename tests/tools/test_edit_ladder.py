@@ -55,9 +55,9 @@ def test_every_byte_besides_stays_and_undo_brings_all_back(
 
 
 def test_in_mixed_endings_kept_lines_keep_theirs_and_new_ones_take_one(one: Handrail, workspace: Path) -> None:
-    (workspace / "a.txt").write_bytes(b"first\r\n  second\nthird\r\nfourth\nfifth\r\n")
+    (workspace / "a.txt").write_bytes(b"first\r\nsecond\nthird\r\nfourth\nfifth\r\n")
     assert one.edit("a.txt", "second\nthird \nfourth\nfifth", "second\nnew\nfourth\nadded\nfifth").ok
-    assert (workspace / "a.txt").read_bytes() == b"first\r\n  second\nnew\r\nfourth\nadded\r\nfifth\r\n"
+    assert (workspace / "a.txt").read_bytes() == b"first\r\nsecond\nnew\r\nfourth\nadded\r\nfifth\r\n"
 
 
 def test_in_mixed_endings_an_exact_edit_leaves_the_lines_it_keeps_too(one: Handrail, workspace: Path) -> None:

@@ -57,11 +57,21 @@ def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None
         return None
     page = Page(text)
     for reading in ways:
-        for fits in (_where_stated(page, reading), _inside(page, reading)):
+        for fits in (_whole_or_inside(page, reading), _inside(page, reading)):
             found = _found(page, fits, len(old), every=every)
             if found is not None:
                 return found
     return None if every else _tolerant(page, ways)
+
+
+def _whole_or_inside(page: Page, reading: Reading) -> Iterator[Fit]:
+    """Whole lines; of a text that may be a part of a line, all its places where some are within lines."""
+    whole = _where_stated(page, reading)
+    if len(reading.old) > 1 or reading.terminated or reading.name == "line-numbers":
+        return whole
+    fits = list(islice(whole, _EVERY + 1))
+    inside = list(islice(_inside(page, reading), _EVERY + 1)) if fits else []
+    return iter(inside if len(inside) > len(fits) else fits)
 
 
 def _where_stated(page: Page, reading: Reading) -> Iterator[Fit]:

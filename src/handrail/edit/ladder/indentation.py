@@ -35,8 +35,11 @@ def learned(seen: Sequence[Seen], lines: Sequence[str]) -> Indentation:
 
 
 def _but_for(rule: Shift, rest: Sequence[Seen], *edges: Seen | None) -> Shift:
-    """An indentation that only a line at the edge has may be as wrong as that line's."""
-    odd = {edge[0] for edge in edges if edge} - {old for old, _ in rest}
+    """An indentation that a line at the edge has, where it is wrong, may be as wrong in a new line; but not where
+    several other lines have it too."""
+    odd = {edge[0] for edge in edges if edge}
+    if len(rest) > 1:
+        odd -= {old for old, _ in rest}
     return lambda indent: None if indent in odd else rule(indent)
 
 

@@ -6,6 +6,9 @@ from handrail.edit.ladder.sequences import Change, changes, same
 from handrail.edit.ladder.tokens import Token, tokens
 from handrail.edit.ladder.typography import folded
 
+_CLOSING = {'"', "'", "`", "]"}
+"""Signs before which white space is more than a habit: it may be what a text or a box holds."""
+
 
 def merged(old: str, own: str, new: str) -> str | None:
     """The file's `own` line with what changes from `old` to `new`; None where both changed the same words differently.
@@ -19,8 +22,10 @@ def merged(old: str, own: str, new: str) -> str | None:
     place = _places(one, theirs)
     parts: list[str] = []
     at = since = 0
+    beside = False
     for change in (*ours, Change(len(one), len(one), len(other), len(other))):
-        parts += _kept(one, there, other, place, range(at, change.a), since - at)
+        parts += _kept(one, there, other, place, range(at, change.a), since - at, beside=beside)
+        beside = change.a == change.b or change.c == change.d
         parts += _come(one, there, other, place, change)
         at, since = change.b, change.d
     return "".join(parts)
@@ -84,10 +89,14 @@ def _kept(
     place: Sequence[tuple[int, int]],
     kept: range,
     offset: int,
+    *,
+    beside: bool,
 ) -> Iterator[str]:
-    """Tokens as the file has them; their white space too, unless the edit changes it."""
+    """Tokens as the file has them; their white space too, unless the edit changes it, or what is before the first."""
     for n in kept:
         first, last = place[n]
         for k in range(first, last):
-            same = k > first or other[n + offset].space == one[n].space
+            same = k > first or (
+                other[n + offset].space == one[n].space and not (beside and n == kept[0] and one[n].text in _CLOSING)
+            )
             yield (there[k].space if same else other[n + offset].space) + there[k].text

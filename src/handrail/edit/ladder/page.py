@@ -21,6 +21,7 @@ from handrail.edit.matching import Span
 _SHORTEST, _LONGEST = 4, 1_000
 """Characters, without white space, that parts of lines must and may have to be looked for with other white space."""
 _GOES_ON = re.compile(r"[.-]\w")
+_STEPS = 50_000_000
 _WIDE = 20_000
 """Characters that the lines may have in which they are."""
 
@@ -108,8 +109,11 @@ class Page:
         wanted = "\n".join(keys)
         if not _SHORTEST <= len(wanted) <= _LONGEST:
             return
+        spans = list(self._around(wanted, len(full)))
+        if sum(end - start for start, end in spans) * len(wanted) > _STEPS:
+            return
         pattern = _pattern(reading.old)
-        for start, end in self._around(wanted, len(full)):
+        for start, end in spans:
             found = pattern.search(self.text, start, end)
             while found is not None:
                 if edges.allow(self.text, *found.span()):

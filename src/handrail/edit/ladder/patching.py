@@ -138,19 +138,18 @@ class Patch:
         return own
 
     def _edge_indent(self, indent: str, k: int, change: Changed) -> str | None:
-        """Where only the first or the last line is out of line, the new first or last line is so too, and no other."""
+        """Where only the first or the last line is out of line, the new first or last line is so too, and no other; of
+        a line beside it nobody can tell."""
         first, last = self.indentation.first, self.indentation.last
-        full_old, full_new = self._full_old, self._full_new
-        if first and change.a <= full_old[0] < change.b:
-            if k == full_new[0]:
-                return first[1] if indent == first[0] else None
-            if indent == first[0]:
-                return None
-        if last and change.a <= full_old[-1] < change.b:
-            if k == full_new[-1]:
-                return last[1] if indent == last[0] else None
-            if indent == last[0]:
-                return None
+        old, new = self._full_old, self._full_new
+        if first and change.a <= old[0] < change.b and k == new[0]:
+            return first[1] if indent == first[0] else None
+        if last and change.a <= old[-1] < change.b and k == new[-1]:
+            return last[1] if indent == last[0] else None
+        if first and indent == first[0] and change.a <= old[0] + 1:
+            return None
+        if last and indent == last[0] and change.b >= old[-1]:
+            return None
         return self.indentation.shift(indent)
 
     def _replacement(self, part: _Part) -> Replacement | None:

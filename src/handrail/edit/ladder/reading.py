@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:→|\t| ?\| ?|([:-] ?|$))")
-"""A line number; where what is behind it may be something else, that is a group."""
+_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:→|\t| ?\| ?|[:-] ?|$)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _HALVED = {'"': '"', "'": "'", "`": "`", "\\": "\\"}
 _MEANS = {**_HALVED, "n": "\n", "t": "\t", "r": "", "/": "/"}
@@ -47,43 +46,48 @@ def _reading(name: str, old: str, new: str) -> Reading:
 
 
 def without_numbers(old: str, new: str) -> tuple[str, str] | None:
-    """Without the line numbers that listings show; the new text may have them or not."""
-    bare = _bare(old, at_all=True)
+    """Without the line numbers that listings show; the new text may have them, from the same on, or not at all."""
+    bare = _bare(old)
     if bare is None:
         return None
-    other = _bare(new, at_all=False)
-    return None if other is None else (bare, other)
+    *lines, last = new.split("\n")
+    found = [_NUMBER.match(line) for line in (*lines, last) if line.strip()]
+    first = _NUMBER.match(old)
+    alike = [each for each in found if each and first and _separator(each) == _separator(first)]
+    if not alike:
+        return bare, new  # what looks like numbers in it is its own
+    other = _bare(new)
+    same = other is not None and len(alike) == len(found) and first is not None and int(alike[0][1]) == int(first[1])
+    return (bare, other) if same and other is not None else None
+
+
+def _separator(found: re.Match[str]) -> str:
+    """What is behind a line number; a search has : and - side by side."""
+    return found[0].strip(" 0123456789").replace("-", ":")
 
 
 def has_numbers(text: str) -> bool:
     """Whether all lines begin with numbers that count up."""
-    return _bare(text, at_all=True) is not None
+    return _bare(text) is not None
 
 
 def _stated(text: str) -> int | None:
+    """The line where it begins, where what is behind the number may be something else than a listing's."""
     found = _NUMBER.match(text)
-    return int(found[1]) if found and found[2] is not None else None
+    return int(found[1]) if found and "→" not in found[0] else None
 
 
-def _bare(text: str, *, at_all: bool) -> str | None:
-    """The lines of a text without their numbers, which count up. None where some have one, and others do not."""
+def _bare(text: str) -> str | None:
+    """The lines of a text without their numbers, which count up; None where they do not."""
     *lines, last = text.split("\n")
     if last:
         lines.append(last)
     found = [_NUMBER.match(line) for line in lines]
     numbers = [int(each[1]) for each in found if each]
-    if not numbers:
-        return None if at_all else text
-    in_order = numbers == list(range(numbers[0], numbers[0] + len(lines)))
-    if not in_order:
-        return text if not at_all and not _numbered_in_part(numbers, lines) else None
+    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(lines))):
+        return None
     bare = [line[each.end() :] for line, each in zip(lines, found, strict=True) if each]
     return "\n".join(bare if last else [*bare, ""])
-
-
-def _numbered_in_part(numbers: list[int], lines: list[str]) -> bool:
-    """Whether so many lines begin with a number that it cannot be what they say."""
-    return len(numbers) * 2 > len([line for line in lines if line.strip()])
 
 
 def _escapes(old: str, new: str) -> Iterator[tuple[str, str]]:
@@ -92,10 +96,17 @@ def _escapes(old: str, new: str) -> Iterator[tuple[str, str]]:
     if "\\" not in old or _both_ways(texts) or _quotes(new) - _quotes(old):
         return
     if "\n" not in old and ("\n" not in new or "\\" not in new) and not any(_others(text, _MEANS) for text in texts):
-        yield _unescaped(old, _MEANS), _unescaped(new, _MEANS)
+        whole = _unescaped(old, _MEANS), _unescaped(new, _MEANS)
+        if "\\r" not in old + new and not (_torn(whole[1]) and not _torn(whole[0])):
+            yield whole
     if not any(_others(text, _HALVED) for text in texts):
         yield _unescaped(old, _HALVED), _unescaped(new, _HALVED)
     yield _unquoted(old), _unquoted(new)
+
+
+def _torn(text: str) -> bool:
+    """Whether a line ends within quotes, or has a tab within: then an escape was one of the text's own."""
+    return any(line.count('"') % 2 or line.count("'") % 2 or "\t" in line.strip() for line in text.split("\n"))
 
 
 def _quotes(text: str) -> set[str]:
