@@ -336,6 +336,12 @@ NEGATIVE = {
         "NO_MATCH", 'say("hi")\nlog("ho")\n', 'say(\\"hi\\")\\nlog(\\"ho\\")', 'say(\\"hi\\n\\")\\nlog(\\"ho\\")',
     ),
     "a tab that is a path": ("NO_MATCH", "a = 1\nb = 2\n", "a = 1\\nb = 2\\n", "a = 'C:\\temp'\\nb = 2\\n"),
+    "left out, and a line that comes in is among them": (
+        "NO_MATCH",
+        "def f():\n    a = 1\n    check_all_values(b)\n    c = 3\n    return 1\n",
+        "def f():\n    a = 1\n    # ...\n    return 1",
+        "def f():\n    a = 1\n    # ...\n    check_all_values(b)\n    return 1",
+    ),
     "brackets alone": ("NO_MATCH", "a {\n    b {\n    }\n}\n", "  }\n  }", "  }\n  c()\n  }"),
     "nothing would change": ("NO_MATCH", "  x\n  y\n  y\n  y\n    z\n", "  x\n  y\n  y\ny\n    z", "  x\n  y\ny\n  y\n    z"),
     "an indentation that nothing tells": (

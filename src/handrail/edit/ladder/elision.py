@@ -15,6 +15,8 @@ _FAR = 400
 _PLACES = 200
 """Places that a part between two marks may have."""
 _PARTS = 50
+_TOLD = 8
+"""Characters of a line above which it is no chance that it is there twice."""
 
 
 def elided(page: Page, reading: Reading) -> list[list[Fit]]:
@@ -37,7 +39,7 @@ def elided(page: Page, reading: Reading) -> list[list[Fit]]:
     if any(len(fits) > _PLACES for fits in found):
         return []
     _keep_reachable(found, page)
-    if not all(found) or not _in_one_block(found, parts, page):
+    if not all(found) or not _in_one_block(found, parts, page) or _comes_twice(found, parts, page):
         return []
     return [fits for part, fits in zip(parts, found, strict=True) if part.old != part.new]
 
@@ -77,6 +79,17 @@ def _in_one_block(layers: list[list[Fit]], parts: Sequence[Reading], page: Page)
         if part.old != part.new
         for fit in after
     )
+
+
+def _comes_twice(layers: list[list[Fit]], parts: Sequence[Reading], page: Page) -> bool:
+    """Whether a line that comes in is among those that are left out: then it may be there already."""
+    for (before, after), (one, other) in zip(pairwise(layers), pairwise(parts), strict=True):
+        new = (squashed(line) for part in (one, other) for line in set(part.new) - set(part.old))
+        come = {said for said in new if len(said) >= _TOLD}
+        out = (_between(page, fit, next_fit) for fit in before for next_fit in after if _follows(page, fit, next_fit))
+        if come and any(squashed(line) in come for lines in out for line in lines):
+            return True
+    return False
 
 
 def _is_deep(between: Sequence[str], one: Fit, other: Fit) -> bool:
