@@ -31,10 +31,38 @@ class PathFact(Wire, frozen=True):
     size: int | None = None
 
 
+class SeenCommand(Wire, frozen=True):
+    """A simple command that the display parser found in a command outside the provable subset. It proves nothing."""
+
+    words: tuple[str, ...]
+    """The program and its arguments; quotes are taken off, what bash would expand stays as it is written."""
+    text: str = ""
+    """As it stands in the command."""
+    writes: tuple[str, ...] = ()
+    """Files that its output is redirected to."""
+    forks_itself: bool = False
+    """A function that starts itself again and again."""
+
+
+class CommandFact(Wire, frozen=True):
+    """The command of a call, and what can be done with one here."""
+
+    text: str
+    cwd: str = "."
+    """The folder that it starts in, as the call names it."""
+    background: bool = False
+    """Whether it may outlive its call, on the real tree."""
+    tier: int = 2
+    """The sandbox: 3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    seen: tuple[SeenCommand, ...] | None = None
+    """What the display parser found; None where it was not needed, or could not be used."""
+
+
 class Facts(Wire, frozen=True):
     """Everything about the world that a decision may depend on."""
 
     paths: tuple[PathFact, ...] = ()
+    command: CommandFact | None = None
 
 
 class DecisionPart(Wire, frozen=True):
@@ -45,6 +73,8 @@ class DecisionPart(Wire, frozen=True):
     decision: Verdict
     rule: str
     reason: str
+    grant: str = ""
+    """The class of commands that may be allowed for good: `git commit`; empty where none may be."""
 
 
 class Decision(Wire, frozen=True):

@@ -1,0 +1,1 @@
+"""The rules that people write."""

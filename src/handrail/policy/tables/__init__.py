@@ -1,0 +1,1 @@
+"""What programs take and do: tables as data."""

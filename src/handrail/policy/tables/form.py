@@ -1,0 +1,72 @@
+"""The form of the tables. A table is data: what a program takes, and nothing that it does not."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from handrail.policy.commands.reading import Effect
+
+Kind = Literal["text", "read", "write", "delete"]
+"""What an operand or an option's value is: text that names no file, or a path and what is done to it."""
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """The words of a command, sorted by its table."""
+
+    options: tuple[tuple[str, str | None], ...]
+    """In order, each with its value: ("-n", "5"), ("--all", None). Bundles are taken apart."""
+    operands: tuple[str, ...]
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """One program, or one sub-command of it. What is not listed here asks: there are no abbreviations."""
+
+    name: str
+    """`sort`, or with its sub-command `git log`, `git stash list`."""
+    also: tuple[str, ...] = ()
+    """Other names of the same program."""
+    flags: str = ""
+    """Short options without a value, a letter each; they may be bundled."""
+    values: str = ""
+    """Short options with a value (text), a letter each; it may be in the same word."""
+    long_flags: str = ""
+    """Long options without a value, without their dashes, separated by blanks; also `name=` where a value may follow
+    an equals sign but never as a word of its own (`color=`)."""
+    long_values: str = ""
+    """Long options with a value (text), in the same word behind `=` or in the next one."""
+    paths: dict[str, Kind] = {}
+    """Those options whose value is a path: {"-f": "read", "--file": "read"}. They need not be listed above."""
+    numbers: bool = False
+    """Whether `-5` is an option (head, tail, git log)."""
+    operands: Kind | None = "read"
+    """What operands are; None where there may be none."""
+    first: Kind | None = None
+    """What the first operand is, where it is something else, such as grep's pattern …"""
+    unless: frozenset[str] = frozenset()
+    """… but not when one of these options is there (grep -e)."""
+    last: Kind | None = None
+    """What the last of at least two operands is, where it is something else, such as cp's destination; also subject to
+    `unless`."""
+    most: int | None = None
+    """How many operands there may be."""
+    effect: Effect = "proven"
+    refuse: Callable[[Parsed], str | None] | None = None
+    """Why a command that the rest of the table accepts asks all the same, in words, or None."""
+    match: tuple[str, ...] = ()
+    """Commands, whole, that must be accepted …"""
+    no_match: tuple[str, ...] = ()
+    """… and must not. Both are checked when the tables are loaded."""
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Programs that nobody can judge by their words: a named class that always asks."""
+
+    rule: str
+    """`exec.interpreter`"""
+    reason: str
+    """Why it asks, in words: runs the code it is given."""
+    programs: frozenset[str]
+    effect: Effect = "unproven"
+    grantable: bool = False
+    """Whether a person may allow one of them for good, with its sub-command; never so for interpreters and wrappers."""
