@@ -7,7 +7,7 @@ import msgspec
 from handrail.settings.check import nest
 from handrail.settings.layers import Layer, default_layer, environment_layer, flag_layer, user_layer
 from handrail.settings.location import expand_home
-from handrail.settings.model import Paths, Settings
+from handrail.settings.model import Settings
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,5 +53,9 @@ def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return msgspec.structs.replace(
         settings,
         tools=msgspec.structs.replace(settings.tools, folders=absolute(settings.tools.folders)),
-        paths=Paths(read_only=absolute(settings.paths.read_only), writable=absolute(settings.paths.writable)),
+        paths=msgspec.structs.replace(
+            settings.paths,
+            read_only=absolute(settings.paths.read_only),
+            writable=absolute(settings.paths.writable),
+        ),
     )

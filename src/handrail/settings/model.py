@@ -8,6 +8,8 @@ from handrail.protocol.decision import Mode
 from handrail.protocol.permission import Permission
 
 Durability = Literal["crash", "power"]
+Profile = Literal["standard", "restricted"]
+Outside = Literal["deny", "ask"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
 Characters = Annotated[int, msgspec.Meta(ge=1_000, le=100_000_000)]
 Folder = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
@@ -60,6 +62,21 @@ class Paths(Section, frozen=True, kw_only=True):
 
     read_only: tuple[Folder, ...] = ()
     writable: tuple[Folder, ...] = ()
+    outside: Outside = "deny"
+
+
+class Bulk(Section, frozen=True, kw_only=True):
+    """From how many files on a change counts as one of many."""
+
+    deleted: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 20
+    changed: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 200
+
+
+class Restricted(Section, frozen=True, kw_only=True):
+    """What the restricted profile lets be."""
+
+    commands: tuple[str, ...] = ("ls", "cat", "git status", "git log --oneline", "node -v", "pnpm -v")
+    folders: tuple[WorkspaceFolder, ...] = (".minds", ".tasklogs")
 
 
 class Search(Section, frozen=True, kw_only=True):
@@ -79,12 +96,15 @@ class Settings(Section, frozen=True, kw_only=True):
     """All settings of one session, merged."""
 
     mode: Mode = "ask"
+    profile: Profile = "standard"
     tools: Tools = Tools()
     read: Read = Read()
     results: Results = Results()
     journal: Journal = Journal()
     events: Events = Events()
     paths: Paths = Paths()
+    bulk: Bulk = Bulk()
+    restricted: Restricted = Restricted()
     search: Search = Search()
     undo: Undo = Undo()
 

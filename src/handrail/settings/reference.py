@@ -12,10 +12,14 @@ class Entry(msgspec.Struct, frozen=True):
 
 _NAMES = "a list of tool names"
 _FOLDERS = "a list of folders, each absolute or starting with ~/"
+_COUNT = "a whole number from 0 to 1000000"
 _CHARACTERS = "a whole number from 1000 to 100000000"
 
 REFERENCE: dict[str, Entry] = {
     "mode": Entry("How much runs unasked; the environment can only make it stricter.", "plan, ask, auto or full"),
+    "profile": Entry(
+        "What a session is for; restricted: few commands, few folders, nothing asks.", "standard or restricted"
+    ),
     "tools.enable": Entry("Tools offered besides those that are on by default.", _NAMES),
     "tools.disable": Entry("Tools not offered; base tools too.", _NAMES),
     "tools.deny": Entry(
@@ -36,6 +40,16 @@ REFERENCE: dict[str, Entry] = {
     ),
     "paths.read_only": Entry("Folders outside the workspace that may be read.", _FOLDERS),
     "paths.writable": Entry("Folders outside the workspace that may be read and written.", _FOLDERS),
+    "paths.outside": Entry("Whether a path outside all roots is refused or asked about.", "deny or ask"),
+    "bulk.deleted": Entry("More deleted files than this are a bulk change, which asks in auto.", _COUNT),
+    "bulk.changed": Entry("More changed files than this are a bulk change.", _COUNT),
+    "restricted.commands": Entry(
+        "Commands, by their first words, that the restricted profile runs.", "a list of commands"
+    ),
+    "restricted.folders": Entry(
+        "Folders of the workspace that the restricted profile reads and writes.",
+        "a list of folders relative to the workspace, without ..",
+    ),
     "search.ignore": Entry("Patterns skipped besides the built-in ignore list.", "a list of patterns"),
     "search.engine": Entry("What searches; auto takes ripgrep where there is one.", "auto, ripgrep or python"),
     "undo.days": Entry("Days for which a change can be taken back.", "a whole number from 1 to 3650"),

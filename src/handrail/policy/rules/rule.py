@@ -1,0 +1,41 @@
+"""A rule that a person wrote."""
+
+from typing import Literal
+
+import msgspec
+
+from handrail.protocol.decision import Verdict
+
+Layer = Literal["managed", "user", "project", "session"]
+LAYERS: tuple[Layer, ...] = ("managed", "user", "project", "session")
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """Says allow, confirm or deny of commands that begin with some words, or of a tool's paths."""
+
+    id: str
+    verdict: Verdict
+    pattern: str
+    """For `exec` the first words of a command (`git push`), for every other tool a glob of paths (`docs/**`)."""
+    tool: str = "exec"
+    because: str = ""
+    match: tuple[str, ...] = ()
+    """Commands, or paths, that the rule must be about …"""
+    no_match: tuple[str, ...] = ()
+    """… and must not. Both are checked at load."""
+    any_args: bool = False
+    """An allow rule is about paths inside the roots and plain options only, unless this is set."""
+    layer: Layer = "user"
+    source: str = ""
+    """Where it stands: `user:12`."""
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Something about the rules that a person should know."""
+
+    rule: str
+    """The id."""
+    problem: str
+    """In words."""
+    is_error: bool
+    """Whether the rules cannot be used; otherwise the rule just never decides anything."""
