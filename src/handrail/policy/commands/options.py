@@ -28,6 +28,8 @@ def uses(table: Table, parsed: Parsed) -> tuple[Use, ...]:
             # Also where a pattern is only text, as for echo: bash reads a folder to put names in its place.
             if (access := _path(kind)) or is_glob:
                 found.append(Use(text, access or "read", is_glob))
+    if table.more:
+        found += table.more(parsed)
     return tuple(dict.fromkeys(found)) if parsed.globs else tuple(found)
 
 
@@ -51,16 +53,18 @@ class Sorter:
         """As GNU programs do it: an option behind an operand is an option still, `--` ends them, `-` is an operand."""
         options: _Options = []
         operands: list[Word] = []
+        ended: int | None = None
         rest = iter(words)
         for word in rest:
             text = word.text
             if text[:1] != "-" or text == "-":
                 operands.append(word)
             elif text == "--":
+                ended = len(operands)
                 operands += rest
             elif fault := self._take(word, rest, options):
                 return fault
-        return self._judged(options, operands)
+        return self._judged(options, operands, ended)
 
     def _take(self, word: Word, rest: Iterator[Word], options: _Options) -> str | None:
         text = word.text
@@ -110,14 +114,14 @@ class Sorter:
         options.append((name, word.text))
         return None
 
-    def _judged(self, options: _Options, operands: list[Word]) -> Parsed | str:
+    def _judged(self, options: _Options, operands: list[Word], ended: int | None) -> Parsed | str:
         table = self.table
         globs = tuple([place for place, word in enumerate(operands) if word.globs])
         if operands and table.operands is None:
             return f"{table.name} only reads without operands such as {operands[0].text}"
         if table.most is not None and (globs or len(operands) > table.most):
             return f"{table.name} only reads with at most {table.most} operand{'s' if table.most > 1 else ''}"
-        parsed = Parsed(tuple(options), tuple([word.text for word in operands]), globs)
+        parsed = Parsed(tuple(options), tuple([word.text for word in operands]), globs, ended)
         return (table.refuse and table.refuse(parsed)) or parsed
 
     def _unknown(self, name: str) -> str:

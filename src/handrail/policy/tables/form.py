@@ -20,6 +20,8 @@ class Parsed(msgspec.Struct, frozen=True):
     operands: tuple[str, ...]
     globs: tuple[int, ...] = ()
     """Which of the operands are patterns: bash puts one word or several in the place of each."""
+    ended: int | None = None
+    """How many of the operands stand before the `--` that ends the options, where there is one."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     effect: Effect = "proven"
     refuse: Callable[[Parsed], str | None] | None = None
     """Why a command that the rest of the table accepts asks all the same, in words, or None."""
+    more: Callable[[Parsed], tuple[Use, ...]] | None = None
+    """Paths that are neither a whole operand nor a whole value: git's `HEAD:src/a.py`, dd's `of=disk.img`."""
     own: Callable[[tuple[Word, ...]], tuple[Use, ...] | str] | None = None
     """Reads the words of a program that has rules of its own (find, test): the paths it uses, or why it asks in words.
     Where it is given, only the names and examples of the table count besides."""
@@ -77,6 +81,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     """Why it asks, in words: runs the code it is given."""
     programs: frozenset[str]
+    """Each `make`, or with its sub-command `cargo test`; the longest that a command begins with counts."""
     effect: Effect = "unproven"
     grantable: bool = False
     """Whether a person may allow one of them for good, with its sub-command; never so for interpreters and wrappers."""
