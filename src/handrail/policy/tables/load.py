@@ -63,8 +63,11 @@ class Registry:
             for name in sorted(group.programs):
                 _add(self.groups, name, group)
         self._longest: dict[str, int] = {}
+        self._with_parts: set[str] = set()
         for name in (*self.tables, *self.groups):
             self._longest[name[0]] = max(len(name), self._longest.get(name[0], 0))
+            if len(name) > 1 and not name[1].startswith("-"):
+                self._with_parts.add(name[0])
 
     def find(self, words: _Name) -> Found | None:
         """The longest names that the words begin with; None where not even the program is known."""
@@ -74,9 +77,9 @@ class Registry:
             plain = (words[0].rstrip("0123456789.-"), *words[1:])
             grouped = self._length(self.groups, plain)
             group = self.groups.get(plain[:grouped])
-        longest = self._longest.get(words[0], 0)
-        found = Found(self.tables.get(words[:length]), length, group, grouped, longest > 1)
-        return found if longest or group else None
+        known = words[0] in self._longest or group
+        has_parts = words[0] in self._with_parts
+        return Found(self.tables.get(words[:length]), length, group, grouped, has_parts) if known else None
 
     def _length(self, entries: Mapping[_Name, Table] | Mapping[_Name, Group], words: _Name) -> int:
         longest = min(self._longest.get(words[0], 0), len(words))
