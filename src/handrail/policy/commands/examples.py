@@ -31,7 +31,7 @@ def refusal(table: Table, known: Registry, text: str) -> str | None:
     script = lex(text)
     if isinstance(script, Outside):
         return f"it {script.reason}"
-    if len(script.commands) > 1:
+    if len(script.commands) != 1:
         return "it is more than one command"
     words = script.commands[0].words
     found = known.find(tuple([word.text for word in words]))

@@ -21,7 +21,7 @@ _SAYS: dict[Effect, tuple[str, str]] = {
 
 def read_command(command: SimpleCommand) -> Reading:
     """What a command does by its words alone; its redirections are not looked at. What is not known is unproven."""
-    words = command.words
+    words = _without_pager(command.words)
     known = registry()
     name = _program(words[0].text, known)
     if "/" in name:
@@ -31,6 +31,13 @@ def read_command(command: SimpleCommand) -> Reading:
         grant = _with_sub_command(name, words[1:])
         return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:], grant)
     return _read_known(name, words, found)
+
+
+def _without_pager(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """git's one option before its sub-command that only says how to show."""
+    if [word.text for word in words[:2]] in (["git", "--no-pager"], ["git", "-P"]):
+        return words[:1] + words[2:]
+    return words
 
 
 def _program(name: str, known: Registry) -> str:
@@ -50,9 +57,9 @@ def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
         if not isinstance(read, str):
             return _accepted(table, read)
         fault = read
-    # An interpreter stays one whatever was wrong with its options.
-    if found.group and (fault is None or not found.group.grantable):
-        return _grouped(name, words, found.group)
+    if found.group:
+        # The table knows better what is wrong, unless it is only about a part: an interpreter stays one.
+        return _grouped(found, found.group, words, fault if found.group_length >= found.length else None)
     if table and fault:
         grant = _first_words(table.name) if table.grantable else ""
         return _unproven("exec.option", fault, words[found.length :], grant)
@@ -65,9 +72,19 @@ def _accepted(table: Table, read: tuple[Use, ...]) -> Reading:
     return Reading(table.effect, rule, f"{table.name} {does}", read, grant)
 
 
-def _grouped(name: str, words: tuple[Word, ...], group: Group) -> Reading:
-    grant = _with_sub_command(name, words[1:]) if group.grantable else ""
-    return Reading(group.effect, group.rule, f"{name} {group.reason}", _maybe_paths(words[1:]), grant)
+def _grouped(found: Found, group: Group, words: tuple[Word, ...], fault: str | None) -> Reading:
+    name = " ".join([word.text for word in words[: found.group_length]])
+    rest = words[found.group_length :]
+    grant = _class(name, rest, has_parts=found.has_parts) if group.grantable else ""
+    return Reading(group.effect, group.rule, fault or f"{name} {group.reason}", _maybe_paths(rest), grant)
+
+
+def _class(name: str, rest: tuple[Word, ...], *, has_parts: bool) -> str:
+    """The commands of one kind: with their sub-command, or the script that is run; none where that cannot be told."""
+    if " " in name and not name.endswith(" run"):
+        return name
+    wider = _with_sub_command(name, rest)
+    return "" if wider == name and (" " in name or (rest and has_parts)) else wider
 
 
 def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:
@@ -76,7 +93,7 @@ def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:
     if part.startswith("-"):
         return _unproven("exec.option", f"{name} with {part} before its sub-command may do anything", words[1:])
     reason = f"handrail does not know what {name} {part}".rstrip() + " does"
-    return _unproven("exec.unknown", reason, words[1:], _with_sub_command(name, words[1:]))
+    return _unproven("exec.unknown", reason, words[1:], _class(name, words[1:], has_parts=True) if part else "")
 
 
 def _unproven(rule: str, reason: str, words: tuple[Word, ...], grant: str = "") -> Reading:
