@@ -1,4 +1,4 @@
-"""git beyond reading: what changes the repository, what reaches another machine, and what nobody knows."""
+"""git beyond reading: what changes the repository, and what reaches another machine."""
 
 from handrail.policy.tables.form import Group
 
@@ -25,10 +25,5 @@ GIT_GROUPS: tuple[Group, ...] = (
         reason="reaches another repository",
         effect="network",
         programs=frozenset(f"git {sub}" for sub in _REMOTE.split()) | {"git remote show", "git remote update"},
-    ),
-    Group(
-        rule="git.unknown",
-        reason="may run what options or configuration name",
-        programs=frozenset(["git", "gitk", "tig", "git-lfs"]),
     ),
 )

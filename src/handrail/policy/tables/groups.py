@@ -18,7 +18,8 @@ _RUNNING = (
             julia tclsh wish guile racket sbcl clisp ghci runghc scala kotlin groovy jshell java erl elixir iex swift
             ts-node tsx awk gawk mawk nawk sed gsed bc dc sqlite3 psql mysql mariadb mongosh mongo redis-cli osascript
             pwsh powershell cmd sh bash rbash dash ash zsh ksh mksh fish csh tcsh busybox toybox ed ex vi vim view nvim
-            emacs nano pico micro gdb lldb expect m4 jupyter spark-shell octave gnuplot qemu-system-x86_64 wine""",
+            emacs nano pico micro gdb lldb expect m4 jupyter spark-shell octave gnuplot wine""",
+            "go run",
         ),
     ),
     Group(
@@ -30,6 +31,30 @@ _RUNNING = (
             systemd-run at batch crontab exec eval command builtin source . trap coproc find fd fdfind setpriv capsh
             prlimit numactl unbuffer dbus-run-session xvfb-run faketime direnv nix-shell catchsegv valgrind chpst
             start-stop-daemon hyperfine tmux screen alias enable""",
+            "uv run",
+            "poetry run",
+            "pipenv run",
+            "pdm run",
+            "hatch run",
+            "conda run",
+            "mamba run",
+            "micromamba run",
+            "bundle exec",
+            "npm exec",
+            "npm x",
+            "pnpm exec",
+            "yarn exec",
+            "mise exec",
+            "mise x",
+            "asdf exec",
+            "rbenv exec",
+            "pyenv exec",
+            "rustup run",
+            "volta run",
+            "fnm exec",
+            "nix run",
+            "nix develop",
+            "corepack",
         ),
     ),
     Group(
@@ -64,7 +89,7 @@ _PROJECT = (
             kotlinc scalac ghc cabal stack dotnet msbuild xcodebuild swiftc zig cargo go protoc cython nasm tex latex
             pdflatex xelatex latexmk hugo mkdocs sphinx-build mix rebar3 configure autoconf automake""",
             "cargo build", "cargo check", "cargo clippy", "cargo doc", "cargo run", "go build", "go vet",
-            "go run", "go generate", "swift build", "npm run build", "pnpm build", "pnpm run build", "yarn build",
+            "go generate", "swift build", "npm run build", "pnpm build", "pnpm run build", "yarn build",
             "python -m build", "python3 -m build", "mvn package", "mvn compile", "dotnet build",
         ),
     ),

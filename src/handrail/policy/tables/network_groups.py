@@ -4,7 +4,7 @@ from handrail.policy.tables.form import Group
 
 _FETCHING: dict[str, str] = {
     "npm": """install i ci add update up upgrade uninstall remove publish audit outdated view info search login logout
-        exec init create dist-tag deprecate fund ping star token whoami owner access pack link""",
+        init create dist-tag deprecate fund ping star token whoami owner access pack link""",
     "pnpm": "install i add update up upgrade remove rm publish audit outdated dlx create fetch import link",
     "yarn": "install add upgrade up remove publish audit outdated dlx create global info npm",
     "bun": "install i add update remove publish create x",
@@ -30,7 +30,7 @@ _FETCHING: dict[str, str] = {
     "dart": "pub",
 }
 _MANAGERS = """
-    npm npx pnpm pnpx yarn bunx corepack pip pip3 pipx uv uvx poetry pipenv pdm hatch flit conda mamba micromamba gem
+    npm pnpm yarn pip pip3 uv poetry pipenv pdm hatch flit conda mamba micromamba gem
     bundle bundler composer flutter dart rustup nvm fnm volta asdf mise pyenv rbenv sdk
 """
 _SYSTEM_MANAGERS = """
@@ -57,7 +57,7 @@ NETWORK_GROUPS: tuple[Group, ...] = (
         rule="exec.package-manager",
         reason="runs scripts of the project or of its packages",
         grantable=True,
-        programs=frozenset(_MANAGERS.split()) - {"npx", "pnpx", "bunx", "uvx", "pipx"},
+        programs=frozenset(_MANAGERS.split()),
     ),
     Group(
         rule="exec.network",

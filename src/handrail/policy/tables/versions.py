@@ -1,25 +1,35 @@
-"""Asking a program for its version, alone: that starts nothing but the program itself.
+"""Programs that may do anything, but not when they are only asked for their version.
 
-Left out on purpose: programs that read the folder they are started in before they answer. `go version` and what rustup
-stands in for (rustc, cargo) may fetch or run the toolchain that a project names; npm, pnpm, yarn, gradle and mvn are
-scripts with settings of the project; php loads its configuration, java writes its counters.
+Not here are those that look at the workspace first, to choose the version that answers (cargo, rustc, go, yarn) or to
+read their settings (npm, php), and those that leave something behind (java).
 """
 
 from handrail.policy.tables.form import Table
 
-_LONG = """
-    python python2 python3 pypy3 node deno ruby perl lua gcc g++ cc c++ clang clang++ make cmake ninja bash zsh
-    sqlite3 pip pip3 uv ruff gdb tar gawk psql
-"""
-_SHORT = ("python -V", "python3 -V", "node -v", "ruby -v", "perl -v", "lua -v", "make -v", "pip -V", "pip3 -V")
-_PYTHONS = tuple(f"python3.{minor}" for minor in range(8, 16))
-
-
-def _asks(name: str) -> Table:
-    return Table(name=name, operands=None, match=(name,), no_match=(f"{name} x", f"{name} -c x"))
-
-
-TABLES: tuple[Table, ...] = (
-    *(_asks(f"{name} --version") for name in (*_LONG.split(), *_PYTHONS)),
-    *(_asks(name) for name in (*_SHORT, *(f"{name} -V" for name in _PYTHONS))),
+_DASHED = (
+    "bash zsh cc c++ gcc g++ clang clang++ make cmake ninja curl wget deno node perl pip pip3 python python2 python3 "
+    "ruby ruff uv lua sqlite3 gdb tar gawk psql"
 )
+_PYTHONS = tuple(f"python3.{minor}" for minor in range(8, 16))
+_SHORT = "node -v,python -V,python2 -V,python3 -V,perl -v,ruby -v,lua -v,make -v,pip -V,pip3 -V"
+
+TABLES = (
+    Table(
+        name="python3 --version",
+        also=tuple(
+            sorted(
+                {f"{name} --version" for name in (*_DASHED.split(), *_PYTHONS)} - {"python3 --version"}
+                | {f"{name} -V" for name in _PYTHONS}
+                | {*_SHORT.split(",")}
+            )
+        ),
+        operands=None,
+        match=("python3 --version", "node -v", "python3.11 -V", "make -v", "gcc --version"),
+        no_match=(
+            "python3 --version -c x", "node -v x.js", "python3 -c x --version", "cargo --version",
+            "node x.js --version", "bash --version -c id", "python3 -VV", "yarn --version",
+            "gcc --version --wrapper=x a.c", "curl --version x", "npm --version",
+            "java -version", "go version", "rustc --version",
+        ),
+    ),
+)  # fmt: skip
