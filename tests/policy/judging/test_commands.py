@@ -22,17 +22,17 @@ PROVEN, UNPROVEN, NETWORK, NEVER = "aaaa", "dcca", "dcca", "dddd"
 @pytest.mark.parametrize(
     ("command", "expected", "rule"),
     [
-        ("ls -la src", PROVEN, "exec.proven"),
-        ("git status", PROVEN, "exec.proven"),
-        ("cat a.py | grep -n foo | head -5", PROVEN, "exec.proven"),
+        ("ls -la src", PROVEN, "exec.read-only"),
+        ("git status", PROVEN, "exec.read-only"),
+        ("cat a.py | grep -n foo | head -5", PROVEN, "exec.read-only"),
         ("cd src && ls", PROVEN, "exec.cd"),
         ("cd src 2>/dev/null && ls", PROVEN, "exec.cd"),
-        ("ls 2>&1 >/dev/null", PROVEN, "exec.proven"),
-        ("wc -l < a.py", PROVEN, "exec.proven"),
-        ("cat /tmp/x", PROVEN, "exec.proven"),
-        (f"cat {ROOT}/a.py", PROVEN, "exec.proven"),
+        ("ls 2>&1 >/dev/null", PROVEN, "exec.read-only"),
+        ("wc -l < a.py", PROVEN, "exec.read-only"),
+        ("cat /tmp/x", PROVEN, "exec.read-only"),
+        (f"cat {ROOT}/a.py", PROVEN, "exec.read-only"),
         ("cd src && cat ../a.py", PROVEN, "exec.cd"),
-        ("cat docs/a.md", PROVEN, "exec.proven"),
+        ("cat docs/a.md", PROVEN, "exec.read-only"),
         ("python x.py", UNPROVEN, "exec.interpreter"),
         ("./run.sh", UNPROVEN, "exec.script"),
         ("frobnicate", UNPROVEN, "exec.unknown"),
@@ -54,7 +54,10 @@ PROVEN, UNPROVEN, NETWORK, NEVER = "aaaa", "dcca", "dcca", "dddd"
         ("cat out/passwd", NEVER, "fs.outside"),
         ("cat < /etc/passwd", NEVER, "fs.outside"),
         ("ls > /etc/x", NEVER, "fs.outside"),
-        ("cat src/*/../../../x", NEVER, "fs.outside"),
+        ("cat src/*/../../../x", UNPROVEN, "exec.syntax"),
+        ("rm ../x; echo $Y", NEVER, "fs.outside"),
+        ("cd a; rm ../x; echo $Y", UNPROVEN, "exec.syntax"),
+        ("echo $Y > ../x", NEVER, "fs.outside"),
         ("cat .env", NEVER, "fs.secret"),
         ("cat secret", NEVER, "fs.secret"),
         ("cat src/.env", NEVER, "fs.secret"),
@@ -65,8 +68,8 @@ PROVEN, UNPROVEN, NETWORK, NEVER = "aaaa", "dcca", "dcca", "dddd"
         ("cat $HOME/.ssh/id_rsa", NEVER, "fs.secret"),
         ("rm -rf /", NEVER, None),
         ("rm -rf .", NEVER, None),
-        ("rm -rf src/..", NEVER, "deny.root"),
-        ("chmod -R 777 src/..", NEVER, "deny.root"),
+        ("rm -rf src/..", NEVER, "deny.workspace"),
+        ("chmod -R 777 src/..", NEVER, "deny.workspace"),
         ("sudo rm -rf /", NEVER, None),
         ("for f in a; do rm -rf /etc/x; done", NEVER, None),
         ("rm -rf ~", NEVER, None),
@@ -221,11 +224,16 @@ def test_what_goes_on_after_the_call_asks() -> None:
     assert verdicts("ls", background=True) == "dcca"
 
 
-@pytest.mark.parametrize("command", ["ls " * 3000, ";".join(["ls"] * 200), "echo $X " + "a" * 200_000])
-def test_whatever_is_too_much_to_look_at_gets_the_strictest_answer(command: str) -> None:
-    found = decided(command, "full")
-    assert found.decision == "deny" or decided(command).decision == "confirm"
-    assert decided(f"{command}; rm -rf /", "full").decision == "deny"
+@pytest.mark.parametrize("command", ["ls " * 2500, ";".join(["ls"] * 200), "echo $X " + "a" * 200_000])
+def test_whatever_is_too_much_to_look_at_is_refused(command: str) -> None:
+    assert verdicts(command) == NEVER
+    assert decided(command).rule == "exec.limit"
+
+
+@pytest.mark.parametrize("last", ["rm -rf /", "rm -rf ../x", "cat .env"])
+def test_no_length_turns_a_no_into_a_question(last: str) -> None:
+    for middle in ("ls " * 30, "ls " * 4000, "; ls" * 90, "; ls" * 3000):
+        assert verdicts(f"echo {middle}; {last}") == NEVER
 
 
 def test_a_path_that_nothing_is_known_about_is_refused() -> None:
