@@ -46,6 +46,7 @@ NEVER: dict[Mode, Verdict] = {"plan": "deny", "ask": "deny", "auto": "deny", "fu
         (change(".github/workflows/ci.yml", "deleted"), ASKS),
         (change("ci.yml", "renamed", renamed_from=".github/workflows/ci.yml"), ASKS),
         (change("tool", "mode", mode=0o4755), ASKS),
+        (change("shared", "created", "folder", mode=0o2755), UNASKED),
         (change(".env", "created"), NEVER),
         (change("a/.ssh/config", "deleted"), NEVER),
         (change("notes.txt", "renamed", renamed_from=".env"), NEVER),
@@ -124,6 +125,23 @@ def test_an_allow_rule_does_not_lift_what_the_changes_are() -> None:
     allow = Rule(id="w", verdict="allow", pattern="**", tool="write")
     decision = judge_changes((change("a"),), Rules(mode="ask", rules=(allow,)), undo=True, tool="write")
     assert (decision.decision, decision.rule) == ("confirm", "fs.write")
+
+
+def test_a_call_that_was_allowed_may_write_and_delete() -> None:
+    changes = (change("a"), change("b", "deleted"))
+    decision = judge_changes(changes, Rules(mode="ask"), undo=False, spoken_for=True)
+    assert (decision.decision, decision.reason) == ("allow", "deletes b, as the call was allowed to")
+    assert judge_changes(changes, Rules(mode="plan"), undo=True, spoken_for=True).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("made", "rule"), [(change(".git/config"), "fs.protected"), (change("docs/a"), "docs"), (change("a"), "fs.bulk")]
+)
+def test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of(made: Change, rule: str) -> None:
+    ask = Rule(id="docs", verdict="confirm", pattern="docs/**", tool="*")
+    rules = Rules(mode="ask", rules=(ask,), bulk_changed=0 if rule == "fs.bulk" else 200)
+    decision = judge_changes((made,), rules, undo=True, spoken_for=True)
+    assert (decision.decision, decision.rule) == ("confirm", rule)
 
 
 def test_where_nobody_is_to_ask_the_answer_is_no() -> None:

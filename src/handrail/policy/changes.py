@@ -24,22 +24,31 @@ def judge_changes(
     rules: Rules,
     *,
     undo: bool,
+    spoken_for: bool = False,
     configs: Mapping[str, str] | None = None,
     tool: str = "exec",
 ) -> Decision:
     """One part for each kind of harm, the worst first. `undo`: whether the changes can be taken back.
 
-    `configs` has the text of each new `.git/config`; without it a new repository asks like any other.
+    `spoken_for`: a person, a rule or a grant allowed the call, and with it that files are written and deleted; never
+    that what steers tools is changed, nor very many files, nor anything in plan mode. `configs` has the text of each
+    new `.git/config`; without it a new repository asks like any other.
     """
     repositories = new_repositories(changes, configs or {})
     notable = [change for change in changes if not _is_ordinary(change, repositories)]
     judged = [*_never(changes), *_by_rules(changes, rules, tool), *_by_kind(notable, changes, rules, undo=undo)]
+    if spoken_for and rules.mode != "plan":
+        judged = [_spoken_for(one) if one.part.decision == "confirm" and not one.firm else one for one in judged]
     return decision_of(judged or [allowed("files", "fs.unchanged", "nothing changes")], rules)
 
 
 def _is_ordinary(change: Change, repositories: tuple[str, ...]) -> bool:
     """Protected by its name alone: new objects, and the files of a repository that was just made."""
     return is_new_object(change) or any(f"{change.path}/".startswith(f"{folder}/") for folder in repositories)
+
+
+def _spoken_for(judged: Judged) -> Judged:
+    return allowed(judged.part.subject, judged.part.rule, f"{judged.part.reason}, as the call was allowed to")
 
 
 def _never(changes: tuple[Change, ...]) -> list[Judged]:
@@ -60,11 +69,12 @@ def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judg
 
 def _by_kind(notable: list[Change], changes: tuple[Change, ...], rules: Rules, *, undo: bool) -> Iterator[Judged]:
     protected = [change.path for change in notable if _is_protected(change)]
+    protected += [change.path for change in changes if _runs_as_owner(change)]
     deleted = [change.path for change in changes if change.action == "deleted"]
     runnable = [change.path for change in notable if _is_runnable(change)]
     written = [change.path for change in changes if change.action != "deleted"]
     kinds: tuple[tuple[Subject, str, str, list[str]], ...] = (
-        ("protected", "fs.protected", "changes what steers tools, hooks or builds", protected),
+        ("protected", "fs.protected", "changes what steers tools, hooks or builds", [*dict.fromkeys(protected)]),
         ("delete", "fs.delete", "deletes", deleted),
         ("bulk", "fs.bulk", _bulk(changes, rules), ["files"] if _bulk(changes, rules) else []),
         ("write", "fs.executable", "makes executable", runnable),
@@ -77,7 +87,12 @@ def _by_kind(notable: list[Change], changes: tuple[Change, ...], rules: Rules, *
 
 
 def _is_protected(change: Change) -> bool:
-    return any(protection(path) == "protected" for path in _names(change)) or bool((change.mode or 0) & _RUNS_AS_OWNER)
+    return any(protection(path) == "protected" for path in _names(change))
+
+
+def _runs_as_owner(change: Change) -> bool:
+    """A folder with such a bit only hands its group on."""
+    return change.kind == "file" and bool((change.mode or 0) & _RUNS_AS_OWNER)
 
 
 def _is_runnable(change: Change) -> bool:
