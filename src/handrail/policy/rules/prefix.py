@@ -41,6 +41,8 @@ def continues(wanted: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
 
 
 def _in_order(names: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    if words[1 : 1 + len(names)] == names:  # nearly always, where it is at all
+        return True
     found = {0}  # how many of the names may have been met so far: a word can be a sub-command or an option's value
     for at in range(1, len(words)):
         if len(names) in found:
@@ -52,8 +54,10 @@ def _in_order(names: tuple[str, ...], words: tuple[str, ...]) -> bool:
 
 def _may_be(word: str, name: str) -> bool:
     """A glob may become any name that begins as it does."""
+    if word == name:
+        return True
     glob = _GLOB.search(word)
-    return word == name or (glob is not None and name.startswith(word[: glob.start()]))
+    return glob is not None and name.startswith(word[: glob.start()])
 
 
 def _may_be_passed(words: tuple[str, ...], at: int) -> bool:
