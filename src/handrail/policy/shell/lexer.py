@@ -14,7 +14,7 @@ from handrail.policy.shell.words import PLAIN, WORD, read_word
 MOST_BYTES = 8192
 MOST_PARTS = 400
 """Words and operators, and the parts that words are put together from: so many that no text takes long."""
-MOST_COMMANDS = 100
+MOST_COMMANDS = 30
 
 _BLANKS = " \t\n"
 _END = r"(?=[ \t\n;|&<>]|\Z)"
