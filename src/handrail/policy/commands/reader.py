@@ -7,7 +7,7 @@ from handrail.policy.commands.options import read_words
 from handrail.policy.commands.reading import Effect, Reading, Use
 from handrail.policy.shell.script import SimpleCommand, Word
 from handrail.policy.tables.form import Group, Table
-from handrail.policy.tables.load import Found, Registry, registry
+from handrail.policy.tables.load import Found, known
 
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
 _SUB_COMMAND = re.compile(r"[a-z][a-z-]*\Z")
@@ -22,11 +22,10 @@ _SAYS: dict[Effect, tuple[str, str]] = {
 def read_command(command: SimpleCommand) -> Reading:
     """What a command does by its words alone; its redirections are not looked at. What is not known is unproven."""
     words = _without_pager(command.words)
-    known = registry()
-    name = _program(words[0].text, known)
+    name = _program(words[0].text)
     if "/" in name:
         return _unproven("exec.script", f"{name} is a program given by its path", words[1:])
-    found = known.find((name, *[word.text for word in words[1:]]))
+    found = known(name).find((name, *[word.text for word in words[1:]]))
     if found is None:
         grant = _with_sub_command(name, words[1:])
         return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:], grant)
@@ -40,11 +39,11 @@ def _without_pager(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return words
 
 
-def _program(name: str, known: Registry) -> str:
+def _program(name: str) -> str:
     """The bare name of a program that is known, also where it is given with the folder of the system's programs."""
     for folder in _SYSTEM_FOLDERS:
         bare = name.removeprefix(folder)
-        if bare != name and "/" not in bare and known.find((bare,)):
+        if bare != name and "/" not in bare and known(bare).find((bare,)):
             return bare
     return name
 
