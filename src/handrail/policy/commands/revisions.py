@@ -86,7 +86,7 @@ def _reads(path: str) -> Iterator[Use]:
     if name[:1] in {"*", "?"}:
         rest = name.lstrip("*?")
         for hidden in (rest, f".{rest}"):
-            if may_name_credential(hidden) or protection(hidden) == "credential":
+            if may_name_credential(hidden):
                 yield Use(folder + slash + hidden, "read", _is_pattern(hidden))
 
 
