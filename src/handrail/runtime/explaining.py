@@ -1,0 +1,87 @@
+"""What policy would say about a call. No session is opened, nothing is run, nothing is written down."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from handrail.policy.verdict import Rules, decide
+from handrail.protocol.arguments import Problem, checked, invalid
+from handrail.protocol.decision import Decision, DecisionPart, Facts
+from handrail.protocol.error import ToolError
+from handrail.protocol.plain import plain, readable
+from handrail.protocol.tool import ToolSpec
+from handrail.runtime.command_facts import command_facts
+from handrail.runtime.registry import Offer
+from handrail.settings import Settings
+from handrail.tools.contract import Tool
+from handrail.tools.exec import EXEC, ExecArguments
+from handrail.workspace.root import Root
+from handrail.workspace.workspace import Workspace
+
+ASSUMED_TIER = 2
+"""The sandbox that commands will have, where nobody says otherwise: none is run yet, so none can be looked at."""
+
+
+def open_roots(workspace: str, settings: Settings) -> Workspace:
+    """The roots that a session has, but for the folder of its own, which only a session makes."""
+    extra = [Root(path, writable=False) for path in settings.paths.read_only]
+    return Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
+
+
+class Explainer:
+    """Explains calls in one workspace. The tools are looked up when the first is asked about; commands need none."""
+
+    def __init__(self, workspace: Workspace, offer: Callable[[], Offer], tier: int = ASSUMED_TIER) -> None:
+        self._workspace, self._offer, self._tier = workspace, offer, tier
+
+    def explain(self, name: str, arguments: object, rules: Rules) -> Decision:
+        """The decision with all its parts; ToolError where the call is wrong before policy is asked."""
+        spec, gather = (EXEC, self._command_facts) if name == EXEC.name else self._tool(name)
+        typed = _checked(spec, arguments)
+        return with_parts(decide(spec, None, gather(typed), rules))
+
+    def _command_facts(self, arguments: ExecArguments) -> Facts:
+        return command_facts(
+            self._workspace, arguments.command, arguments.cwd, background=arguments.background, tier=self._tier
+        )
+
+    def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:
+        offer = self._offer()
+        tool = offer.get(name)
+        if tool is None:
+            raise _unknown(name, offer)
+        return tool.spec, lambda arguments: self._tool_facts(tool, arguments)
+
+    def _tool_facts(self, tool: Tool, arguments: Any) -> Facts:
+        from handrail.runtime.steps import touched_facts  # noqa: PLC0415  it knows of journals, which commands need not
+
+        try:
+            return touched_facts(self._workspace, tool.touches(arguments))
+        finally:
+            self._workspace.let_go()
+
+
+def with_parts(decision: Decision) -> Decision:
+    """The decision with its only part named as one."""
+    if decision.parts:
+        return decision
+    part = DecisionPart(
+        subject=decision.subject, decision=decision.decision, rule=decision.rule, reason=decision.reason
+    )
+    return msgspec.structs.replace(decision, parts=(part,))
+
+
+def _checked(spec: ToolSpec, arguments: object) -> Any:
+    typed = checked(spec, arguments)
+    if not plain(arguments)[1]:
+        problem = "the arguments hold text that is not valid Unicode, or are nested too deeply"
+        raise invalid(spec, (Problem(field="", problem=problem),))
+    return typed
+
+
+def _unknown(name: str, offer: Offer) -> ToolError:
+    message = f"Unknown Agent tool: {readable(name)[:200]}"
+    if off := offer.why_off(name):
+        message = f"{message} ({off})"
+    return ToolError("UNKNOWN_TOOL", message, details=list(offer.names))
