@@ -12,8 +12,9 @@ _LONGEST_SUBJECT = 60
 
 def decision_tree(called: str, decision: Decision, mode: str, remark: str) -> str:
     """The whole call, then its parts, then the decision, and what it goes by."""
-    comes_to = f"= {decision.decision} in mode {mode}: {visible(decision.reason)} ({decision.rule})\n"
-    return f"{_wrapped(called)}{table(_branches(decision.parts))}{comes_to}{f'  {remark}\n' if remark else ''}"
+    ending = [f"= {decision.decision} in mode {mode}: {visible(decision.reason)} ({decision.rule})\n"]
+    ending += [f"  {remark}\n"] if remark else []
+    return f"{_wrapped(called)}{table(_branches(decision.parts))}{''.join(ending)}"
 
 
 def _branches(parts: tuple[DecisionPart, ...]) -> list[tuple[str, ...]]:
