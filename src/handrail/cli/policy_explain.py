@@ -30,7 +30,7 @@ class _Asking:
     """Puts questions to policy."""
 
     def __init__(self, options: Namespace) -> None:
-        self._place = PolicyPlace(options)
+        self._place = PolicyPlace(options, options.mode)
         self._about = {
             "tier": ASSUMED_TIER if options.tier is None else options.tier,
             "tierAssumed": options.tier is None,

@@ -20,7 +20,7 @@ _HEAD = ("time", "session", "tool", "subject", "then", "", "now", "rule")
 
 def run(options: Namespace) -> int:
     """Judges them again, and shows those that differ."""
-    place = PolicyPlace(options)
+    place = PolicyPlace(options, options.mode)
     workspace = os.path.realpath(place.workspace)
     offer, rules = place.offer(), place.rules()
 
