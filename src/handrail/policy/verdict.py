@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.policy.configuration import Restriction, Rules
-from handrail.policy.judging.judged import Judged, allowed, denied, moded, strictest
+from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.judging.restricted import restrict_path
 from handrail.policy.modes import Subject
@@ -53,16 +53,28 @@ def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fac
     else:
         judged += [_judge_path(spec, fact, rules) for fact in facts.paths]
         judged += _bulk(facts.paths, rules)
-    # Paths speak for the file permissions only, and a command for all but the network that a tool says it needs.
-    for permission in spec.permissions:
-        if not _is_spoken_for(permission, facts):
-            judged.append(_judge_permission(permission, spec, rules))
+    return judged + _judge_tool(spec, facts, rules)
+
+
+def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
+    """What the tool needs and its paths do not speak for. A tool without paths is about the workspace as a whole."""
+    judged = [
+        _judge_permission(permission, spec, rules)
+        for permission in spec.permissions
+        if not _is_spoken_for(permission, facts)
+    ]
     if spec.category != "builtin":
         judged.append(_judge_foreign(spec, rules))
-    return judged
+    if not rules.rules or facts.paths or facts.command is not None:
+        return judged
+    whole = _by_path_rule(spec.name, spec.name, (".",), rules)
+    if whole is None:
+        return judged
+    return [*(one for one in judged if one.firm or whole.part.decision != "allow"), whole]
 
 
 def _is_spoken_for(permission: Permission, facts: Facts) -> bool:
+    """Paths speak for the file permissions only, and a command for all but the network that a tool says it needs."""
     if facts.command is not None:
         return permission != "net.connect"
     return bool(facts.paths) and permission.startswith("fs.")
@@ -77,20 +89,19 @@ def _narrowed(spec: ToolSpec, requested: tuple[Permission, ...]) -> Judged:
 
 def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
     judged = judge_path(fact, rules, undo=spec.category == "builtin")
-    if rules.rules and not (judged.firm and judged.part.decision == "deny"):
-        judged = _by_path_rule(spec, fact, rules, judged)
+    if rules.rules and judged.code is None:
+        paths = tuple(path for path in (fact.real, fact.named) if path is not None)
+        judged = _by_path_rule(spec.name, fact.path, paths, rules) or judged
     if rules.restriction is not None:
         judged = restrict_path(judged, fact, rules, rules.restriction)
     return judged
 
 
-def _by_path_rule(spec: ToolSpec, fact: PathFact, rules: Rules, by_default: Judged) -> Judged:
-    from handrail.policy.judging.steps import ruled  # noqa: PLC0415  few write rules
-    from handrail.policy.rules.book import book_of  # noqa: PLC0415  as above
+def _by_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: Rules) -> Judged | None:
+    from handrail.policy.rules.book import book_of  # noqa: PLC0415  few write rules
 
-    paths = tuple(dict.fromkeys(path for path in (fact.real, fact.named) if path is not None))
-    rule = book_of(rules.rules).path(spec.name, paths)
-    return by_default if rule is None else ruled(fact.path, rule)
+    rule = book_of(rules.rules).path(tool, paths)
+    return None if rule is None else ruled(subject, rule)
 
 
 def _bulk(paths: tuple[PathFact, ...], rules: Rules) -> list[Judged]:

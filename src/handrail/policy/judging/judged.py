@@ -3,6 +3,7 @@
 import msgspec
 
 from handrail.policy.modes import Subject, by_mode
+from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import DecisionPart, Mode, Verdict
 from handrail.protocol.error import ErrorCode
 
@@ -55,3 +56,10 @@ def moded(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why
     # What a rule says of a command says nothing of a file that steers tools, nor of very many files.
     firm = kind in {"protected", "bulk"} and verdict == "confirm"
     return Judged(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=why or reason), firm=firm)
+
+
+def ruled(subject: str, rule: Rule) -> Judged:
+    """What a rule says."""
+    reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
+    part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
+    return Judged(part, "POLICY_DENIED" if rule.verdict == "deny" else None, firm=True)

@@ -3,8 +3,8 @@
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, moded
-from handrail.policy.judging.steps import SUBJECTS, never_run, ruled
+from handrail.policy.judging.judged import Judged, denied, moded, ruled
+from handrail.policy.judging.steps import SUBJECTS, never_run
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.names import protection
 from handrail.policy.script import as_simple, seen_uses

@@ -6,7 +6,7 @@ from handrail.policy.commands.denies import denied as never_done
 from handrail.policy.commands.reading import Effect
 from handrail.policy.commands.wrapped import inner_commands
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, moded, strictest
+from handrail.policy.judging.judged import STRICTNESS, Judged, denied, moded, ruled, strictest
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.modes import Subject
@@ -84,18 +84,10 @@ def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:
     return by_default
 
 
-def ruled(subject: str, rule: Rule) -> Judged:
-    """What a rule says."""
-    reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
-    part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
-    return Judged(part, "POLICY_DENIED" if rule.verdict == "deny" else None, firm=True)
-
-
 def _stricter(one: Rule | None, other: Rule | None) -> Rule | None:
-    order = {"allow": 0, "confirm": 1, "deny": 2}
     if one is None or other is None:
         return one or other
-    return other if order[other.verdict] > order[one.verdict] else one
+    return other if STRICTNESS[other.verdict] > STRICTNESS[one.verdict] else one
 
 
 def _grantable(judged: Judged, grant: str) -> Judged:
