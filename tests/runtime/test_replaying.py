@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def test_calls_that_wait_or_were_refused_by_a_person_are_compared_by_their_decis
         opened.write("waits.txt", "")
         opened.write("refused.txt", "")
         opened.write("kept.txt", "")
-        _, refused, kept = opened.waiting().requests
+        _, refused, kept = opened.waiting()
         opened.answer(refused.id, "deny")
         opened.answer(kept.id, "once")
     assert (workspace / "kept.txt").exists()
@@ -176,7 +177,9 @@ def test_a_journal_is_read_where_nothing_can_be_written_beside_it(rail, workspac
     played(rail, workspace)
     journal = Path(folders()[0], "journal.db")
     before = journal.read_bytes()
-    journal.with_name("journal.db-shm").mkdir()  # what SQLite's readers share cannot be made
+    journal.with_name("journal.db-shm").symlink_to("nowhere")  # what SQLite's readers share cannot be made
+    with pytest.raises(sqlite3.OperationalError), closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as one:
+        one.execute("SELECT * FROM event")
     assert again(Rules("auto")).calls == 3
     assert journal.read_bytes() == before
     journal.with_name("journal.db-wal").write_bytes(b"a crash left this behind")
