@@ -29,7 +29,7 @@ from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
-from handrail.settings import Settings, load, state_folder
+from handrail.settings import Loaded, Settings, load, state_folder
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
@@ -76,7 +76,7 @@ class Handrail:
         on_permission: OnPermission | None = None,
         unattended: bool = False,
         repair: Literal["case"] | None = None,
-        settings: Settings | None = None,
+        settings: Settings | Loaded | None = None,
         resolver: Resolver | None = None,
         project_tools: bool = False,
     ) -> None:
@@ -86,8 +86,9 @@ class Handrail:
             _refuse_unknown("permission", permission, PERMISSIONS)
         if on_permission is not None and not callable(on_permission):
             raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
-        chosen = settings or load(os.environ, {"mode": mode}).settings
         state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
+        loaded = settings or load(os.environ, {"mode": mode}, os.fspath(workspace), state=state.path)
+        chosen = loaded.settings if isinstance(loaded, Loaded) else loaded
         self._on_permission = on_permission
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
