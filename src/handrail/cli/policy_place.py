@@ -3,12 +3,13 @@
 import os
 from argparse import Namespace
 
-from handrail.cli.output import note
 from handrail.cli.place import workspace_of
-from handrail.policy.configuration import Restriction, Rules
+from handrail.cli.preferences import loaded_for
+from handrail.policy.configuration import Rules
 from handrail.runtime.explaining import Explainer, open_roots
 from handrail.runtime.registry import Offer
-from handrail.settings import Loaded, load
+from handrail.runtime.rules_in_force import rules_in_force
+from handrail.settings import load
 
 
 class PolicyPlace:
@@ -16,18 +17,15 @@ class PolicyPlace:
 
     def __init__(self, options: Namespace, mode: str | None = None) -> None:
         self.workspace = workspace_of(options)
-        self.loaded = load(os.environ, {"mode": mode}, self.workspace)
-        self._rules = {mode: rules_of(self.loaded)}
+        self.loaded = loaded_for(options, mode, self.workspace)
         self._mode = mode
-        if not options.quiet:
-            for text in self.loaded.notes:
-                note(text)
+        self._rules = {mode: rules_in_force(self.loaded)}
 
     def rules(self, mode: str | None = None) -> Rules:
-        """The rules in force here, in another mode than it was asked for if need be."""
+        """The rules in force here, in another mode than was asked for if need be."""
         chosen = self._mode if mode is None else mode
         if chosen not in self._rules:
-            self._rules[chosen] = rules_of(load(os.environ, {"mode": chosen}, self.workspace))
+            self._rules[chosen] = rules_in_force(load(os.environ, {"mode": chosen}, self.workspace))
         return self._rules[chosen]
 
     def offer(self) -> Offer:
@@ -39,17 +37,3 @@ class PolicyPlace:
     def explainer(self, tier: int) -> Explainer:
         """Explains calls here."""
         return Explainer(open_roots(self.workspace, self.loaded.settings), self.offer, tier)
-
-
-def rules_of(loaded: Loaded) -> Rules:
-    """What the settings say to policy, for somebody who is there to be asked."""
-    settings = loaded.settings
-    restricted = settings.restricted if settings.profile == "restricted" else None
-    return Rules(
-        settings.mode,
-        rules=loaded.rules,
-        outside=settings.paths.outside,
-        bulk_deleted=settings.bulk.deleted,
-        bulk_changed=settings.bulk.changed,
-        restriction=Restriction(restricted.commands, restricted.folders) if restricted else None,
-    )
