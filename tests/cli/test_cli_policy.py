@@ -20,10 +20,13 @@ def test_policy_alone_lists_its_commands_as_wrong_usage_and_with_help_as_an_answ
 
 
 MISTAKES = [
-    (("policy", "explan"), "there is no command 'policy explan'. Did you mean policy explain? See: handrail policy --help"),
+    (
+        ("policy", "explan"),
+        "there is no command 'policy explan'. Did you mean policy explain? See: handrail policy --help",
+    ),
     (("policy", "xyzzy"), "there is no command 'policy xyzzy'. See: handrail policy --help"),
     (("policy", "--json"), "there is no command 'policy --json'. See: handrail policy --help"),
-    (("plicy",), "there is no command 'plicy'. See: handrail --help"),
+    (("plicy",), "there is no command 'plicy'. Did you mean policy? See: handrail --help"),
 ]
 
 
@@ -124,7 +127,8 @@ def test_replay_can_be_about_one_session(here) -> None:
 
 @pytest.mark.usefixtures("played")
 @pytest.mark.parametrize(
-    ("since", "calls"), [("1h", 3), ("1d", 3), ("5m", 3), ("2000-01-01", 3), ("2000-01-01T10:00:00+02:00", 3), ("2999-12-31", 0)]
+    ("since", "calls"),
+    [("1h", 3), ("1d", 3), ("5m", 3), ("2000-01-01", 3), ("2000-01-01T10:00:00+02:00", 3), ("2999-12-31", 0)],
 )
 def test_replay_can_be_about_the_last_while(here, since: str, calls: int) -> None:
     assert here("policy", "replay", "--since", since, "--json").json["calls"] == calls

@@ -132,7 +132,9 @@ def test_on_a_terminal_the_whole_command_is_shown_wrapped(environment: dict[str,
     master, terminal = pty.openpty()
     os.set_blocking(master, True)
     command = [sys.executable, "-m", "handrail", *EXPLAIN, "-q", "--", f"echo {'x' * 200}"]
-    sized = f"import fcntl, termios, struct; fcntl.ioctl({terminal}, termios.TIOCSWINSZ, struct.pack('4H', 24, 50, 0, 0))"
+    sized = (
+        f"import fcntl, termios, struct; fcntl.ioctl({terminal}, termios.TIOCSWINSZ, struct.pack('4H', 24, 50, 0, 0))"
+    )
     subprocess.run([sys.executable, "-c", sized], pass_fds=(terminal,), check=True)
     subprocess.run(command, stdout=terminal, cwd=workspace, env=environment, check=True, timeout=60)
     os.close(terminal)

@@ -17,9 +17,9 @@ def split(words: list[str]) -> tuple[str, list[str]]:
         name = " ".join(words[:count])
         if name in COMMANDS and len(words) >= count:
             return name, words[count:]
-    if is_group(words[0]):
-        name = f"{words[0]} {words[1]}"
-        raise Stop(f"there is no command {_shown(name)}.{_nearest(name)} See: handrail {words[0]} --help")
+    if is_group(group := words[0]):
+        name = f"{group} {words[1]}"
+        raise Stop(f"there is no command {_shown(name)}.{_nearest_in(group, words[1])} See: handrail {group} --help")
     raise Stop(f"there is no {_kind(words[0])} {_shown(words[0])}.{_nearest(words[0])} See: handrail --help")
 
 
@@ -112,8 +112,17 @@ def _nearest(word: str) -> str:
 
     if word in _TOOLS:
         return f" {word} is a tool: handrail call {word} '{{…}}' (handrail tools --json has its arguments)."
-    near = get_close_matches(word.lower()[:80], list(COMMANDS), n=1)
+    first_words = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
+    near = get_close_matches(word.lower()[:80], [*COMMANDS, *first_words], n=1)
     return f" Did you mean {near[0]}?" if near else ""
+
+
+def _nearest_in(group: str, word: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    names = [name.removeprefix(f"{group} ") for name in COMMANDS if name.startswith(f"{group} ")]
+    near = get_close_matches(word.lower()[:80], names, n=1)
+    return f" Did you mean {group} {near[0]}?" if near else ""
 
 
 def _shown(word: str) -> str:

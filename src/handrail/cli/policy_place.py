@@ -1,32 +1,32 @@
 """Where policy is asked about: the workspace, its settings, and the rules that follow from them."""
 
-import os
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.policy.configuration import Rules
-from handrail.runtime.explaining import Explainer, open_roots
+from handrail.protocol.decision import Mode
 from handrail.runtime.registry import Offer
-from handrail.runtime.rules_in_force import rules_in_force
-from handrail.settings import load
+from handrail.settings.policy import rules_of
+
+if TYPE_CHECKING:
+    from handrail.runtime.explaining import Explainer
 
 
 class PolicyPlace:
     """One workspace, for a person who asks about policy. Nothing is made or written, not even in the state folder."""
 
-    def __init__(self, options: Namespace, mode: str | None = None) -> None:
+    def __init__(self, options: Namespace, mode: Mode | None = None) -> None:
         self.workspace = workspace_of(options)
         self.loaded = loaded_for(options, mode, self.workspace)
-        self._mode = mode
-        self._rules = {mode: rules_in_force(self.loaded)}
+        self._rules: dict[Mode | None, Rules] = {}
 
-    def rules(self, mode: str | None = None) -> Rules:
-        """The rules in force here, in another mode than was asked for if need be."""
-        chosen = self._mode if mode is None else mode
-        if chosen not in self._rules:
-            self._rules[chosen] = rules_in_force(load(os.environ, {"mode": chosen}, self.workspace))
-        return self._rules[chosen]
+    def rules(self, mode: Mode | None = None) -> Rules:
+        """The rules in force here, in another mode if need be."""
+        if mode not in self._rules:
+            self._rules[mode] = rules_of(self.loaded, mode)
+        return self._rules[mode]
 
     def offer(self) -> Offer:
         """The tools that a session would have here."""
@@ -34,6 +34,8 @@ class PolicyPlace:
 
         return offered(self.loaded.settings)
 
-    def explainer(self, tier: int) -> Explainer:
+    def explainer(self, tier: int) -> "Explainer":
         """Explains calls here."""
+        from handrail.runtime.explaining import Explainer, open_roots  # noqa: PLC0415  a replay looks at no file
+
         return Explainer(open_roots(self.workspace, self.loaded.settings), self.offer, tier)

@@ -11,7 +11,6 @@ from handrail.protocol.decision import Decision, DecisionPart, Facts
 from handrail.protocol.error import ToolError
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import ToolSpec
-from handrail.runtime.command_facts import command_facts
 from handrail.runtime.registry import Offer
 from handrail.settings import Settings
 from handrail.tools.contract import Tool
@@ -42,6 +41,8 @@ class Explainer:
         return with_parts(decide(spec, None, gather(typed), rules))
 
     def _command_facts(self, arguments: ExecArguments) -> Facts:
+        from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
+
         return command_facts(
             self._workspace, arguments.command, arguments.cwd, background=arguments.background, tier=self._tier
         )
