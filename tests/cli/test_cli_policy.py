@@ -33,7 +33,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("words", "sentence"), MISTAKES)
 def test_a_mistake_names_the_nearest_command(here, words, sentence: str) -> None:
     done = here(*words)
-    assert (done.code, done.out, done.err) == (2, "", f"handrail: {sentence}\n")
+    assert (done.code, done.out, done.err) == (2, "", f"handrail: there is no command {sentence}\n")
 
 
 # modes

@@ -1,10 +1,13 @@
 """policy explain: what policy decides, and why, with nothing run and nothing written."""
 
+import fcntl
 import json
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -130,7 +133,7 @@ def test_nothing_is_hidden_in_what_a_person_reads(here) -> None:
 
 def test_on_a_terminal_the_whole_command_is_shown_wrapped(environment: dict[str, str], workspace: Path) -> None:
     master, terminal = pty.openpty()
-    os.set_blocking(master, True)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 50, 0, 0))
     command = [sys.executable, "-m", "handrail", *EXPLAIN, "-q", "--", f"echo {'x' * 200}"]
     sized = (
         f"import fcntl, termios, struct; fcntl.ioctl({terminal}, termios.TIOCSWINSZ, struct.pack('4H', 24, 50, 0, 0))"

@@ -153,7 +153,7 @@ def test_a_journal_that_cannot_be_read_leaves_out_its_session_only(rail, workspa
         opened.ls()
     with rail(session="three") as opened:
         opened.ls()
-    one, three, two = folders()
+    _, three, two = folders()
     Path(two, "journal.db").write_bytes(b"no database at all, and long enough to be seen as none" * 100)
     change(os.path.join(three, "journal.db"), "PRAGMA user_version = 99")
     found = again(Rules("auto"))

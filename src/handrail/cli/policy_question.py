@@ -48,6 +48,8 @@ def question_of(options: Namespace) -> Question | None:
         raise Stop(f"put -- before the command, or its options are taken for ours: {example}")
     if (options.rest is not None) + (options.tool is not None) + options.stdin != 1:
         raise Stop(f"say what to explain in one of three ways: {_WAYS}. See: handrail policy explain --help")
+    if options.rest is not None and not options.rest:
+        raise Stop("the command is missing behind --")
     if (options.tool is None) != (options.args is None):
         raise Stop("--tool and --args belong together; without any arguments, pass --args '{}'")
     if options.tool is not None and options.cwd is not None:
