@@ -13,6 +13,14 @@ _Options = list[tuple[str, str | None]]
 _FLAG, _VALUE, _ATTACHED = 0, 1, 2
 
 
+def read_words(table: Table, words: tuple[Word, ...]) -> tuple[Use, ...] | str:
+    """The paths that the words behind a table's name use, or why the table does not accept them."""
+    if table.own:
+        return table.own(words)
+    parsed = sort_words(table, words)
+    return parsed if isinstance(parsed, str) else uses(table, parsed)
+
+
 def sort_words(table: Table, words: tuple[Word, ...]) -> Parsed | str:
     """The words behind the program's name (and sub-command), sorted, or in words why the table does not accept them."""
     return sorter(table).sort(words)
@@ -39,6 +47,8 @@ class Sorter:
     def __init__(self, table: Table) -> None:
         self.table = table
         self._short = dict.fromkeys(table.flags, _FLAG)
+        if table.numbers:  # `diff -u5` is -u -5
+            self._short |= dict.fromkeys("0123456789", _FLAG)
         self._short |= dict.fromkeys(table.values, _VALUE) | dict.fromkeys(table.attached, _ATTACHED)
         names = table.long_flags.split()
         self._long = {f"--{name.rstrip('=')}": _ATTACHED if name.endswith("=") else _FLAG for name in names}
@@ -68,21 +78,18 @@ class Sorter:
 
     def _take(self, word: Word, rest: Iterator[Word], options: _Options) -> str | None:
         text = word.text
-        if text[1] == "-":
-            return self._take_long(word, rest, options)
         if word.globs:
             return f"{text} is a pattern that may become any option"
+        if text[1] == "-":
+            return self._take_long(text, rest, options)
         if self.table.numbers and text[1:].isascii() and text[1:].isdigit():
             options.append(("-NUM", text[1:]))
             return None
         return self._take_bundle(text, rest, options)
 
-    def _take_long(self, word: Word, rest: Iterator[Word], options: _Options) -> str | None:
-        name, equals, value = word.text.partition("=")
+    def _take_long(self, text: str, rest: Iterator[Word], options: _Options) -> str | None:
+        name, equals, value = text.partition("=")
         takes = self._long.get(name)
-        # What a pattern behind the equals sign becomes still begins with the name: the same option, with another value.
-        if word.globs and (word.globs[0] <= len(name) or name in self.table.paths):
-            return f"{word.text} is a pattern in an option"
         if takes is None or (equals and takes == _FLAG):
             return self._unknown(f"{name}=" if takes is not None else name)
         if takes == _VALUE and not equals:
@@ -101,7 +108,10 @@ class Sorter:
                 continue
             if takes == _VALUE and place == len(text):
                 return self._take_value(name, rest, options)
-            options.append((name, text[place:] or None))
+            value = text[place:]
+            if value.startswith("=") and name in self.table.paths:
+                return f"{text} names another file for some programs than for others"
+            options.append((name, value or None))
             break
         return None
 
