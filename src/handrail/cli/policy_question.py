@@ -48,15 +48,13 @@ def question_of(options: Namespace) -> Question | None:
         raise Stop(f"put -- before the command, or its options are taken for ours: {example}")
     if (options.rest is not None) + (options.tool is not None) + options.stdin != 1:
         raise Stop(f"say what to explain in one of three ways: {_WAYS}. See: handrail policy explain --help")
-    if options.rest is not None and not options.rest:
-        raise Stop("the command is missing behind --")
     if (options.tool is None) != (options.args is None):
         raise Stop("--tool and --args belong together; without any arguments, pass --args '{}'")
     if options.tool is not None and options.cwd is not None:
         raise Stop("--cwd is for commands; a tool has what it needs in its arguments")
     if options.tool is not None:
         return Question(options.tool, given_json(options.args))
-    return None if options.stdin else _command(_text(options.rest), options.cwd, None)
+    return None if options.stdin else _command(_text(options.rest or []), options.cwd, None)
 
 
 def question_of_line(line: bytes | None, cwd: str | None) -> Question:
@@ -77,6 +75,8 @@ def question_of_line(line: bytes | None, cwd: str | None) -> Question:
 
 def _text(words: list[str]) -> str:
     """One word is a command as it is; several are what a shell has taken apart already."""
+    if not words:
+        raise Stop("the command is missing behind --")
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
