@@ -41,7 +41,7 @@ def rule_examples(rules: Rules, explainer: Explainer) -> Iterator[Example]:
 def table_examples() -> Iterator[Example]:
     """Every example of the tables of programs."""
     known = registry()
-    for table in dict.fromkeys(known.tables.values()):
+    for table in {id(table): table for table in known.tables.values()}.values():  # once, whatever its names
         yield from _examples_of(table, known)
 
 
