@@ -28,6 +28,7 @@ _BLOCK_WORDS = frozenset(
 )
 _NEVER_ENDING = frozenset(["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"])
 _SINKS = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"])
+_PATTERN = re.compile(r"[*?[]")
 _REMOTE = re.compile(r"[^/]*:")
 
 
@@ -64,9 +65,10 @@ def refuse_distant_link(parsed: Parsed) -> str | None:
 
 
 def refuse_remote(parsed: Parsed) -> str | None:
-    """rsync reaches another machine when a colon stands before the first slash of a word."""
+    """rsync reaches another machine when a colon stands before the first slash of a word, also in a file's name."""
     remote = [operand for operand in parsed.operands if _REMOTE.match(operand)]
-    return f"{remote[0]} is on another machine" if remote else None
+    remote += [text for text in _patterns(parsed) if _PATTERN.search(text.partition("/")[0])]
+    return f"{remote[0]} may be on another machine" if remote else None
 
 
 def synchronized(parsed: Parsed) -> tuple[Use, ...]:
@@ -82,6 +84,7 @@ def synchronized(parsed: Parsed) -> tuple[Use, ...]:
 def refuse_blocks(parsed: Parsed) -> str | None:
     """dd's words all have the form `bs=1M`; one that has not may be anything."""
     odd = [word for word in parsed.operands if "=" not in word or word.partition("=")[0] not in _BLOCK_WORDS]
+    odd += _patterns(parsed)
     return f"dd's {odd[0]} is not among those that are known" if odd else None
 
 
@@ -101,5 +104,5 @@ def _has(parsed: Parsed, *names: str) -> bool:
     return any(name in names for name, _ in parsed.options)
 
 
-def _patterns(parsed: Parsed) -> set[str]:
-    return {parsed.operands[place] for place in parsed.globs}
+def _patterns(parsed: Parsed) -> list[str]:
+    return [parsed.operands[place] for place in parsed.globs]

@@ -21,7 +21,7 @@ _SAYS: dict[Effect, tuple[str, str]] = {
 
 def read_command(command: SimpleCommand) -> Reading:
     """What a command does by its words alone; its redirections are not looked at. What is not known is unproven."""
-    words = command.words
+    words = _without_pager(command.words)
     known = registry()
     name = _program(words[0].text, known)
     if "/" in name:
@@ -31,6 +31,12 @@ def read_command(command: SimpleCommand) -> Reading:
         grant = _with_sub_command(name, words[1:])
         return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:], grant)
     return _read_known(name, words, found)
+
+
+def _without_pager(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """git's one option before its sub-command that only says how to show."""
+    dropped = len(words) > 2 and words[0].text == "git" and words[1].text in {"--no-pager", "-P"}
+    return (words[0], *words[2:]) if dropped else words
 
 
 def _program(name: str, known: Registry) -> str:
@@ -50,9 +56,10 @@ def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
         if not isinstance(read, str):
             return _accepted(table, read)
         fault = read
-    # An interpreter stays one whatever was wrong with its options.
-    if found.group and (fault is None or not found.group.grantable):
-        return _grouped(name, words, found.group)
+    if found.group:
+        # The table knows better what is wrong, unless it is only about a part: an interpreter stays one.
+        reason = fault if fault and found.group_length >= found.length else f"{name} {found.group.reason}"
+        return _grouped(found.group, found.group_length, reason, words)
     if table and fault:
         grant = _first_words(table.name) if table.grantable else ""
         return _unproven("exec.option", fault, words[found.length :], grant)
@@ -65,9 +72,10 @@ def _accepted(table: Table, read: tuple[Use, ...]) -> Reading:
     return Reading(table.effect, rule, f"{table.name} {does}", read, grant)
 
 
-def _grouped(name: str, words: tuple[Word, ...], group: Group) -> Reading:
-    grant = _with_sub_command(name, words[1:]) if group.grantable else ""
-    return Reading(group.effect, group.rule, f"{name} {group.reason}", _maybe_paths(words[1:]), grant)
+def _grouped(group: Group, length: int, reason: str, words: tuple[Word, ...]) -> Reading:
+    named = " ".join([word.text for word in words[:length]])
+    grant = named if length > 1 else _with_sub_command(named, words[1:])
+    return Reading(group.effect, group.rule, reason, _maybe_paths(words[1:]), grant if group.grantable else "")
 
 
 def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:

@@ -1,6 +1,6 @@
 """One registry of all tables and groups, by the words that a command begins with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from handrail.policy.tables import (
     files,
     find,
     git,
+    groups,
     search,
     sed,
     system,
@@ -30,7 +31,7 @@ _TABLES = (
     data.TABLES, sed.TABLES, binary.TABLES, builtin.TABLES, system.TABLES, versions.TABLES,
     git.TABLES, writing.TABLES,
 )  # fmt: skip
-_GROUPS: tuple[tuple[Group, ...], ...] = ()
+_GROUPS: tuple[tuple[Group, ...], ...] = (groups.GROUPS,)
 
 _Name = tuple[str, ...]
 
@@ -43,6 +44,8 @@ class Found(msgspec.Struct, frozen=True):
     """How many words the name of the table has."""
     group: Group | None
     """What the program is where no table accepts the command."""
+    group_length: int
+    """How many words the name of the group has."""
     has_parts: bool
     """Whether the program has sub-commands."""
 
@@ -65,13 +68,19 @@ class Registry:
 
     def find(self, words: _Name) -> Found | None:
         """The longest names that the words begin with; None where not even the program is known."""
-        longest = self._longest.get(words[0])
-        if longest is None:
-            return None
-        lengths = range(min(longest, len(words)), 0, -1)
-        length = next((length for length in lengths if words[:length] in self.tables), 0)
-        group = next((self.groups[words[:length]] for length in lengths if words[:length] in self.groups), None)
-        return Found(self.tables.get(words[:length]), length, group, longest > 1)
+        length, grouped = self._length(self.tables, words), self._length(self.groups, words)
+        group = self.groups.get(words[:grouped])
+        if group is None:  # python3.11 and gcc-12 are of the class of python and gcc, but no table speaks for them
+            plain = (words[0].rstrip("0123456789.-"), *words[1:])
+            grouped = self._length(self.groups, plain)
+            group = self.groups.get(plain[:grouped])
+        longest = self._longest.get(words[0], 0)
+        found = Found(self.tables.get(words[:length]), length, group, grouped, longest > 1)
+        return found if longest or group else None
+
+    def _length(self, entries: Mapping[_Name, Table] | Mapping[_Name, Group], words: _Name) -> int:
+        longest = min(self._longest.get(words[0], 0), len(words))
+        return next((length for length in range(longest, 0, -1) if words[:length] in entries), 0)
 
 
 _Entry = TypeVar("_Entry", Table, Group)

@@ -101,7 +101,7 @@ _PLACING = (
     ),
     Table(
         name="rsync",
-        flags="vqcarRubldLkKHpEAXogDtOJSnWxIzhiPmF",
+        flags="vqcarRubldLkKHpEAXogDtOJSnWxIzhiPm",
         long_flags="""verbose quiet checksum archive recursive relative no-relative backup update links copy-links
             keep-dirlinks copy-dirlinks hard-links perms executability acls xattrs owner group devices specials times
             omit-dir-times omit-link-times sparse dry-run whole-file no-whole-file one-file-system existing
@@ -120,11 +120,15 @@ _PLACING = (
         more=synchronized,
         effect="write",
         grantable=False,
-        match=("rsync -a src/ dst/", "rsync -av --delete --exclude=.git src/ dst/", "rsync -n a b", "rsync -a ./a:b dst"),
+        match=(
+            "rsync -a src/ dst/", "rsync -av --delete --exclude=.git src/ dst/", "rsync -n a b", "rsync -a ./a:b dst",
+            "rsync -a src/* dst",
+        ),
         no_match=(
             "rsync -a src host:dst", "rsync -a host:src dst", "rsync rsync://host/x dst", "rsync -e ssh a b",
             "rsync --rsh=ssh a b", "rsync --rsync-path=x a b", "rsync --daemon", "rsync host::module dst",
             "rsync --filter='merge x' a b", "rsync --log-file=x a b", "rsync -aessh a b", "rsync -a user@host:x y",
+            "rsync -a * dst",
         ),
     ),
 )  # fmt: skip
@@ -208,7 +212,7 @@ _CHANGING = (
         more=blocks,
         effect="write",
         match=("dd if=a of=b bs=1M count=4", "dd of=b status=none", "dd if=/dev/zero of=img bs=1M count=1"),
-        no_match=("dd if=a what=b", "dd --what", "dd a b"),
+        no_match=("dd if=a what=b", "dd --what", "dd a b", "dd if=*"),
     ),
 )
 TABLES: tuple[Table, ...] = (*_DELETING, *_PLACING, *_CHANGING)
