@@ -91,7 +91,7 @@ class Handrail:
         if isinstance(loaded, Settings):
             loaded = Loaded(settings=loaded, sources={})
         chosen = loaded.settings
-        self._loosest = managed_mode(loaded)
+        self._loosest: Mode = managed_mode(loaded)
         self._on_permission = on_permission
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
