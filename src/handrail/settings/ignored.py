@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.settings.errors import clip
+from handrail.settings.errors import clip, plain
 from handrail.settings.strictness import FILES, STRICTNESS, may_loosen
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def overruled(key: str, value: object, source: str, held: object, managed: str) 
 
 def written(value: object) -> str:
     """A value as a settings file has it, cut, and with nothing hidden in it."""
-    text = msgspec.json.encode(value).decode()
-    return clip(text if text.isprintable() else ascii(text)[1:-1])
+    return clip(plain(msgspec.json.encode(value).decode()))
 
 
 def place(layer: "Layer", line: int | None) -> str:

@@ -78,15 +78,22 @@ def _merged(layers: list[Layer], managed: Layer, project: Project | None) -> Loa
     for layer in layers:
         merge.put(layer)
     merge.put_managed(managed)
+    told = _reviewed(merge.rules, [managed, *layers]) if merge.rules else ()
     return Loaded(
         settings=msgspec.convert(nest(merge.values), Settings),
         sources=merge.sources,
         rules=tuple(merge.rules),
-        notes=(*remarks, *(ignored.note for ignored in merge.ignored)),
+        notes=(*remarks, *(ignored.note for ignored in merge.ignored), *told),
         ignored=tuple(merge.ignored),
         managed=managed.values,
         project=project,
     )
+
+
+def _reviewed(rules: "list[Rule]", layers: list[Layer]) -> tuple[str, ...]:
+    from handrail.settings.review import reviewed  # noqa: PLC0415 - only where there are rules
+
+    return reviewed(tuple(rules), layers)
 
 
 def _refuse_reach(settings: Settings, environ: Mapping[str, str]) -> None:

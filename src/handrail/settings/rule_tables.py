@@ -15,7 +15,7 @@ from handrail.settings.model import Section
 from handrail.settings.problem import first_few
 from handrail.settings.reference import RULE
 
-_MOST_RULES = 500  # each decision looks at all of them
+_MOST_RULES = 200  # each is held against each other one at load
 _VERDICTS: dict[str, Verdict] = {"allow": "allow", "ask": "confirm", "deny": "deny"}
 _Placed = list[tuple[dict[str, Any], dict[str, int]]]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
