@@ -75,9 +75,39 @@ def test_the_examples_of_the_rules_in_force_are_counted_too(here, config) -> Non
     assert here("policy", "test", "--json").json["examples"] == before + 2
 
 
-def test_settings_that_cannot_be_used_are_exit_2(here, config) -> None:
-    config("[[rule]]\nid = 1\n")
-    assert here("policy", "test").code == 2
+def test_an_example_that_does_not_come_out_is_told_with_what_did(here, config) -> None:
+    wrong = RULE.replace('"pytest -q"', '"pytest -q", "tox"').replace('"python -m pytest"', '"pytest tests"')
+    config(wrong)
+    done = here("policy", "test", "-q")
+    head, first, second, last = done.out.splitlines()
+    assert (done.code, head.split()) == (1, ["rule", "example", "problem", "what", "came", "out"])
+    assert first.startswith("rule tests (user:2)  tox           should match")
+    assert first.endswith("confirm by exec.unknown: handrail does not know what tox does")
+    assert second.startswith("rule tests (user:2)  pytest tests  should not match")
+    assert last.startswith("2 of ")
+    found = here("policy", "test", "--json").json
+    assert (found["ok"], [one["example"] for one in found["failures"]]) == (False, ["tox", "pytest tests"])
+
+
+def test_a_rule_that_never_decides_is_a_remark(here, config) -> None:
+    config('[[rule]]\nid = "no-tests"\ndeny = "pytest"\n[[rule]]\nid = "no-q"\ndeny = "pytest -q"\n')
+    found = here("policy", "test", "--json").json
+    assert (found["ok"], len(found["remarks"])) == (True, 1)
+
+
+BROKEN = [
+    "[[rule]]\nid = 1\n",
+    "[[rule]",
+    '[[rule]]\nid = "a"\nallow = "bash"\nany_args = true\n',
+    '[[rule]]\nid = "a"\ndeny = "**"\ntool = "wrte"\n',
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_settings_that_cannot_be_used_are_exit_2(here, config, text: str) -> None:
+    config(text)
+    done = here("policy", "test")
+    assert (done.code, done.out) == (2, "")
 
 
 # replay

@@ -2,6 +2,8 @@
 
 from argparse import Namespace
 
+from msgspec import structs
+
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import answer, answer_json, note, table
 from handrail.cli.policy_place import PolicyPlace
@@ -9,12 +11,15 @@ from handrail.policy.rules.review import review
 from handrail.protocol.wire import encode
 from handrail.runtime.examples import Example, rule_examples, table_examples
 from handrail.runtime.explaining import ASSUMED_TIER
+from handrail.settings import SettingsError
+from handrail.settings.policy import check_tools
 
 
 def run(options: Namespace) -> int:
     """Tries every example there is."""
-    place = PolicyPlace(options)
+    place = PolicyPlace(options, review=False)
     rules = place.rules()
+    _refuse_broken(place)
     tried = [*rule_examples(rules, place.explainer(ASSUMED_TIER)), *table_examples()]
     failures = [one for one in tried if one.problem]
     remarks = [fault.problem for fault in review(rules.rules) if not fault.is_error]
@@ -24,6 +29,14 @@ def run(options: Namespace) -> int:
     else:
         _print(options, len(tried), failures, remarks)
     return FAILED if failures else OK
+
+
+def _refuse_broken(place: PolicyPlace) -> None:
+    """A rule that would be wrong without its examples too is no rule, and the settings cannot be used."""
+    rules = tuple(structs.replace(rule, match=(), no_match=()) for rule in place.loaded.rules)
+    if problems := [fault.problem for fault in review(rules) if fault.is_error]:
+        raise SettingsError("The rules cannot be used", problems, "Correct them, then try again.")
+    check_tools(place.loaded, place.offer().registered)
 
 
 def _print(options: Namespace, tried: int, failures: list[Example], remarks: list[str]) -> None:

@@ -1,11 +1,13 @@
 """What policy would say about a call. No session is opened, nothing is run, nothing is written down."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.configuration import Rules
+from handrail.policy.verdict import decide
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.decision import Decision, DecisionPart, Facts
 from handrail.protocol.error import ToolError
@@ -13,6 +15,8 @@ from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import ToolSpec
 from handrail.runtime.registry import Offer
 from handrail.settings import Settings
+from handrail.store.folder import StateFolder
+from handrail.store.opened import OpenedFolders
 from handrail.tools.contract import Tool
 from handrail.tools.exec import EXEC, ExecArguments
 from handrail.workspace.root import Root
@@ -22,10 +26,16 @@ ASSUMED_TIER = 2
 """The sandbox that commands will have, where nobody says otherwise: none is run yet, so none can be looked at."""
 
 
-def open_roots(workspace: str, settings: Settings) -> Workspace:
-    """The roots that a session has, but for the folder of its own, which only a session makes."""
+def open_roots(workspace: str, settings: Settings, rules: Rules, state: StateFolder) -> Workspace:
+    """The roots that a session has, but for what is its own: its folder, and what was opened to it alone."""
     extra = [Root(path, writable=False) for path in settings.paths.read_only]
-    return Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
+    house = Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
+    if rules.outside == "ask":
+        from handrail.runtime.opening import open_outside  # noqa: PLC0415  few settings let people be asked
+
+        opened = OpenedFolders(state.opened(os.path.realpath(workspace)))
+        open_outside(house, {"workspace": opened}, "", state, rules)
+    return house
 
 
 class Explainer:

@@ -6,7 +6,8 @@ from datetime import datetime
 
 import msgspec
 
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.configuration import Rules
+from handrail.policy.verdict import decide
 from handrail.protocol.decision import Decision, Verdict
 from handrail.protocol.error import StoreError
 from handrail.protocol.tool import ToolSpec
