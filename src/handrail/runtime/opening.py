@@ -80,7 +80,7 @@ def open_session(
             "session": OpenedFolders(os.path.join(folder, "opened")),
             "workspace": OpenedFolders(state.opened(root)),
         }
-        outside = _outside(house, stores, session_id, state, rules)
+        outside = open_outside(house, stores, session_id, state, rules)
         registry = Registry(_base_tools(journal, outputs, recorder, settings), (*custom, *found))
         session = Session(
             id=session_id,
@@ -103,7 +103,7 @@ def open_session(
     return session, database, runner
 
 
-def _outside(
+def open_outside(
     house: Workspace, stores: "dict[Scope, OpenedFolders]", session_id: str, state: StateFolder, rules: Rules
 ) -> OutsideFolders:
     """What people opened before is open again, and where somebody can be asked, more may be opened."""
