@@ -10,7 +10,7 @@ import msgspec
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.place import workspace_of
-from handrail.cli.preferences import settings_for
+from handrail.cli.preferences import loaded_for
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
@@ -26,12 +26,12 @@ def run(options: Namespace) -> int:
     if not options.session:
         raise Stop("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
     workspace = workspace_of(options)
-    settings = settings_for(options, options.mode)
+    loaded = loaded_for(options, options.mode, workspace)
     unattended = options.unattended or bool(os.environ.get("CI"))
-    with Handrail(workspace, session=options.session, unattended=unattended, settings=settings) as rail:
+    with Handrail(workspace, session=options.session, unattended=unattended, settings=loaded) as rail:
         result = rail.call(options.tool, arguments)
         why_off = rail.why_off(options.tool)
-    _print(result, options, settings.mode, why_off)
+    _print(result, options, loaded.settings.mode, why_off)
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
 

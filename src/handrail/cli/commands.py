@@ -113,9 +113,16 @@ COMMANDS: dict[str, Command] = {
     ),
     "config": Command(
         "config",
-        "Show every setting, its value and where it comes from.",
+        "Show every setting and rule, and where it comes from.",
         options.for_config,
         ("handrail config", "handrail config --schema > .handrail.schema.json"),
+        _EXITS,
+    ),
+    "trust": Command(
+        "trust",
+        "Let the handrail.toml of a project loosen the settings, exactly as it is now.",
+        options.for_trust,
+        ("handrail trust", "handrail trust --list"),
         _EXITS,
     ),
 }

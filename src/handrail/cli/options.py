@@ -20,6 +20,7 @@ def for_tools(parser: ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
     form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
+    in_workspace(parser)
 
 
 def for_schema(parser: ArgumentParser) -> None:
@@ -84,6 +85,16 @@ def for_config(parser: ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--schema", action="store_true", help="the JSON Schema of the settings file")
     form.add_argument("--json", action="store_true", help="print one JSON object")
+    in_workspace(parser)
+
+
+def for_trust(parser: ArgumentParser) -> None:
+    """trust"""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--revoke", action="store_true", help="no longer trust this project")
+    form.add_argument("--list", action="store_true", help="the projects that are trusted")
+    in_workspace(parser)
+    as_json(parser)
 
 
 def as_json(parser: ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.policy.commands.denies import denied as never_done
-from handrail.policy.commands.reading import Effect
+from handrail.policy.commands.reading import Effect, Reading
 from handrail.policy.commands.wrapped import inner_commands
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.judged import STRICTNESS, Judged, denied, moded, ruled, strictest
@@ -26,7 +26,7 @@ SUBJECTS: dict[Effect, Subject] = {
 
 def judge_step(step: Step, case: Case) -> Judged:
     """The verdict on one simple command: a built-in no, else what rules say, else grants, else the mode."""
-    by_default = strictest(_by_default(step, case))
+    by_default = _grantable(strictest(_by_default(step, case)), step.reading.grant)
     judged = by_default if by_default.firm else _by_rule(step, case, by_default)
     for use in step.redirected:  # a rule about a program says nothing of where its output goes
         found = judge_use(use, "", step.shown, case)
@@ -48,26 +48,24 @@ def never_run(words: tuple[str, ...], writes: tuple[str, ...], shown: str) -> Ju
     return None
 
 
-def by_effect(step: Step, case: Case) -> Judged:
-    """What the mode says to what the command does."""
-    reading = step.reading
-    if reading.effect == "deny":
-        return denied(step.shown, reading.rule, reading.reason)
-    kind = SUBJECTS[reading.effect]
-    judged = moded(step.shown, reading.rule, kind, case.rules.mode, undo=case.undo, why=reading.reason)
-    return judged if judged.part.decision != "confirm" else _grantable(judged, reading.grant)
-
-
 def _by_default(step: Step, case: Case) -> list[Judged]:
     never = never_run(step.words, step.writes, step.shown)
     if never is not None:
         return [never]
-    judged = [by_effect(step, case)]
-    for use in step.uses:
-        found = judge_use(use, step.words[0], step.shown, case)
-        if found is not None:
-            judged.append(found)
+    found = [judge_use(use, step.words[0], step.shown, case) for use in step.uses]
+    judged = [one for one in found if one is not None]
+    # What changes just the files it names is judged by these.
+    if not judged or step.reading.effect not in {"write", "delete"}:
+        judged.insert(0, by_effect(step.reading, step.shown, case))
     return judged
+
+
+def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
+    """What the mode says to what a command does."""
+    if reading.effect == "deny":
+        return denied(shown, reading.rule, reading.reason)
+    kind = SUBJECTS[reading.effect]
+    return moded(shown, reading.rule, kind, case.rules.mode, undo=case.undo, why=reading.reason)
 
 
 def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:
@@ -91,4 +89,6 @@ def _stricter(one: Rule | None, other: Rule | None) -> Rule | None:
 
 
 def _grantable(judged: Judged, grant: str) -> Judged:
+    if judged.firm or judged.part.decision != "confirm":
+        return judged
     return Judged(msgspec.structs.replace(judged.part, grant=grant), judged.code, judged.firm)
