@@ -15,9 +15,9 @@ from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
-from handrail.protocol.event import AnyEvent, Event
+from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
-from handrail.protocol.permission import PERMISSIONS, Answer, AnswerKind, Permission, PermissionRequest
+from handrail.protocol.permission import PERMISSIONS, Answer, AnswerKind, OpenedFolder, Permission, PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
@@ -304,6 +304,17 @@ class Handrail:
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
+
+    def opened_folders(self) -> tuple[OpenedFolder, ...]:
+        """The folders outside the workspace that people opened to this session, or to every session of the workspace.
+        They are in force where the settings let people be asked (`paths.outside`)."""
+        return self._enter(self._session.outside.listed)
+
+    def close_folder(self, path: str | os.PathLike[str]) -> None:
+        """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
+        if not self._enter(self._session.outside.close, os.fspath(path)):
+            raise UsageError(f"the folder {shown(os.fspath(path))} was not opened; opened_folders() says which are")
+        self._session.journal.append((Notice, {"code": "FOLDER_CLOSED", "text": f"{os.fspath(path)} was closed."}))
 
     # The session
 

@@ -67,6 +67,7 @@ def check_arguments(_: Session, flight: Flight) -> None:
 
 def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
+    session.outside.refresh()
     touched = flight.tool.touches(flight.arguments)
     paths = [_fact(session, touched, path, "read") for path in touched.reads]
     if touched.writes or touched.deletes:
@@ -87,8 +88,10 @@ def _fact(session: Session, touched: Touched, path: str, access: Access) -> Path
 def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
-    # Where a person has answered, somebody was there to ask, whoever carries it out.
-    rules = session.rules if flight.answer is None else replace(session.rules, unattended=False)
+    rules = session.rules
+    if flight.answer is not None:
+        # Somebody was there to ask, whoever carries it out. What is outside even so leads elsewhere by now.
+        rules = replace(rules, unattended=False, outside="deny")
     decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, rules)
     if decision.decision == "deny":
         code = decision.code or "POLICY_DENIED"
@@ -97,6 +100,7 @@ def decide_call(session: Session, flight: Flight) -> None:
         raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
 
 
+_ASK_A_PERSON = "Ask the person if you need it."
 _GERUNDS: dict[str, str] = {"read": "reading", "write": "writing", "delete": "deleting"}
 
 
@@ -109,7 +113,8 @@ def _doing(flight: Flight, subject: str) -> str:
 def _refusal(decision: Decision, code: ErrorCode, doing: str) -> str:
     subject = clipped(decision.subject)
     if code == "OUTSIDE_WORKSPACE":
-        return f"{subject} is outside the workspace. Paths are relative to it. Ask the person if you need it."
+        why = decision.reason.partition(";")[2]
+        return f"{subject} is outside the workspace{why and ';'}{why}. Paths are relative to it. {_ASK_A_PERSON}"
     if code == "PERMISSION_DENIED":
         return f"{doing} {subject} needs a person's yes: {decision.reason}. Nothing ran. Do not repeat this call."
     forbidden = f"Rule {decision.rule} forbids {doing} {subject}: {decision.reason}."

@@ -7,7 +7,7 @@ from handrail.policy.commands.options import read_words
 from handrail.policy.commands.reading import Effect, Reading, Use
 from handrail.policy.shell.script import SimpleCommand, Word
 from handrail.policy.tables.form import Group, Table
-from handrail.policy.tables.load import Found, Registry, registry
+from handrail.policy.tables.load import Found, known
 
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
 _SUB_COMMAND = re.compile(r"[a-z][a-z-]*\Z")
@@ -22,11 +22,10 @@ _SAYS: dict[Effect, tuple[str, str]] = {
 def read_command(command: SimpleCommand) -> Reading:
     """What a command does by its words alone; its redirections are not looked at. What is not known is unproven."""
     words = _without_pager(command.words)
-    known = registry()
-    name = _program(words[0].text, known)
+    name = _program(words[0].text)
     if "/" in name:
         return _unproven("exec.script", f"{name} is a program given by its path", words[1:])
-    found = known.find((name, *[word.text for word in words[1:]]))
+    found = known(name).find((name, *[word.text for word in words[1:]]))
     if found is None:
         grant = _with_sub_command(name, words[1:])
         return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:], grant)
@@ -35,15 +34,16 @@ def read_command(command: SimpleCommand) -> Reading:
 
 def _without_pager(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """git's one option before its sub-command that only says how to show."""
-    dropped = len(words) > 2 and words[0].text == "git" and words[1].text in {"--no-pager", "-P"}
-    return (words[0], *words[2:]) if dropped else words
+    if [word.text for word in words[:2]] in (["git", "--no-pager"], ["git", "-P"]):
+        return words[:1] + words[2:]
+    return words
 
 
-def _program(name: str, known: Registry) -> str:
+def _program(name: str) -> str:
     """The bare name of a program that is known, also where it is given with the folder of the system's programs."""
     for folder in _SYSTEM_FOLDERS:
         bare = name.removeprefix(folder)
-        if bare != name and "/" not in bare and known.find((bare,)):
+        if bare != name and "/" not in bare and known(bare).find((bare,)):
             return bare
     return name
 
@@ -58,8 +58,7 @@ def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
         fault = read
     if found.group:
         # The table knows better what is wrong, unless it is only about a part: an interpreter stays one.
-        reason = fault if fault and found.group_length >= found.length else f"{name} {found.group.reason}"
-        return _grouped(found.group, found.group_length, reason, words)
+        return _grouped(found, found.group, words, fault if found.group_length >= found.length else None)
     if table and fault:
         grant = _first_words(table.name) if table.grantable else ""
         return _unproven("exec.option", fault, words[found.length :], grant)
@@ -72,10 +71,19 @@ def _accepted(table: Table, read: tuple[Use, ...]) -> Reading:
     return Reading(table.effect, rule, f"{table.name} {does}", read, grant)
 
 
-def _grouped(group: Group, length: int, reason: str, words: tuple[Word, ...]) -> Reading:
-    named = " ".join([word.text for word in words[:length]])
-    grant = named if length > 1 else _with_sub_command(named, words[1:])
-    return Reading(group.effect, group.rule, reason, _maybe_paths(words[1:]), grant if group.grantable else "")
+def _grouped(found: Found, group: Group, words: tuple[Word, ...], fault: str | None) -> Reading:
+    name = " ".join([word.text for word in words[: found.group_length]])
+    rest = words[found.group_length :]
+    grant = _class(name, rest, has_parts=found.has_parts) if group.grantable else ""
+    return Reading(group.effect, group.rule, fault or f"{name} {group.reason}", _maybe_paths(rest), grant)
+
+
+def _class(name: str, rest: tuple[Word, ...], *, has_parts: bool) -> str:
+    """The commands of one kind: with their sub-command, or the script that is run; none where that cannot be told."""
+    if " " in name and not name.endswith(" run"):
+        return name
+    wider = _with_sub_command(name, rest)
+    return "" if wider == name and (" " in name or (rest and has_parts)) else wider
 
 
 def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:
@@ -84,7 +92,7 @@ def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:
     if part.startswith("-"):
         return _unproven("exec.option", f"{name} with {part} before its sub-command may do anything", words[1:])
     reason = f"handrail does not know what {name} {part}".rstrip() + " does"
-    return _unproven("exec.unknown", reason, words[1:], _with_sub_command(name, words[1:]))
+    return _unproven("exec.unknown", reason, words[1:], _class(name, words[1:], has_parts=True) if part else "")
 
 
 def _unproven(rule: str, reason: str, words: tuple[Word, ...], grant: str = "") -> Reading:

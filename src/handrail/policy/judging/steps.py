@@ -69,7 +69,8 @@ def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
 
 
 def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:
-    rule = case.book.command(step.words, lambda word: case.is_inside(word, step.folders))
+    at_root = step.folders == (".",)
+    rule = case.book.command(step.words, lambda word: case.is_inside(word, step.folders), at_root=at_root)
     for inner in inner_commands(step.words):
         rule = _stricter(rule, case.book.stricter(inner))
     if rule is not None:

@@ -98,7 +98,9 @@ class _Reader:
                 break
             else:
                 redirections.append(self.redirection(match))
-        self.check_program(words, begin)
+        if not words:
+            raise self.nothing(redirections, begin)
+        self.check_program(words[0], begin)
         return SimpleCommand(tuple(words), tuple(redirections))
 
     def word(self, match: re.Match[str], group: int) -> Word:
@@ -120,10 +122,12 @@ class _Reader:
             raise Refused("opens a network connection (/dev/tcp, /dev/udp)", match.start(_TARGET))
         return Redirection(_OPERATORS[match[_OPERATOR]], target)
 
-    def check_program(self, words: list[Word], begin: int) -> None:
-        if not words:
-            raise self.too_large() if not self.join and next(self.rest, None) else refused(self.text, begin)
-        program = words[0]
+    def nothing(self, redirections: list[Redirection], begin: int) -> Refused:
+        if redirections:
+            return Refused("redirects, but names no program", begin)
+        return self.too_large() if not self.join and next(self.rest, None) else refused(self.text, begin)
+
+    def check_program(self, program: Word, begin: int) -> None:
         if program.text in _RESERVED:
             raise Refused(f"uses a word of the shell's own language ({program.text})", begin)
         if "=" in program.text:

@@ -111,19 +111,19 @@ TABLES = (
     ),
     Table(
         name="objdump",
-        flags="afphxdDsGtTrRviHFCwz",
+        flags="afphxdDsGtTrRvHFCwz",
         values="jM",
         long_flags="archive-headers file-headers private-headers headers section-headers all-headers disassemble= "
-        "disassemble-all full-contents stabs syms dynamic-syms reloc dynamic-reloc info file-offsets demangle= wide "
+        "disassemble-all full-contents stabs syms dynamic-syms reloc dynamic-reloc file-offsets demangle= wide "
         "disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols "
         f"special-syms {_GNU}",
         long_values="section disassembler-options start-address stop-address insn-width adjust-vma",
         refuse=_no_files_of_options,
         match=("objdump -d a.o", "objdump -h a.out", "objdump -d -M intel --section=.text a.o"),
-        # It opens sources and debug information by the names that are in the object.
+        # It opens sources and debug information by the names that are in the object; for -i it writes one.
         no_match=(
             "objdump -S a.o", "objdump -W a.o", "objdump --dwarf a.o", "objdump @options", "objdump -l a",
-            "objdump -L a",
+            "objdump -L a", "objdump -i",
         ),
     ),
     Table(

@@ -92,10 +92,10 @@ TABLES = (
     ),
     Table(
         name="file",
-        flags="bchiklLnNr0vd",
+        flags="bchiklLnNr0v",
         values="eFP",
         long_flags="brief checking-printout mime apple extension mime-type mime-encoding keep-going list dereference "
-        f"no-dereference no-buffer no-pad print0 raw debug {_GNU}",
+        f"no-dereference no-buffer no-pad print0 raw {_GNU}",
         long_values="exclude exclude-quiet separator parameter",
         match=("file a.bin", "file -b --mime-type a", "file -L bin/*"),
         # -C writes; -z runs others; -m and -f have files that steer it; -p sets times; -s reads devices.

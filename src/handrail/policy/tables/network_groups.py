@@ -57,7 +57,7 @@ NETWORK_GROUPS: tuple[Group, ...] = (
         rule="exec.package-manager",
         reason="runs scripts of the project or of its packages",
         grantable=True,
-        programs=frozenset(_MANAGERS.split()),
+        programs=frozenset(_MANAGERS.split()) | {"npm run", "pnpm run", "yarn run", "composer run"},
     ),
     Group(
         rule="exec.network",

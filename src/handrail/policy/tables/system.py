@@ -126,11 +126,11 @@ TABLES = (
     ),
     Table(
         name="locale",
-        flags="amckvV",
-        long_flags=f"all-locales charmaps category-name keyword-name verbose {_GNU}",
+        flags="ackvV",
+        long_flags=f"all-locales category-name keyword-name verbose {_GNU}",
         operands="text",
         match=("locale", "locale -a", "locale -k LC_TIME"),
-        no_match=("locale -x", "locale --unknown"),
+        no_match=("locale -m", "locale --charmaps", "locale --unknown"),  # unpacks each with gzip
     ),
     Table(
         name="ps",

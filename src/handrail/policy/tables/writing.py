@@ -122,13 +122,13 @@ _PLACING = (
         grantable=False,
         match=(
             "rsync -a src/ dst/", "rsync -av --delete --exclude=.git src/ dst/", "rsync -n a b", "rsync -a ./a:b dst",
-            "rsync -a src/* dst",
+            "rsync -a src/* dst", "rsync -a * dst",
         ),
         no_match=(
             "rsync -a src host:dst", "rsync -a host:src dst", "rsync rsync://host/x dst", "rsync -e ssh a b",
             "rsync --rsh=ssh a b", "rsync --rsync-path=x a b", "rsync --daemon", "rsync host::module dst",
             "rsync --filter='merge x' a b", "rsync --log-file=x a b", "rsync -aessh a b", "rsync -a user@host:x y",
-            "rsync -a * dst",
+            "rsync -a h* dst",
         ),
     ),
 )  # fmt: skip
