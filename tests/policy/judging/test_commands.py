@@ -1,6 +1,7 @@
 """Commands as people and models write them, and what each mode says to them."""
 
 import pytest
+from tests.policy.deciding import EXEC, ROOT, decided
 
 from handrail.policy.configuration import Restriction
 from handrail.policy.rules.grant import Grant
@@ -8,7 +9,6 @@ from handrail.policy.rules.rule import Rule
 from handrail.policy.script import command_uses
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import MODES, CommandFact, Facts
-from tests.policy.deciding import EXEC, ROOT, decided
 
 
 def verdicts(command: str, **more: object) -> str:
@@ -101,7 +101,9 @@ def test_in_auto_what_a_layer_can_take_back_runs_unasked(command: str, auto: str
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("command", ["ls", "python x.py", "echo $X", "rm a"])
 def test_without_a_sandbox_nothing_runs_unasked(mode: str, command: str) -> None:
-    found = decided(command, mode, tier=0, rules=(Rule(id="all", verdict="allow", pattern=command.split()[0]),))
+    found = decided(
+        command, mode, tier=0, rules=(Rule(id="all", verdict="allow", pattern=command.split(maxsplit=1)[0]),)
+    )
     assert found.decision != "allow"
 
 
