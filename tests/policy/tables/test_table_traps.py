@@ -17,7 +17,7 @@ WRITES = (
     "yq -ri . a", "yq --in-place . a", "yq -s .a a", "sed -i 5p a", "sed -n '5w x' a", "sed -ni 5p a",
     "sed --in-place=x 5p a", "sed -n -s -i 1p a", "find . -delete", "find . -fprint x", "find . -fprint0 x",
     "find . -fprintf x y", "find . -fls x", "find . -name x -o -delete", "printf -v x y", "ulimit -n 5", "umask 0",
-    "objdump -i", "df --sync",
+    "objdump -i", "df --sync", "xxd -group 4 a",
 )  # fmt: skip
 RUNS = (
     "sort --compress-program=sh a", "sort --compress-prog sh a", "diff -l a b", "diff --paginate a b",
