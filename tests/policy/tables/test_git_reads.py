@@ -1,12 +1,12 @@
 """git's sub-commands that only read: which are proven, and what they read."""
 
 import pytest
+from tests.policy.tables.reading_commands import reading, used
 
 from handrail.policy.commands.examples import faults
 from handrail.policy.tables import git
 from handrail.policy.tables.form import Table
 from handrail.policy.tables.load import registry
-from tests.policy.tables.reading_commands import reading, used
 
 
 @pytest.mark.parametrize("table", git.TABLES, ids=lambda table: table.name)
@@ -27,10 +27,10 @@ def test_every_table_has_examples_and_they_hold(table: Table) -> None:
         "git diff --word-diff=color", "git diff -w --ignore-blank-lines", "git blame -L 5,+10 a.py", "git status -uall",
         "git branch -a --contains HEAD", "git branch --sort=-committerdate", "git tag -l 'v*' --sort=-v:refname",
         "git rev-parse --short=8 HEAD", "git rev-list --count main..HEAD", "git remote -v", "git config --get a.b",
-        "git stash list", "git stash show -p", "git reflog -5", "git worktree list", "git ls-files -o --exclude-standard",
+        "git stash list", "git stash show -p", "git reflog -5", "git worktree list", "git ls-files -om",
         "git cat-file -p HEAD:a.py", "git shortlog -sn --all", "git describe --tags", "git merge-base main HEAD",
         "git grep -n 'foo(' -- '*.py'", "git ls-tree -r HEAD --name-only", "git show-ref --tags", "git name-rev HEAD",
-        "git symbolic-ref --short HEAD", "git check-ignore -v x", "git count-objects -v", "git version", "git --version",
+        "git symbolic-ref --short HEAD", "git check-ignore -v x", "git count-objects", "git version", "git --version",
         "git whatchanged -3", "git diff-tree -r HEAD", "git for-each-ref --format='%(refname)'", "git cherry -v main",
     ],
 )  # fmt: skip
