@@ -168,8 +168,8 @@ def test_no_line_is_claimed_where_a_long_string_could_mislead(text: str) -> None
 KNOWN = ("read", "write", "edit", "deploy")
 
 
-@pytest.mark.parametrize("tool", ["write", "deploy", "exec", "process", "*", "frobnicate"])
-def test_a_rule_may_be_about_a_tool_that_is_here_or_like_none_here(tmp_path: Path, tool: str) -> None:
+@pytest.mark.parametrize("tool", ["write", "deploy", "exec", "process", "*", "mcp__server__tool"])
+def test_a_rule_may_be_about_a_tool_that_is_here_or_comes_from_another_server(tmp_path: Path, tool: str) -> None:
     check_tools(load_text(tmp_path, f'[[rule]]\nid = "a"\ndeny = "x"\ntool = "{tool}"'), KNOWN)
 
 
@@ -178,4 +178,11 @@ def test_a_misspelt_tool_of_a_rule_is_an_error(tmp_path: Path, tool: str, near: 
     loaded = load_text(tmp_path, f'\n[[rule]]\nid = "a"\ndeny = "x"\ntool = "{tool}"')
     with pytest.raises(SettingsError) as caught:
         check_tools(loaded, KNOWN)
-    assert caught.value.problems == (f"user:2: the rule a is about the tool '{tool}'; did you mean {near}?",)
+    told = f"user:2: the rule a is about the tool '{tool}'; did you mean {near}?"
+    assert caught.value.problems == (told,)
+
+
+def test_a_rule_about_a_tool_like_none_is_told_which_there_are(tmp_path: Path) -> None:
+    loaded = load_text(tmp_path, '[[rule]]\nid = "a"\ndeny = "x"\ntool = "frobnicate"')
+    with pytest.raises(SettingsError, match="none of this name, but \\*, deploy, edit, exec, process, read, write"):
+        check_tools(loaded, KNOWN)

@@ -7,9 +7,11 @@ from handrail.cli.output import note
 from handrail.settings import Loaded, Settings, load
 
 
-def loaded_for(options: Namespace, mode: str | None = None, workspace: str | None = None) -> Loaded:
+def loaded_for(
+    options: Namespace, mode: str | None = None, workspace: str | None = None, *, review: bool = True
+) -> Loaded:
     """What all layers say, the project's too where a workspace is named; what a person should know goes to stderr."""
-    loaded = load(os.environ, {"mode": mode}, workspace)
+    loaded = load(os.environ, {"mode": mode}, workspace, review=review)
     if not options.quiet:
         for text in loaded.notes:
             note(text)

@@ -17,6 +17,7 @@ from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
 from handrail.tools.contract import Context, Limits, Touched
 from handrail.workspace.errors import clipped
+from handrail.workspace.workspace import Workspace
 
 _MANY = 100
 """Files that are locked one by one."""
@@ -68,17 +69,21 @@ def check_arguments(_: Session, flight: Flight) -> None:
 def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
     session.outside.refresh()
-    touched = flight.tool.touches(flight.arguments)
-    paths = [_fact(session, touched, path, "read") for path in touched.reads]
+    flight.facts = touched_facts(session.workspace, flight.tool.touches(flight.arguments))
+
+
+def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
+    """What the paths that a call declares are now."""
+    paths = [_fact(workspace, touched, path, "read") for path in touched.reads]
     if touched.writes or touched.deletes:
-        paths += [_fact(session, touched, path, "write") for path in touched.writes]
-        paths += [_fact(session, touched, path, "delete") for path in touched.deletes]
-    flight.facts = Facts(paths=tuple(paths))
+        paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
+        paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
+    return Facts(paths=tuple(paths))
 
 
-def _fact(session: Session, touched: Touched, path: str, access: Access) -> PathFact:
+def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
     try:
-        return session.workspace.fact(path, access)
+        return workspace.fact(path, access)
     except ToolError as error:
         if touched.told is None:
             raise

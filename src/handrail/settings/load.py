@@ -41,17 +41,18 @@ def load(
     *,
     state: str | None = None,
     trusted: bool | None = None,
+    review: bool = True,
 ) -> Loaded:
     """Managed file; else flag, environment, session, project file, user file, default. Folders come back absolute.
 
     `state` is the folder that remembers trust, where it is not the environment's; `trusted` says what to make of the
-    project's file instead of looking there.
+    project's file instead of looking there. Without `review` rules come as they are, right or wrong.
     """
     top = managed_layer(managed)
     found, project = _project(workspace, environ, state, trusted)
     layers = [user_layer(environ, workspace), *found]
     layers += [session_layer(session or {}), environment_layer(environ), flag_layer(flags)]
-    loaded = _merged([layer for layer in layers if layer.values or layer.rules], top, project)
+    loaded = _merged([layer for layer in layers if layer.values or layer.rules], top, project, review=review)
     loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
     _refuse_reach(loaded.settings, environ)
     return loaded
@@ -66,7 +67,7 @@ def _project(
     return [layer], project
 
 
-def _merged(layers: list[Layer], managed: Layer, project: Project | None) -> Loaded:
+def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, review: bool) -> Loaded:
     remarks = (project.remark,) if project and project.remark else ()
     bottom = default_layer()
     if not layers and not managed.values and not managed.rules:  # nobody says anything
@@ -78,7 +79,7 @@ def _merged(layers: list[Layer], managed: Layer, project: Project | None) -> Loa
     for layer in layers:
         merge.put(layer)
     merge.put_managed(managed)
-    told = _reviewed(merge.rules, [managed, *layers]) if merge.rules else ()
+    told = _reviewed(merge.rules, [managed, *layers]) if merge.rules and review else ()
     return Loaded(
         settings=msgspec.convert(nest(merge.values), Settings),
         sources=merge.sources,

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, cast
 
 from handrail.policy.configuration import Restriction, Rules
+from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import MODES, Mode
 from handrail.settings.errors import SettingsError, shown
 from handrail.settings.load import Loaded
@@ -43,21 +44,19 @@ def stricter_mode(one: Mode, other: Mode) -> Mode:
 
 
 def check_tools(loaded: Loaded, names: Collection[str]) -> None:
-    """A SettingsError when a rule names a tool that there is not, and that is like one there is.
-
-    A name that is like none is left alone, as in `[tools] enable`: some tools are brought by some programs only.
-    """
+    """A SettingsError when a rule names a tool that there is not; those of other servers come when they are there."""
     known = {*names, *_ALWAYS_KNOWN}
     problems = [
-        f"{rule.source}: the rule {rule.id} is about the tool {shown(rule.tool)}; did you mean {near}?"
+        f"{rule.source}: the rule {rule.id} is about the tool {shown(rule.tool)}; {_hint(rule, known)}"
         for rule in loaded.rules
-        if rule.tool not in known and (near := _nearest(rule.tool, known))
+        if rule.tool not in known and not rule.tool.startswith("mcp__")
     ]
     if problems:
         raise SettingsError("The rules cannot be used", problems, "Nothing was run. Correct them, then try again.")
 
 
-def _nearest(name: str, names: Collection[str]) -> str | None:
+def _hint(rule: Rule, known: Collection[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only for a mistake
 
-    return next(iter(get_close_matches(name[:128].lower(), sorted(names), n=1, cutoff=0.75)), None)
+    near = get_close_matches(rule.tool[:128].lower(), sorted(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else f"there is none of this name, but {', '.join(sorted(known))}"

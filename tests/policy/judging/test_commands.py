@@ -1,6 +1,7 @@
 """Commands as people and models write them, and what each mode says to them."""
 
 import pytest
+from tests.policy.deciding import EXEC, ROOT, decided
 
 from handrail.policy.configuration import Restriction
 from handrail.policy.rules.grant import Grant
@@ -8,7 +9,6 @@ from handrail.policy.rules.rule import Rule
 from handrail.policy.script import command_uses
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import MODES, CommandFact, Facts
-from tests.policy.deciding import EXEC, ROOT, decided
 
 
 def verdicts(command: str, **more: object) -> str:
@@ -101,7 +101,9 @@ def test_in_auto_what_a_layer_can_take_back_runs_unasked(command: str, auto: str
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("command", ["ls", "python x.py", "echo $X", "rm a"])
 def test_without_a_sandbox_nothing_runs_unasked(mode: str, command: str) -> None:
-    found = decided(command, mode, tier=0, rules=(Rule(id="all", verdict="allow", pattern=command.split()[0]),))
+    found = decided(
+        command, mode, tier=0, rules=(Rule(id="all", verdict="allow", pattern=command.split(maxsplit=1)[0]),)
+    )
     assert found.decision != "allow"
 
 
@@ -172,10 +174,18 @@ def test_an_allow_rule_is_about_plain_words_inside_the_roots_only(command: str) 
 
 
 def test_no_rule_and_no_grant_lifts_what_is_built_in() -> None:
-    rules = tuple(Rule(id=f"r{n}", verdict="allow", pattern=p, any_args=True) for n, p in enumerate(["rm", "cat", "cp"]))
+    rules = tuple(
+        Rule(id=f"r{n}", verdict="allow", pattern=p, any_args=True) for n, p in enumerate(["rm", "cat", "cp"])
+    )
     for command in ("rm -rf /", "rm -rf .", "cat .env", "cat /etc/passwd", "cp a /etc/x"):
         assert verdicts(command, rules=rules) == NEVER
     assert decided("cp a .git/config", rules=rules).decision == "confirm"  # the rule speaks of cp, not of this file
+
+
+def test_a_rule_makes_a_question_about_a_protected_file_a_no_but_never_a_yes() -> None:
+    for verdict, expected in (("allow", "confirm"), ("confirm", "confirm"), ("deny", "deny")):
+        rules = (Rule(id="r", verdict=verdict, pattern="cp", any_args=verdict == "allow"),)
+        assert decided("cp a .git/config", rules=rules).decision == expected
 
 
 def test_a_grant_replaces_only_a_default_confirm_of_its_class() -> None:

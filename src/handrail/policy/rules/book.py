@@ -84,6 +84,7 @@ def book_of(rules: tuple[Rule, ...]) -> RuleBook:
     )
 
 
+@lru_cache(maxsize=1024)
 def command_rule(rule: Rule) -> CommandRule:
     """A rule about commands, made ready; or a PatternError."""
     words = command_words(rule.pattern)

@@ -1,9 +1,11 @@
 """Whether one rule is about everything that another is about: the other then decides nothing, if it is no stricter."""
 
+from functools import lru_cache
+
 from handrail.policy.rules.book import CommandRule, command_rule, program_name
 from handrail.policy.rules.globs import parts_of
 from handrail.policy.rules.operands import seems_inside
-from handrail.policy.rules.path_rules import EVERY_TOOL, by_tool
+from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool
 from handrail.policy.rules.prefix import is_about
 from handrail.policy.rules.rule import Rule
 
@@ -30,9 +32,14 @@ def _covers_command(wide: CommandRule, narrow: CommandRule) -> bool:
 
 
 def _covers_paths(wide: Rule, narrow: Rule) -> bool:
-    rules = by_tool([wide])[wide.tool]
+    rules = _made_ready(wide)
     find = rules.allowing if wide.verdict == "allow" else rules.strict
     return all(find(path) for path in _samples(narrow))
+
+
+@lru_cache(maxsize=1024)
+def _made_ready(rule: Rule) -> ToolRules:
+    return by_tool([rule])[rule.tool]
 
 
 def _samples(rule: Rule) -> list[str]:
