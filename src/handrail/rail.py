@@ -314,7 +314,7 @@ class Handrail:
         """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
         if not self._enter(self._session.outside.close, os.fspath(path)):
             raise UsageError(f"the folder {shown(os.fspath(path))} was not opened; opened_folders() says which are")
-        self._session.journal.append((Notice, {"code": "FOLDER_CLOSED", "text": f"{os.fspath(path)} was closed."}))
+        self._session.journal.append((Notice, {"text": f"The folder {os.fspath(path)} was closed."}))
 
     # The session
 

@@ -38,6 +38,15 @@ def test_trust_shows_each_line_that_loosens_and_says_that_it_is_in_force(here, p
     assert done.err == "Any change of the file ends this. To take it back: handrail trust --revoke\n"
 
 
+def test_a_line_that_something_nearer_outdoes_is_not_said_to_be_in_force(here, project) -> None:
+    project(LOOSE)
+    lines = here("trust", HANDRAIL_MODE="plan").out.splitlines()
+    assert lines[1:3] == [
+        '  line 1: mode = "auto" (but the environment HANDRAIL_MODE decides here)',
+        '  line 3: tools.enable = ["delete"]',
+    ]
+
+
 def test_until_then_a_call_is_asked_for_and_then_it_is_not(run, project, workspace: Path) -> None:
     project(LOOSE)
     before = run(*WRITE)

@@ -33,16 +33,17 @@ values = st.recursive(
     ),
     max_leaves=6,
 )
-texts = st.sampled_from(['"ls"', '"rm -rf *"', '"docs/**"', '"a"', '"b"', '"git push"', '"exec"', '"write"', '"\\u202e"'])
+texts = st.sampled_from(
+    ['"ls"', '"rm -rf *"', '"docs/**"', '"a"', '"b"', '"git push"', '"exec"', '"write"', '"\\u202e"']
+)
+lists = st.lists(texts).map(lambda some: f"[{', '.join(some)}]")
 lines = st.one_of(
     st.tuples(dotted, values).map(" = ".join),
     st.sampled_from(sorted(REFERENCE)).flatmap(lambda key: values.map(lambda value: f"{key} = {value}")),
     dotted.map(lambda name: f"[{name}]"),
     dotted.map(lambda name: f"[[{name}]]"),
     st.just("[[rule]]"),
-    st.tuples(st.sampled_from(sorted(RULE)), values | texts | st.lists(texts).map(lambda some: f"[{', '.join(some)}]")).map(
-        " = ".join
-    ),
+    st.tuples(st.sampled_from(sorted(RULE)), values | texts | lists).map(" = ".join),
     st.text(max_size=10),
 )
 rules = st.lists(
@@ -50,7 +51,8 @@ rules = st.lists(
         lambda rule: '[[rule]]\nid = "{}"\n{} = {}'.format(*rule)
     )
 )
-documents = st.one_of(st.lists(lines, max_size=8), rules).map("\n".join).map(lambda text: text.encode("utf-8", "replace"))
+written = st.one_of(st.lists(lines, max_size=8), rules).map("\n".join)
+documents = written.map(lambda text: text.encode("utf-8", "replace"))
 
 
 def outcome(content: bytes) -> Loaded | SettingsError:

@@ -33,9 +33,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize(("text", "problem"), UNUSABLE)
-def test_rules_that_cannot_be_used_stop_everything_with_file_and_line(
-    tmp_path: Path, text: str, problem: str
-) -> None:
+def test_rules_that_cannot_be_used_stop_everything_with_file_and_line(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_rules(tmp_path, user=text)
     assert str(caught.value).startswith(f"The rules cannot be used (user file {tmp_path}/config.toml):\n")
@@ -44,7 +42,8 @@ def test_rules_that_cannot_be_used_stop_everything_with_file_and_line(
 
 
 def test_a_rule_that_another_one_shadows_is_told(tmp_path: Path) -> None:
-    loaded = load_rules(tmp_path, managed=rule("all", "deny", "git push"), user=rule("mine", "allow", "git push origin"))
+    mine = rule("mine", "allow", "git push origin")
+    loaded = load_rules(tmp_path, managed=rule("all", "deny", "git push"), user=mine)
     assert len(loaded.notes) == 1
     assert loaded.notes[0].startswith("rule mine (user:1) can never decide: rule all (managed:1) denies git push")
     assert [one.id for one in loaded.rules] == ["all", "mine"]

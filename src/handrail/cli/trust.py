@@ -54,7 +54,7 @@ def _as_data(project: Project, untrusted: Loaded, trusted: Loaded) -> dict[str, 
 
 
 def _as_text(project: Project, untrusted: Loaded, trusted: Loaded) -> str:
-    lines = [_line(ignored.line, ignored.said) for ignored in _loosening(untrusted)]
+    lines = [_line(ignored.line, ignored.said) + _outdone(ignored, trusted) for ignored in _loosening(untrusted)]
     if lines:
         head = f"Now in force, from {project.path}:"
     else:
@@ -70,6 +70,12 @@ def _loosening(untrusted: Loaded) -> list[Ignored]:
 
 def _line(number: int | None, said: str) -> str:
     return f"  line {number}: {one_line(said)}" if number else f"  {one_line(said)}"
+
+
+def _outdone(ignored: Ignored, trusted: Loaded) -> str:
+    """Who decides instead, where a nearer layer or the managed file does."""
+    source = trusted.sources.get(ignored.said.partition(" = ")[0], "project file")
+    return "" if source.startswith("project file") else f" (but the {source} decides here)"
 
 
 def _say_nothing_there(options: Namespace, workspace: str) -> None:

@@ -120,7 +120,8 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
 
 def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     reading = read_command(command)
-    uses, redirected = list(reading.uses), []
+    uses = list(reading.uses)
+    redirected: list[Use] = []
     for redirection in command.redirections:
         if redirection.target is None or redirection.target.text in _STREAMS:
             continue

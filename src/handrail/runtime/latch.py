@@ -114,7 +114,8 @@ def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | P
 def decide_again(session: Session, flights: list[Flight]) -> None:
     """Judges the calls of a resumed batch by what is now, and holds each to its answer."""
     for flight in flights:
-        take_steps(session, flight, (_apply_answer, *DECIDING, _require_answer))
+        take_steps(session, flight, (_apply_answer,))  # by itself: what it opens is there from the next step on
+        take_steps(session, flight, (*DECIDING, _require_answer))
     session.workspace.let_go()
 
 

@@ -16,6 +16,7 @@ from handrail.runtime.outside import OutsideFolders, boundary_of
 from handrail.runtime.registry import Offer, Registry
 from handrail.runtime.session import Session
 from handrail.settings import Settings, user_file
+from handrail.settings.location import MANAGED_FILE
 from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from handrail.store.change_log import Step
     from handrail.tools.saving import Records
 
-_MANAGED = "/etc/handrail"
 Resolver = Literal["kernel", "walk"]
 """Who resolves paths: openat2 or our own walk. By default what this machine can do."""
 
@@ -108,7 +108,7 @@ def open_outside(
 ) -> OutsideFolders:
     """What people opened before is open again, and where somebody can be asked, more may be opened."""
     asks = rules.outside == "ask" and rules.restriction is None
-    boundary = boundary_of(state.path, user_file(os.environ), _MANAGED) if asks else Boundary(homes=(), own=())
+    boundary = boundary_of(state.path, user_file(os.environ), MANAGED_FILE) if asks else Boundary(homes=(), own=())
     house.boundary = boundary if asks and not rules.unattended else None
     outside = OutsideFolders(house, stores, boundary, session_id, in_force=asks)
     outside.refresh()

@@ -120,7 +120,7 @@ def _nearest(real: str) -> str:
 
 
 def _is_home(folder: str) -> bool:
-    return os.path.dirname(folder) in _HOMES
+    return folder in _HOMES or os.path.dirname(folder) in _HOMES
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -172,10 +172,18 @@ def test_an_allow_rule_is_about_plain_words_inside_the_roots_only(command: str) 
 
 
 def test_no_rule_and_no_grant_lifts_what_is_built_in() -> None:
-    rules = tuple(Rule(id=f"r{n}", verdict="allow", pattern=p, any_args=True) for n, p in enumerate(["rm", "cat", "cp"]))
+    rules = tuple(
+        Rule(id=f"r{n}", verdict="allow", pattern=p, any_args=True) for n, p in enumerate(["rm", "cat", "cp"])
+    )
     for command in ("rm -rf /", "rm -rf .", "cat .env", "cat /etc/passwd", "cp a /etc/x"):
         assert verdicts(command, rules=rules) == NEVER
     assert decided("cp a .git/config", rules=rules).decision == "confirm"  # the rule speaks of cp, not of this file
+
+
+def test_a_rule_makes_a_question_about_a_protected_file_a_no_but_never_a_yes() -> None:
+    for verdict, expected in (("allow", "confirm"), ("confirm", "confirm"), ("deny", "deny")):
+        rules = (Rule(id="r", verdict=verdict, pattern="cp", any_args=verdict == "allow"),)
+        assert decided("cp a .git/config", rules=rules).decision == expected
 
 
 def test_a_grant_replaces_only_a_default_confirm_of_its_class() -> None:

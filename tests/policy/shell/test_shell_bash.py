@@ -22,7 +22,7 @@ AT_ONCE = 1_000
 def test_bash_does_with_the_text_and_with_what_is_written_for_it_what_the_lexer_read(
     tmp_path: Path, note: Callable[[str], None], deep: bool
 ) -> None:
-    wanted = ACCEPTED if deep else 3_000
+    wanted = ACCEPTED if deep else 2_000
     texts = accepted(20_260_801)
     for number in range(0, wanted, AT_ONCE):
         compare(list(islice(texts, min(AT_ONCE, wanted - number))), tmp_path / str(number))

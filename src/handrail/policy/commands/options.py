@@ -7,6 +7,11 @@ from handrail.policy.shell.script import Word
 from handrail.policy.tables.form import Kind, Parsed, Table
 from handrail.protocol.decision import Access
 
+_STREAMS: dict[Access, frozenset[str]] = {
+    "read": frozenset(["/dev/null", "/dev/stdin", "/dev/zero", "/dev/random", "/dev/urandom"]),
+    "write": frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"]),
+}
+"""Not files: they hold nothing, and keep nothing."""
 _Options = list[tuple[str, str | None]]
 
 # Whether an option has a value: never, always, or only in the same word.
@@ -18,7 +23,9 @@ def read_words(table: Table, words: tuple[Word, ...]) -> tuple[Use, ...] | str:
     if table.own:
         return table.own(words)
     parsed = sort_words(table, words)
-    return parsed if isinstance(parsed, str) else uses(table, parsed)
+    if isinstance(parsed, str):
+        return parsed
+    return tuple([use for use in uses(table, parsed) if use.path not in _STREAMS.get(use.access, ())])
 
 
 def sort_words(table: Table, words: tuple[Word, ...]) -> Parsed | str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from handrail.policy.commands.reading import Use
 from handrail.policy.tables.form import Parsed
+from handrail.protocol.decision import Access
 
 _INTO = frozenset(["-t", "--target-directory"])
 _BLOCK_WORDS = frozenset(
@@ -26,8 +27,6 @@ _BLOCK_WORDS = frozenset(
         "status",
     ]
 )
-_NEVER_ENDING = frozenset(["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"])
-_SINKS = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"])
 _PATTERN = re.compile(r"[*?[]")
 _REMOTE = re.compile(r"[^/]*:")
 
@@ -90,14 +89,9 @@ def refuse_blocks(parsed: Parsed) -> str | None:
 
 def blocks(parsed: Parsed) -> tuple[Use, ...]:
     """The files that dd's `if=` and `of=` name."""
-    found: list[Use] = []
-    for word in parsed.operands:
-        name, _, path = word.partition("=")
-        if name == "if" and path not in _NEVER_ENDING:
-            found.append(Use(path, "read"))
-        elif name == "of" and path not in _SINKS:
-            found.append(Use(path, "write"))
-    return tuple(found)
+    named = [word.partition("=") for word in parsed.operands]
+    accesses: dict[str, Access] = {"if": "read", "of": "write"}
+    return tuple(Use(path, accesses[name]) for name, _, path in named if name in accesses)
 
 
 def _has(parsed: Parsed, *names: str) -> bool:

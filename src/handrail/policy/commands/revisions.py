@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from handrail.policy.commands.reading import Use
-from handrail.policy.names import protection
+from handrail.policy.names import may_name_credential, protection
 from handrail.policy.tables.form import Parsed
 
 _RANGE = re.compile(r"\.{2,3}(?!/)")
@@ -25,7 +25,8 @@ def named_paths(parsed: Parsed) -> tuple[Use, ...]:
 def _uses(parsed: Parsed) -> Iterator[Use]:
     for name, value in parsed.options:
         if name == "-L" and value:  # log -L10,20:src/a.py
-            yield from (_read(path) for path in _behind_colons(value))
+            for path in _behind_colons(value):
+                yield from _reads(path)
     for place, text in enumerate(parsed.operands):
         if place in parsed.globs:  # a pattern of bash's is counted already
             continue
@@ -39,7 +40,7 @@ def _limit(text: str) -> Iterator[Use]:
     """An operand behind `--`: a path, or a pattern that git itself compares with paths."""
     path = _without_magic(text) if text.startswith(":") else text
     if path:
-        yield _read(path)
+        yield from _reads(path)
 
 
 def _either(text: str) -> Iterator[Use]:
@@ -48,10 +49,12 @@ def _either(text: str) -> Iterator[Use]:
         if text[1:2] in {"", "/", "(", "!", "^"}:
             return
     behind = [path for piece in _RANGE.split(text) for path in _behind_colons(piece)]
-    yield from (_read(path) for path in behind)
-    if not behind:
-        certain = _elsewhere(text) or protection(text) == "credential"
-        yield Use(text, "read", _is_pattern(text), certain)
+    for path in behind:
+        yield from _reads(path)
+    if not behind and _is_pattern(text):
+        yield from _reads(text)
+    elif not behind:
+        yield Use(text, "read", certain=_elsewhere(text) or protection(text) == "credential")
 
 
 def _behind_colons(text: str) -> Iterator[str]:
@@ -76,8 +79,15 @@ def _without_magic(text: str) -> str:
     return "" if "!" in signs or "^" in signs else path.removeprefix(":")
 
 
-def _read(path: str) -> Use:
-    return Use(path, "read", _is_pattern(path))
+def _reads(path: str) -> Iterator[Use]:
+    """A path, and for a pattern what the shell's would not match: git's also stands for a dot in front."""
+    yield Use(path, "read", _is_pattern(path))
+    folder, slash, name = path.rpartition("/")
+    if name[:1] in {"*", "?"}:
+        rest = name.lstrip("*?")
+        for hidden in (rest, f".{rest}"):
+            if may_name_credential(hidden):
+                yield Use(folder + slash + hidden, "read", _is_pattern(hidden))
 
 
 def _is_pattern(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading
+from handrail.policy.commands.wrapped import inner_commands
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.judged import Judged, denied, moded, ruled
 from handrail.policy.judging.steps import by_effect, never_run
@@ -38,7 +39,7 @@ def _judge_seen(seen: SeenCommand, folder: str | None, case: Case) -> Judged:
     shown = seen.text or " ".join(seen.words)
     if seen.forks_itself:
         return denied(shown, "deny.fork-bomb", "it starts itself again and again")
-    never = never_run(seen.words, seen.writes, shown)
+    never = never_run((seen.words, *inner_commands(seen.words)), seen.writes, shown)
     if never is not None:
         return never
     reading = read_command(as_simple(seen.words)) if seen.words else _REDIRECTS
@@ -58,5 +59,8 @@ def _refused_path(seen: SeenCommand, folder: str | None, shown: str, case: Case)
 
 
 def _by_rule(seen: SeenCommand, shown: str, case: Case) -> Judged | None:
-    rule = case.book.stricter(seen.words)
-    return None if rule is None else ruled(shown, rule)
+    for words in (seen.words, *inner_commands(seen.words)):
+        rule = case.book.stricter(words)
+        if rule is not None:
+            return ruled(shown, rule)
+    return None

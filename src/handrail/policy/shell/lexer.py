@@ -9,12 +9,12 @@ from itertools import islice
 
 from handrail.policy.shell.refused import Refused, check_visible, refused
 from handrail.policy.shell.script import Join, Operator, Outside, Redirection, Script, SimpleCommand, Word
-from handrail.policy.shell.words import PLAIN, WORD, read_word
+from handrail.policy.shell.words import INSIDE_DOUBLE, INSIDE_SINGLE, PLAIN, WORD, read_word
 
 MOST_BYTES = 8192
 MOST_PARTS = 400
 """Words and operators, and the parts that words are put together from: so many that no text takes long."""
-MOST_COMMANDS = 100
+MOST_COMMANDS = 30
 
 _BLANKS = " \t\n"
 _END = r"(?=[ \t\n;|&<>]|\Z)"
@@ -33,6 +33,7 @@ _TOKEN = re.compile(
 _PLAIN, _MIXED, _JOIN, _COPY, _OPERATOR, _TARGET, _OTHER = range(1, 8)
 _BEGUN = re.compile(rf"(?:(?:{_TO_FILE})[ \t]*+)?+(?:{WORD})?+")
 _PARTS = re.compile(WORD)
+_QUOTED = re.compile(f"(?:'{INSIDE_SINGLE}|\"{INSIDE_DOUBLE})?+")
 _PROGRAM = re.compile(r"\[|[A-Za-z0-9_./:][A-Za-z0-9_./:+@,^~# -]*+")
 # fmt: off
 _RESERVED = frozenset((
@@ -138,7 +139,10 @@ class _Reader:
     def stray(self, at: int) -> Refused:
         """What is wrong with the word or the redirection that begins here."""
         place = next(_BEGUN.finditer(self.text, at)).end()
-        return self.too_large() if _PARTS.match(self.text, place) else refused(self.text, place)
+        if _PARTS.match(self.text, place):
+            return self.too_large()
+        inside = next(_QUOTED.finditer(self.text, place)).end()
+        return refused(self.text, inside if inside < len(self.text) else place)
 
     def too_large(self) -> Refused:
         return Refused(f"has more than {MOST_COMMANDS} commands or {MOST_PARTS} words", self.at, too_large=True)

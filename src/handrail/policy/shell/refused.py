@@ -24,8 +24,6 @@ _REASONS = {
     "": "ends before its command does",
     "\n": "has a line that ends before its command does",
 }
-_CONTROL = r"\x00-\x08\x0b-\x1f\x7f"
-_QUOTED = re.compile(rf"""'[^'{_CONTROL}]*+|"(?:[^"\\$`{_CONTROL}]++|\\[ -~])*+""")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 # Printable, says Unicode, yet nothing of them is seen: fillers, selectors, the blank of Braille, tags.
 _UNSEEN = re.compile(
@@ -42,12 +40,9 @@ class Refused(Exception):  # noqa: N818  nothing went wrong: the text is one tha
 
 
 def refused(text: str, at: int) -> Refused:
-    """What is wrong at a place where neither a word nor an operator can stand."""
+    """What is wrong with the sign at a place where neither a word nor an operator can stand."""
     if not text:
         return Refused("is empty", 0)
-    quoted = _QUOTED.match(text, at)
-    if quoted and quoted.end() < len(text):
-        at = quoted.end()
     sign = text[at : at + 1]
     if sign in _REASONS:
         return Refused(_REASONS[sign], at)
@@ -61,9 +56,8 @@ def check_visible(text: str) -> None:
     beyond = "".join(_BEYOND_ASCII.findall(text))
     if beyond.isprintable() and not _UNSEEN.search(beyond):
         return
-    for at, sign in enumerate(text):
-        if not sign.isascii() and (not sign.isprintable() or _UNSEEN.match(sign)):
-            raise _not_plain(sign, at)
+    at = next(at for at, sign in enumerate(text) if not (sign.isascii() or sign.isprintable()) or _UNSEEN.match(sign))
+    raise _not_plain(text[at], at)
 
 
 def _not_plain(sign: str, at: int) -> Refused:

@@ -6,6 +6,7 @@ look dangerous are not, in a shell that nobody types into:
 - A backslash before a printable sign: that sign. Between double quotes it stays, but before `$`, a backtick, `"`, `\`.
 - `{}`, `@{upstream}`, `HEAD^{tree}`: braces expand around a comma or two dots. Each closes what it opened, with neither
   inside, so none of them can come to stand around those of the rest of the word.
+- `$` at the end of a word, and between double quotes before the last of them, a blank, `|` or `)`: it names nothing.
 - `~` and `#` behind a letter or the like: they are active at the start of a word, and `~` behind `=` and `:`.
 - `[` without a `]` behind it and `]` without a `[` before it: no globs.
 """
@@ -23,10 +24,12 @@ PLAIN = rf"[{_NAME}./,:=+@%^!]++"
 """Signs that mean themselves wherever they stand in an operand."""
 _INNER = rf"(?<=[{_NAME}./,+@%^!~#}}])[~#]|(?<=[=:])[#]"
 _BRACES = rf"\{{\}}|(?<=[@^])\{{[{_NAME}]++(?:\.[{_NAME}]++)*+\}}"
+INSIDE_DOUBLE = rf'(?:[^"\\$`{_CONTROL}]++|\\[ -~]|\$(?=[ "|)]))*+'
+INSIDE_SINGLE = rf"[^'{_CONTROL}]*+"
 _PIECES = {
-    "literal": f"{PLAIN}|{_INNER}|{_BRACES}",
-    "single": rf"'[^'{_CONTROL}]*+'",
-    "double": rf'"(?:[^"\\$`{_CONTROL}]++|\\[ -~])*+"',
+    "literal": rf"{PLAIN}|{_INNER}|{_BRACES}|\$(?=[ \t\n]|\Z)",
+    "single": f"'{INSIDE_SINGLE}'",
+    "double": rf'"{INSIDE_DOUBLE}"',
     "escaped": r"\\[ -~]",
     "wild": r"[*?]",
     "bracket": rf"\[[!^]?+[{_NAME}.]++\]",

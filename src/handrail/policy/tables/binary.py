@@ -136,6 +136,17 @@ TABLES = (
         no_match=("size @options", "size --target=plugin a"),
     ),
     Table(
+        name="zipinfo",
+        flags="12smlvhtzC",
+        match=("zipinfo a.zip", "zipinfo -1 a.zip", "zipinfo -t a.zip"),
+        no_match=("zipinfo -M a.zip", "zipinfo --unknown a.zip"),  # -M pages
+    ),
+    Table(
+        name="gzip -l",
+        match=("gzip -l a.gz", "gzip -l a.gz b.gz"),
+        no_match=("gzip a", "gzip -l -d a.gz", "gzip -dl a.gz", "gzip -d a.gz"),
+    ),
+    Table(
         name="unzip -l",
         match=("unzip -l a.zip", "unzip -l a.zip 'src/*'"),
         no_match=("unzip a.zip", "unzip -l -d x a.zip", "unzip -o a.zip", "unzip -lM a.zip"),

@@ -126,6 +126,26 @@ TABLES = (
         no_match=("command git", "command -p git", "command -v -p git", "command -pv git"),
     ),
     Table(
+        name="help",
+        flags="dms",
+        operands="text",
+        match=("help", "help cd", "help -d test"),
+        no_match=("help -x", "help --unknown"),
+    ),
+    Table(
+        name="umask",
+        flags="pS",
+        operands=None,
+        match=("umask", "umask -S"),
+        no_match=("umask 000", "umask -x"),
+    ),
+    Table(
+        name="ulimit -a",
+        operands=None,
+        match=("ulimit -a",),
+        no_match=("ulimit -n 5", "ulimit -a -n 5", "ulimit unlimited"),
+    ),
+    Table(
         name="which",
         flags="as",
         long_flags="all",

@@ -48,4 +48,14 @@ TABLES = (
         match=("base64 a.bin", "base64 -d a.txt", "base64 -w0 a", "base32 a"),
         no_match=("base64 -o x a", "base64 --output=x a"),
     ),
+    Table(
+        name="basenc",
+        flags="di",
+        values="w",
+        long_flags="base64 base64url base32 base32hex base16 base2msbf base2lsbf z85 decode ignore-garbage "
+        f"{_GNU}",
+        long_values="wrap",
+        match=("basenc --base64url a.bin", "basenc --base16 -d a.txt"),
+        no_match=("basenc -o x a", "basenc --output=x a"),
+    ),
 )  # fmt: skip

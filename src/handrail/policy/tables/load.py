@@ -13,19 +13,19 @@ from handrail.policy.tables.groups import GROUPS
 # Which programs the tables of a module speak for. A command pays only for the module that it needs: all of them take
 # as long as a hundred commands.
 _MODULES = {
-    "binary": "od hexdump hd xxd strings nm readelf objdump size unzip",
-    "builtin": "echo printf test [ true false : exit pwd type command which sleep expr bc factor",
+    "binary": "od hexdump hd xxd strings nm readelf objdump size zipinfo gzip unzip",
+    "builtin": "echo printf test [ true false : exit pwd type command help umask ulimit which sleep expr bc factor",
     "columns": "cut tr sort uniq comm join paste column shuf tsort numfmt seq",
     "comparing": "diff cmp",
     "data": "jq yq",
-    "digests": "sha256sum md5sum sha1sum sha224sum sha384sum sha512sum b2sum cksum sum base64 base32",
+    "digests": "sha256sum md5sum sha1sum sha224sum sha384sum sha512sum b2sum cksum sum base64 base32 basenc",
     "files": "ls dir vdir stat du df tree file realpath readlink basename dirname",
     "find": "find",
     "git": "git",
     "search": "grep egrep fgrep rg fd fdfind",
     "sed": "sed",
     "system": "date cal ncal env printenv id whoami logname arch groups users uname hostname uptime nproc getconf "
-    "locale ps pgrep free lscpu tty who w",
+    "locale ps pidof pgrep free lscpu tty who w",
     "text": "cat head tail wc nl tac rev fold fmt expand unexpand iconv",
     "writing": "rm rmdir unlink mv cp ln install rsync mkdir touch tee truncate chmod chown chgrp dd",
 }
