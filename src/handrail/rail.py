@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
@@ -318,7 +319,7 @@ class Handrail:
     def set_mode(self, mode: Mode) -> None:
         """Changes the mode from here on."""
         _refuse_unknown("mode", mode, MODES)
-        self._session.rules = Rules(mode, self._session.rules.unattended)
+        self._session.rules = replace(self._session.rules, mode=mode)
         self._session.journal.append((ModeEvent, {"mode": mode}))
 
     def specs(self) -> tuple[ToolSpec, ...]:

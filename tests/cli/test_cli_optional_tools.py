@@ -71,7 +71,7 @@ def test_a_deletion_asks_with_what_would_go(run, config, workspace: Path) -> Non
     (workspace / "a.txt").write_text("one\n")
     done = run("call", "delete", '{"path": "a.txt"}', "--mode", "ask")
     assert done.code == 3
-    assert "because  deletions ask (rule fs.delete)" in done.out
+    assert "because  deletions ask in ask mode (rule fs.delete)" in done.out
     assert "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n" in done.out
     assert (workspace / "a.txt").exists()
 
@@ -83,10 +83,13 @@ def test_the_name_alone_is_no_command_and_says_what_to_type(here, name: str) -> 
     assert f"{name} is a tool: handrail call {name}" in done.err
 
 
-def test_a_deletion_that_asks_is_told_the_mode_in_which_it_would_not(run, config, workspace: Path) -> None:
+def test_what_asks_is_told_the_mode_in_which_it_would_not(run, config, workspace: Path) -> None:
     config(ENABLED)
     (workspace / "a.txt").write_text("one\n")
-    done = run("call", "delete", '{"path": "a.txt"}', "-q")
-    assert done.code == 3
-    assert "add --mode full." in done.err
-    assert run("call", "delete", '{"path": "a.txt"}', "-q", "--mode", "auto").code == 3
+    (workspace / ".gitmodules").write_text("one\n")
+    for name, advised in (("a.txt", "auto"), (".gitmodules", "full")):
+        done = run("call", "delete", f'{{"path": "{name}"}}', "-q")
+        assert done.code == 3
+        assert f"add --mode {advised}." in done.err
+    assert run("call", "delete", '{"path": ".gitmodules"}', "-q", "--mode", "auto").code == 3
+    assert run("call", "delete", '{"path": "a.txt"}', "-q", "--mode", "auto").code == 0

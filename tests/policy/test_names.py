@@ -6,26 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.names import folded, protection
+from handrail.policy.name_tables import CREDENTIAL_PLACES, PROTECTED_PLACES
+from handrail.policy.names import is_credential, may_be_in_repository, may_name_credential, protection
+from handrail.policy.spelling import folded
 
 CREDENTIALS = [
     ".env", ".env.local", ".env.production", ".env.example.local", ".envrc", ".ssh", ".ssh/config", "a/.ssh/b/c",
     ".aws/credentials", ".gnupg/x", ".kube/config", ".docker/config.json", "id_rsa", "id_ed25519", "x/id_ecdsa",
     "server.pem", "a.key", "a.p12", "store.jks", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials",
-    "credentials.json",
+    "credentials.json", ".env~", "id_rsa.bak", "server.key.old", ".npmrc.orig", ".id_rsa.swp", ".env.swp", "a.p8",
+    ".config/gh/hosts.yml", "home/.config/gcloud", ".cargo/credentials.toml", ".codex/auth.json",
+    ".config/git/credentials", ".local/share/keyrings/login.keyring",
 ]  # fmt: skip
 PROTECTED = [
     ".git", "sub/.git", ".git/hooks/pre-commit", ".git/config", ".git/info/attributes", ".git/modules/x/config",
     ".git/worktrees/x/gitdir", ".git/commondir", "sub/.git/hooks", ".github/workflows/ci.yml", ".gitlab-ci.yml",
     ".vscode/tasks.json", ".idea/x", ".claude/settings.json", ".mcp.json", "handrail.toml", "x/handrail.toml",
     ".handrail/tools/x.py", ".husky/pre-commit", ".gitattributes", ".gitmodules", "Jenkinsfile", ".bashrc",
-    ".pre-commit-config.yaml",
+    ".pre-commit-config.yaml", "bare.git/config", "x.git/hooks/update", ".git/rebase-apply/next", ".yarnrc.yml",
+    ".pnpmfile.cjs", ".bazelrc", ".yarn/releases/yarn.cjs", ".windsurf/mcp.json", "opencode.json", ".config/fish/x",
+    ".devcontainer.json", ".gdbinit", ".dir-locals.el", ".config/git/config", ".lfsconfig",
 ]  # fmt: skip
 ORDINARY = [
     ".", "a.txt", ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.local.example", "env",
     "environment", ".environment", "my.env.txt", "id_rsa.pub", "server.pub.pem", "key.txt", "a.keys", ".gitignore",
     ".git/HEAD", ".git/index", ".git/refs/heads/x", "git/hooks/pre-commit", "github/workflows/x", "handrail.toml.md",
-    "ssh/config", "x.github", "config", "hooks/pre-commit", "",
+    "ssh/config", "x.github", "config", "hooks/pre-commit", "", "AGENTS.md", "CLAUDE.md", "Makefile", "package.json",
+    "conftest.py", ".tool-versions", "config/gh/hosts.yml", ".config/ghost", ".cargo-credentials", "notes~", "~",
+    ".swp", "a.old", "git~x", "gitk~1", "a:b", "lib:core/x", "x/git/credentials", "auth.json",
 ]  # fmt: skip
 
 
@@ -69,3 +77,100 @@ def test_a_folded_name_is_the_same_in_every_normal_form_and_case(name: str) -> N
 @pytest.mark.parametrize("path", [".\u017fsh/config", "\u212aube/../.\u212aube/x", ".ENV\u2024".rstrip("\u2024")])
 def test_letters_that_fold_to_others_are_those(path: str) -> None:
     assert protection(path) == "credential"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".g\u200cit/config", "protected"),
+        (".gi\u200dt/hooks/pre-commit", "protected"),
+        ("\ufeff.git/config", "protected"),
+        (".e\u2060nv", "credential"),
+        (".en\u00adv", "credential"),
+        (".\uff47\uff49\uff54/config", "protected"),
+        (".\uff45nv", "credential"),
+        ("server.pem\u200b", "credential"),
+    ],
+)
+def test_characters_that_are_not_seen_and_wide_letters_make_no_other_name(path: str, expected: str) -> None:
+    assert protection(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("git~1/config", "protected"),
+        ("GIT~1/hooks/x", "protected"),
+        ("GIT~1 ./config", "protected"),
+        (".git::$INDEX_ALLOCATION/config", "protected"),
+        (".git/config::$DATA", "protected"),
+        (".git. :x/hooks", "protected"),
+        (".env::$DATA", "credential"),
+        ("ENV~1", "credential"),
+        ("ENV~2.LOC", "credential"),
+        ("ssh~1/config", "credential"),
+        ("CREDEN~1.JSO", "credential"),
+        ("GITMOD~1", "protected"),
+        ("gi7eba~1", "protected"),
+        ("GITHUB~1/workflows/x.yml", "protected"),
+        ("JENKIN~1", "protected"),
+        ("a:b.pem", "credential"),
+        ("config:b.pem", "credential"),
+    ],
+)
+def test_streams_and_short_names_of_windows_are_understood(path: str, expected: str) -> None:
+    assert protection(path) == expected
+
+
+@pytest.mark.parametrize("place", sorted(CREDENTIAL_PLACES))
+def test_the_last_name_of_a_place_is_a_credential_only_there(place: str) -> None:
+    assert is_credential(f"home/{place}")
+    assert not is_credential(place.rpartition("/")[2])
+
+
+@pytest.mark.parametrize("place", sorted(PROTECTED_PLACES))
+def test_a_place_is_protected_with_all_that_is_in_it(place: str) -> None:
+    assert protection(f"home/{place}/x") == "protected"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ".env*", ".e*", ".en?", ".[e]nv", "*.pem", "*.PEM", "*.p?m", "*.p*", "server.k*", "id_r?a", "id_*", "ID_R*",
+        "[i][d][_][r][s][a]", "~/.ssh/*", ".ss?/*", "x/.aw*/config", ".aws/*", "*_rsa", "cred*", "c?edential*.json",
+        ".env.*", ".e*.local", "*key", ".config/gh/*", "*.[pk]em", "[a-z][a-z]_rs[!b]", "a" * 80 + "*",
+    ],
+)  # fmt: skip
+def test_a_glob_that_aims_at_a_credential(pattern: str) -> None:
+    assert may_name_credential(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*", "**", "?", "src/*", "*.py", "*.json", "*.[ch]", "*.[jt]s*", "[a-z]*", "[!a]*", "[^a]*", "test_*", "*test*",
+        "*config*", "README*", "*.local", "*y", ".*", "*env*", "c*.json", "[[:alpha:]]*", "[*", "x[", "[]", "main.py",
+        "docs/**/*.md", "*.lock", "",
+    ],
+)  # fmt: skip
+def test_a_glob_that_only_takes_what_is_there(pattern: str) -> None:
+    """The shell's star matches no dot in front, and what is hidden in the sandbox is empty there."""
+    assert not may_name_credential(pattern)
+
+
+@pytest.mark.parametrize(
+    ("path", "folders"),
+    [
+        ("x/config", ("x",)),
+        ("config", (".",)),
+        ("x/hooks/update", ("x",)),
+        ("x/objects/info/alternates", ("x", "x/objects")),
+        ("/a/HEAD", ("/a",)),
+        ("/HEAD", ("/",)),
+        ("./x/./refs/heads/main", ("x",)),
+        ("src/main.py", ()),
+        ("x/CONFIG", ("x",)),
+    ],
+)
+def test_where_somebody_has_to_look_for_a_repository(path: str, folders: tuple[str, ...]) -> None:
+    assert may_be_in_repository(path) == folders

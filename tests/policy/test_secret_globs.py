@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from handrail.policy.names import (
+from handrail.policy.name_tables import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,
     PUBLIC_ENDINGS,
     TEMPLATES,
-    is_credential,
-    protection,
 )
+from handrail.policy.names import is_credential, protection
 from handrail.policy.secret_globs import secret_globs
 from handrail.workspace.search.binary import ripgrep_program
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.modes import REASONS, TABLE
+from handrail.policy.modes import REASONS, TABLE, by_mode
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import MODES, Decision, Facts, PathFact
 from handrail.protocol.tool import Arguments, ToolSpec
@@ -31,43 +31,51 @@ def decision(mode: str, *paths: PathFact, spec: ToolSpec | None = None, unattend
     return decide(spec or tool("fs.read"), None, Facts(paths=paths), Rules(mode, unattended))  # type: ignore[arg-type]
 
 
-#                  plan     ask        auto       full
+#                 plan     ask        auto        full
 CELLS = {
-    "read":       ("allow", "allow",   "allow",   "allow"),
-    "write":      ("deny",  "confirm", "allow",   "allow"),
-    "delete":     ("deny",  "confirm", "confirm", "allow"),
-    "protected":  ("deny",  "confirm", "confirm", "allow"),
-    "command":    ("deny",  "confirm", "confirm", "allow"),
-    "foreign":    ("deny",  "confirm", "allow",   "allow"),
-    "network":    ("deny",  "confirm", "confirm", "allow"),
+    "proven":    ("allow", "allow",   "allow",    "allow"),
+    "unproven":  ("deny",  "confirm", "undoable", "allow"),
+    "write":     ("deny",  "confirm", "undoable", "allow"),
+    "delete":    ("deny",  "confirm", "undoable", "allow"),
+    "bulk":      ("deny",  "confirm", "confirm",  "allow"),
+    "protected": ("deny",  "confirm", "confirm",  "allow"),
+    "outside":   ("deny",  "deny",    "deny",     "deny"),
+    "network":   ("deny",  "confirm", "confirm",  "allow"),
+    "process":   ("deny",  "confirm", "confirm",  "allow"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("subject", "mode"), list(itertools.product(CELLS, MODES)))
 def test_each_cell_of_the_table(subject: str, mode: str) -> None:
-    assert TABLE[subject][mode] == CELLS[subject][MODES.index(mode)]
+    cell = CELLS[subject][MODES.index(mode)]
+    assert TABLE[subject][mode] == cell
+    for undo in (False, True):
+        expected = ("allow" if undo else "confirm") if cell == "undoable" else cell
+        verdict, reason = by_mode(subject, mode, undo=undo)
+        assert (verdict, bool(reason)) == (expected, True)
 
 
 def test_the_table_has_no_other_cell_and_a_reason_for_every_no() -> None:
     assert TABLE.keys() == CELLS.keys()
-    refusals = {(subject, verdict) for subject, row in TABLE.items() for verdict in row.values()} - {
-        (subject, "allow") for subject in TABLE
+    refusals = {(subject, cell) for subject, row in TABLE.items() for cell in row.values()} - {
+        (subject, cell) for subject in TABLE for cell in ("allow", "undoable")
     }
     assert refusals == REASONS.keys()
 
 
 @pytest.mark.parametrize("subject", TABLE)
 def test_a_later_mode_is_never_stricter(subject: str) -> None:
-    strict = [STRICTNESS[TABLE[subject][mode]] for mode in MODES]
-    assert strict == sorted(strict, reverse=True)
+    for undo in (False, True):
+        strict = [STRICTNESS[by_mode(subject, mode, undo=undo)[0]] for mode in MODES]
+        assert strict == sorted(strict, reverse=True)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("fact", "subject"),
     [
-        (path("read"), "read"),
-        (path("read", ".git/config"), "read"),
+        (path("read"), "proven"),
+        (path("read", ".git/config"), "proven"),
         (path("write"), "write"),
         (path("write", ".git/config"), "protected"),
         (path("write", "notes", real=".git/hooks/x", named="notes"), "protected"),
@@ -78,8 +86,8 @@ def test_a_later_mode_is_never_stricter(subject: str) -> None:
 )
 def test_a_path_is_judged_by_what_is_done_and_to_which_name(mode: str, fact: PathFact, subject: str) -> None:
     found = decision(mode, fact)
-    assert found.decision == TABLE[subject][mode]
-    assert (found.rule, found.subject) == (f"fs.{subject}", fact.path)
+    assert found.decision == by_mode(subject, mode, undo=True)[0]
+    assert (found.rule, found.subject) == ("fs.read" if subject == "proven" else f"fs.{subject}", fact.path)
     assert found.code == ("POLICY_DENIED" if found.decision == "deny" else None)
     assert found.reason
 
@@ -110,31 +118,33 @@ def test_no_mode_lifts_a_built_in_refusal(
 @pytest.mark.parametrize(
     ("permission", "subject"),
     [
-        ("fs.read", "read"),
+        ("fs.read", "proven"),
         ("fs.write", "write"),
         ("fs.delete", "delete"),
         ("git.write", "write"),
-        ("proc.exec", "command"),
+        ("proc.exec", "unproven"),
         ("net.connect", "network"),
     ],
 )
 def test_a_tool_without_paths_is_judged_by_its_permissions(mode: str, permission: str, subject: str) -> None:
     found = decision(mode, spec=tool(permission))
-    assert (found.decision, found.rule) == (TABLE[subject][mode], f"tool.{permission}")
+    assert (found.decision, found.rule) == (by_mode(subject, mode, undo=True)[0], f"tool.{permission}")
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    ("more", "row"),
+    ("more", "row", "undo"),
     [
-        ({"auto_execute": True}, "read"),
-        ({}, "foreign"),
-        ({"side_effects": ("files",)}, "command"),
-        ({"side_effects": ("files",), "auto_execute": True}, "command"),
+        ({"auto_execute": True}, "proven", False),
+        ({}, "unproven", True),
+        ({"side_effects": ("files",)}, "unproven", False),
+        ({"side_effects": ("files",), "auto_execute": True}, "unproven", False),
     ],
 )
-def test_a_custom_tool_runs_unasked_only_where_it_has_no_effects(mode: str, more: dict[str, object], row: str) -> None:
-    assert decision(mode, spec=tool(category="custom", **more)).decision == TABLE[row][mode]
+def test_a_custom_tool_runs_unasked_only_where_it_has_no_effects(
+    mode: str, more: dict[str, object], row: str, undo: bool
+) -> None:
+    assert decision(mode, spec=tool(category="custom", **more)).decision == by_mode(row, mode, undo=undo)[0]
 
 
 def test_a_built_in_tool_without_permissions_is_harmless() -> None:

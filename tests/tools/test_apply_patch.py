@@ -413,9 +413,9 @@ def test_a_person_is_asked_with_the_differences_of_all_files(rail: Rail, workspa
     ("lines", "verdicts"),
     [
         (("*** Update File: a", "-x", "+y"), {"plan": "deny", "ask": "confirm", "auto": "allow", "full": "allow"}),
-        (("*** Delete File: a",), {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"}),
+        (("*** Delete File: a",), {"plan": "deny", "ask": "confirm", "auto": "allow", "full": "allow"}),
         (
-            ("*** Update File: a", "*** Move to: b"),
+            ("*** Update File: a", "*** Move to: .gitmodules"),
             {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
         ),
     ],
@@ -429,6 +429,18 @@ def test_a_deletion_and_a_move_are_judged_as_deletions(
         error = rail(mode=mode, settings=ENABLED).apply_patch(envelope(*lines)).error
         assert (error.code if error else None) == codes[verdict], mode
         assert verdict == "allow" or set(tree(workspace)) == {"a"}
+
+
+@pytest.mark.parametrize(("count", "mode", "code"), [(20, "auto", None), (21, "auto", "fs.bulk"), (21, "full", None)])
+def test_very_many_deletions_at_once_ask_though_each_could_be_undone(
+    rail: Rail, workspace: Path, count: int, mode: Any, code: str | None
+) -> None:
+    for number in range(count):
+        (workspace / f"f{number}").write_text("x\n")
+    patch = envelope(*(f"*** Delete File: f{number}" for number in range(count)))
+    error = rail(mode=mode, settings=ENABLED).apply_patch(patch).error
+    assert (error.details["rule"] if error else None) == code
+    assert len(tree(workspace)) == (count if code else 0)
 
 
 def test_a_read_only_root_is_not_patched(rail: Rail, tmp_path: Path) -> None:

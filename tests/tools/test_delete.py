@@ -118,7 +118,7 @@ def test_credentials_are_not_deleted_and_what_steers_tools_asks(rail: Rail, work
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("plan", "POLICY_DENIED"), ("ask", "PERMISSION_REQUIRED"), ("auto", "PERMISSION_REQUIRED"), ("full", None)],
+    [("plan", "POLICY_DENIED"), ("ask", "PERMISSION_REQUIRED"), ("auto", None), ("full", None)],
 )
 def test_a_deletion_is_judged_as_one(rail: Rail, workspace: Path, mode: Any, expected: str | None) -> None:
     (workspace / "a").write_text("x\n")

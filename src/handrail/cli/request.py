@@ -2,7 +2,8 @@
 
 import msgspec
 
-from handrail.policy.modes import TABLE
+from handrail.policy.modes import TABLE, Cell
+from handrail.protocol.decision import Mode
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import Json
 
@@ -25,5 +26,6 @@ def request_text(details: Json) -> str:
 
 
 def asks_no_more(rule: Json) -> bool:
-    """Whether what a rule asks about is let be in auto mode."""
-    return TABLE.get(str(rule).rpartition(".")[2], TABLE["write"])["auto"] == "allow"
+    """Whether what a rule asks about a file is let be in auto mode."""
+    rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
+    return rows.get(str(rule), TABLE["write"])["auto"] in {"allow", "undoable"}

@@ -1,37 +1,50 @@
 """What each mode says where no rule does: one table."""
 
+from typing import Literal
+
 from handrail.protocol.decision import Mode, Verdict
 
-Subject = str
-"""What a part of a call is: read, write, delete, protected, command, foreign or network."""
+Subject = Literal["proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process"]
+"""What a part of a call does. `proven`: it only looks. `unproven`: it may do anything to the workspace. `process`: it
+outlives its call. `outside`: it is about a path that no root holds."""
+Cell = Literal["allow", "confirm", "deny", "undoable"]
+"""`undoable`: allowed where undo covers it, confirmed otherwise."""
 
-TABLE: dict[Subject, dict[Mode, Verdict]] = {
-    "read": {"plan": "allow", "ask": "allow", "auto": "allow", "full": "allow"},
-    "write": {"plan": "deny", "ask": "confirm", "auto": "allow", "full": "allow"},
-    "delete": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
+TABLE: dict[Subject, dict[Mode, Cell]] = {
+    "proven": {"plan": "allow", "ask": "allow", "auto": "allow", "full": "allow"},
+    "unproven": {"plan": "deny", "ask": "confirm", "auto": "undoable", "full": "allow"},
+    "write": {"plan": "deny", "ask": "confirm", "auto": "undoable", "full": "allow"},
+    "delete": {"plan": "deny", "ask": "confirm", "auto": "undoable", "full": "allow"},
+    "bulk": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
     "protected": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
-    "command": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
-    "foreign": {"plan": "deny", "ask": "confirm", "auto": "allow", "full": "allow"},
+    "outside": {"plan": "deny", "ask": "deny", "auto": "deny", "full": "deny"},
     "network": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
+    "process": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
 }
 
 REASONS: dict[tuple[Subject, Verdict], str] = {
+    ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
+    ("unproven", "confirm"): "what it does is not proven harmless",
     ("write", "deny"): "plan mode changes nothing",
     ("write", "confirm"): "writes ask in ask mode",
     ("delete", "deny"): "plan mode changes nothing",
-    ("delete", "confirm"): "deletions ask",
+    ("delete", "confirm"): "deletions ask in ask mode",
+    ("bulk", "deny"): "plan mode changes nothing",
+    ("bulk", "confirm"): "so many files at once ask",
     ("protected", "deny"): "plan mode changes nothing",
     ("protected", "confirm"): "this file steers tools, hooks or builds, so changing it asks",
-    ("command", "deny"): "plan mode runs nothing that is not proven harmless",
-    ("command", "confirm"): "commands ask",
-    ("foreign", "deny"): "plan mode runs no custom tool that does not run by itself",
-    ("foreign", "confirm"): "custom tools ask unless they may run by themselves",
+    ("outside", "deny"): "the path leads outside the workspace",
     ("network", "deny"): "plan mode reaches no network",
     ("network", "confirm"): "the network asks",
+    ("process", "deny"): "plan mode leaves nothing running",
+    ("process", "confirm"): "what goes on after the call asks, since undo does not cover it",
 }
+NOT_COVERED = "undo would not cover it, so it asks"
 
 
-def by_mode(subject: Subject, mode: Mode) -> tuple[Verdict, str]:
-    """The verdict of a mode on a subject, with the reason in words."""
-    verdict = TABLE[subject][mode]
-    return verdict, REASONS.get((subject, verdict), f"{subject} is allowed in {mode} mode")
+def by_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
+    """The verdict of a mode on a subject, with the reason in words; `undo`: whether it could be taken back."""
+    cell = TABLE[subject][mode]
+    if cell == "undoable":
+        return ("allow", f"{subject} is allowed in {mode} mode: it can be undone") if undo else ("confirm", NOT_COVERED)
+    return cell, REASONS.get((subject, cell)) or f"{subject} is allowed in {mode} mode"

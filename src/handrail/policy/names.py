@@ -1,81 +1,116 @@
-"""Names that policy treats apart, compared case-folded and in NFC so that no spelling slips through."""
+"""Names that policy treats apart, whichever way they are spelled."""
 
-import unicodedata
 from functools import lru_cache
 from typing import Literal
 
+from handrail.policy.aiming import aims
+from handrail.policy.name_tables import (
+    CREDENTIAL_ENDINGS,
+    CREDENTIAL_FILES,
+    CREDENTIAL_FOLDERS,
+    CREDENTIAL_PLACES,
+    GIT_INTERNALS,
+    PROTECTED_FILES,
+    PROTECTED_FOLDERS,
+    PROTECTED_PLACES,
+    PUBLIC_ENDINGS,
+    REPOSITORY_PARTS,
+    TEMPLATES,
+)
+from handrail.policy.spelling import folded, short_name, short_names, trimmed, without_stream
+
 Protection = Literal["credential", "protected"]
 
-CREDENTIAL_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".password-store"})
-CREDENTIAL_FILES = frozenset(
-    {
-        ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".htpasswd",
-        "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "credentials.json",
-        ".vault-token", ".dockercfg", "service-account.json",
-    }
-)  # fmt: skip
-CREDENTIAL_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
-PUBLIC_ENDINGS = (".pub.pem", ".pub.key")
-TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"})
-
-_PROTECTED_FOLDERS = frozenset(
-    {
-        ".github", ".gitlab", ".gitea", ".forgejo", ".circleci", ".buildkite", ".husky", ".lefthook", ".vscode",
-        ".idea", ".zed", ".cursor", ".claude", ".codex", ".opencode", ".gemini", ".devcontainer", ".handrail", ".hg",
-        ".cargo",
-    }
-)  # fmt: skip
-_PROTECTED_FILES = frozenset(
-    {
-        "handrail.toml", ".mcp.json", ".gitmodules", ".gitattributes", ".gitconfig", ".pre-commit-config.yaml",
-        ".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "jenkinsfile", "bitbucket-pipelines.yml",
-        ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-        ".ripgreprc", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml",
-    }
-)  # fmt: skip
-_GIT_INTERNALS = frozenset(
-    {"hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info", "objects", "rebase-merge"}
-)
-
-
-def folded(name: str) -> str:
-    """The form in which two spellings of one name are the same."""
-    return (
-        name.casefold()
-        if name.isascii()
-        else unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    )
+_CREDENTIALS = CREDENTIAL_FOLDERS | CREDENTIAL_FILES
+_STEERING = PROTECTED_FOLDERS | PROTECTED_FILES | GIT_INTERNALS | {".git"}
+_SHORT = {
+    **short_names(_STEERING),
+    **short_names(_CREDENTIALS),
+    ("gi7eba", ""): ".gitmodules",  # made where four others begin like it
+    ("gi7d29", ""): ".gitattributes",
+}
+_COPIES = ("~", ".bak", ".old", ".orig", ".save", ".swp")
+"""What editors and people add to the name of a file when they keep it as it was."""
+_LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES | PROTECTED_PLACES)
 
 
 @lru_cache(maxsize=4096)
 def protection(path: str) -> Protection | None:
     """How the names on a path are protected; the strictest counts."""
     parts = [_compared(part) for part in path.split("/") if part not in {"", "."}]
-    if any(_credential(part) for part in parts):
+    if any(_credential(part) for part in parts) or _passes(parts, CREDENTIAL_PLACES):
         return "credential"
-    return "protected" if _protected(parts) else None
+    return "protected" if _protected(parts) or _passes(parts, PROTECTED_PLACES) else None
 
 
-def is_credential(name: str) -> bool:
-    """Whether a single name is one of a credential file or folder: `protection`, for who looks at many names."""
-    return _credential(_compared(name))
+def is_credential(path: str) -> bool:
+    """Whether the last name of a path is one of a credential: `protection`, for who walks down a tree."""
+    name = _compared(path.rpartition("/")[2])
+    return _credential(name) or (name in _LAST_NAMES and protection(path) == "credential")
+
+
+@lru_cache(maxsize=1024)
+def may_name_credential(pattern: str) -> bool:
+    """Whether a glob of the shell aims at a credential by the text that is fixed in it: `.env*`, `*.pem`, `id_r?a`.
+
+    One that just takes everything, or every file of an ordinary kind, aims at none (`*`, `*.py`, `*.json`).
+    """
+    parts = pattern.split("/")
+    return protection(pattern) == "credential" or any(aims(folded(part)) for part in parts)
+
+
+def may_be_in_repository(path: str) -> tuple[str, ...]:
+    """The folders on a path that may be git repositories, whatever they are called: the name that follows is one that
+    repositories have. Whether they are, somebody has to look."""
+    names = [part for part in path.split("/") if part != "."]
+    found = [n for n, name in enumerate(names) if _compared(name) in REPOSITORY_PARTS]
+    return tuple("/".join(names[:n]) or ("/" if path.startswith("/") else ".") for n in found)
+
+
+def _passes(parts: list[str], places: frozenset[str]) -> bool:
+    if _LAST_NAMES.isdisjoint(parts):
+        return False
+    way = f"/{'/'.join(parts)}/"
+    return any(f"/{place}/" in way for place in places)
 
 
 def _compared(part: str) -> str:
-    return folded(part).rstrip(". ") or part
+    plain = trimmed(folded(part)) or part
+    return _long_name(plain) if ":" in plain or "~" in plain else plain
+
+
+def _long_name(name: str) -> str:
+    """The name that a stream or a short name stands for, where it is one of ours."""
+    if _credential(name):
+        return name
+    own = without_stream(name)
+    if own != name and (own in _STEERING or _credential(own)):
+        return own
+    short = short_name(own)
+    if short is None:
+        return name
+    return ".env" if short[0] == "env" else _SHORT.get(short, name)
 
 
 def _credential(part: str) -> bool:
-    if part in CREDENTIAL_FOLDERS or part in CREDENTIAL_FILES:
+    if part in _CREDENTIALS:
         return True
     if part.startswith(".env."):
         return part.rpartition(".")[2] not in TEMPLATES
-    return part.endswith(CREDENTIAL_ENDINGS) and not part.endswith(PUBLIC_ENDINGS)
+    if part.endswith(CREDENTIAL_ENDINGS):
+        return not part.endswith(PUBLIC_ENDINGS)
+    return part.endswith(_COPIES) and _is_copy(part)
+
+
+def _is_copy(part: str) -> bool:
+    """Of a credential: `id_rsa.bak`, `.env~`, and `.id_rsa.swp`, to which vim adds a dot in front."""
+    kept = next(part.removesuffix(ending) for ending in _COPIES if part.endswith(ending))
+    return bool(kept) and (_credential(kept) or (part.endswith(".swp") and _credential(kept[1:])))
 
 
 def _protected(parts: list[str]) -> bool:
-    if any(part in _PROTECTED_FOLDERS for part in parts) or (parts and parts[-1] in _PROTECTED_FILES):
+    if any(part in PROTECTED_FOLDERS for part in parts) or (parts and parts[-1] in PROTECTED_FILES):
         return True
     if parts and parts[-1] == ".git":  # as a file it says where the repository is, with hooks and configuration
         return True
-    return any(part.endswith(".git") and _GIT_INTERNALS & set(parts[n + 1 : n + 2]) for n, part in enumerate(parts))
+    return any(part.endswith(".git") and GIT_INTERNALS & set(parts[n + 1 : n + 2]) for n, part in enumerate(parts))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from handrail.policy.names import (
+from handrail.policy.name_tables import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,

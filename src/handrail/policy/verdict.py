@@ -2,47 +2,37 @@
 
 import msgspec
 
-from handrail.policy.modes import by_mode
-from handrail.policy.names import Protection, protection
-from handrail.protocol.decision import Decision, DecisionPart, Facts, Mode, PathFact, Verdict
-from handrail.protocol.error import ErrorCode
+from handrail.policy.configuration import Restriction, Rules
+from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
+from handrail.policy.judging.paths import judge_path
+from handrail.policy.judging.restricted import restrict_path
+from handrail.policy.modes import Subject
+from handrail.protocol.decision import Decision, Facts, PathFact
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import ToolSpec
 
-_STRICTNESS: dict[Verdict, int] = {"allow": 0, "confirm": 1, "deny": 2}
-_SUBJECTS: dict[Permission, str] = {
-    "fs.read": "read",
+__all__ = ["Restriction", "Rules", "decide"]
+
+_SUBJECTS: dict[Permission, Subject] = {
+    "fs.read": "proven",
     "fs.write": "write",
     "fs.delete": "delete",
     "git.write": "write",
-    "proc.exec": "command",
+    "proc.exec": "unproven",
     "net.connect": "network",
 }
 
 
-class Rules(msgspec.Struct, frozen=True):
-    """The configuration a decision depends on."""
-
-    mode: Mode
-    unattended: bool = False
-
-
 def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules) -> Decision:
     """The strictest verdict over everything the call touches; no part can allow what another refuses."""
-    parts = [_narrowed(spec, requested)] if requested is not None else []
-    parts += [_judge_path(fact, rules.mode) for fact in facts.paths]
-    # Paths speak for the file permissions only: a tool that reads a file may also reach the network.
-    for permission in spec.permissions:
-        if not facts.paths or not permission.startswith("fs."):
-            parts.append(_judge_permission(permission, rules.mode))
-    if spec.category != "builtin":
-        parts.append(_judge_foreign(spec, rules.mode))
-    if not parts:
+    judged = _judged(spec, requested, facts, rules)
+    if not judged:
         return Decision(decision="allow", rule="tool.harmless", reason="the tool needs no permission")
-    part, code = max(parts, key=lambda judged: _STRICTNESS[judged[0].decision])
-    if part.decision == "confirm" and rules.unattended:
-        reason = f"{part.reason}, and nobody is here to ask"
-        part = msgspec.structs.replace(part, decision="deny", reason=reason)
+    found = strictest(judged)
+    part, code = found.part, found.code
+    if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
+        nobody = "and nobody is here to ask" if rules.unattended else "and the restricted profile asks nobody"
+        part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, {nobody}")
         code = "PERMISSION_DENIED"
     return Decision(
         decision=part.decision,
@@ -50,58 +40,92 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
         reason=part.reason,
         subject=part.subject,
         code=code,
-        parts=tuple(part for part, _ in parts) if len(parts) > 1 else (),
+        parts=tuple(one.part for one in judged) if len(judged) > 1 else (),
     )
 
 
-_Judged = tuple[DecisionPart, ErrorCode | None]
+def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules) -> list[Judged]:
+    judged = [_narrowed(spec, requested)] if requested is not None else []
+    if facts.command is not None:
+        from handrail.policy.judging.commands import judge_command  # noqa: PLC0415  the tables are only for commands
+
+        judged += judge_command(facts.command, facts, rules)
+    else:
+        judged += [_judge_path(spec, fact, rules) for fact in facts.paths]
+        judged += _bulk(facts.paths, rules)
+    return judged + _judge_tool(spec, facts, rules)
 
 
-def _narrowed(spec: ToolSpec, requested: tuple[Permission, ...]) -> _Judged:
+def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
+    """What the tool needs and its paths do not speak for. A tool without paths is about the workspace as a whole."""
+    judged = [
+        _judge_permission(permission, spec, rules)
+        for permission in spec.permissions
+        if not _is_spoken_for(permission, facts)
+    ]
+    if spec.category != "builtin":
+        judged.append(_judge_foreign(spec, rules))
+    if not rules.rules or facts.paths or facts.command is not None:
+        return judged
+    whole = _by_path_rule(spec.name, spec.name, (".",), rules)
+    if whole is None:
+        return judged
+    return [*(one for one in judged if one.firm or whole.part.decision != "allow"), whole]
+
+
+def _is_spoken_for(permission: Permission, facts: Facts) -> bool:
+    """Paths speak for the file permissions only, and a command for all but the network that a tool says it needs."""
+    if facts.command is not None:
+        return permission != "net.connect"
+    return bool(facts.paths) and permission.startswith("fs.")
+
+
+def _narrowed(spec: ToolSpec, requested: tuple[Permission, ...]) -> Judged:
     missing = [permission for permission in spec.permissions if permission not in requested]
     if not missing:
-        return _part("call", "allow", "call.narrowed", "the call asks for every permission it needs"), None
-    reason = f"the call's requested_permissions leave out {', '.join(missing)}"
-    return _part("call", "deny", "call.narrowed", reason), "POLICY_DENIED"
+        return allowed("call", "call.narrowed", "the call asks for every permission it needs")
+    return denied("call", "call.narrowed", f"the call's requested_permissions leave out {', '.join(missing)}")
 
 
-def _judge_path(fact: PathFact, mode: Mode) -> _Judged:
-    if fact.real is None:
-        return _part(fact.path, "deny", "fs.outside", "the path leads outside the workspace"), "OUTSIDE_WORKSPACE"
-    found = _protection(fact.real, fact.named)
-    if found == "credential":
-        return _part(fact.path, "deny", "fs.secret", "credentials are neither read nor written"), "POLICY_DENIED"
-    if fact.access != "read" and not fact.writable:
-        return _part(fact.path, "deny", "fs.read-only", "this root is read-only"), "POLICY_DENIED"
-    return _judge_access(fact, mode, guarded=fact.access != "read" and found == "protected")
+def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
+    judged = judge_path(fact, rules, undo=spec.category == "builtin")
+    if rules.rules and judged.code is None:
+        paths = tuple(path for path in (fact.real, fact.named) if path is not None)
+        judged = _by_path_rule(spec.name, fact.path, paths, rules) or judged
+    if rules.restriction is not None:
+        judged = restrict_path(judged, fact, rules, rules.restriction)
+    return judged
 
 
-def _protection(real: str, named: str | None) -> Protection | None:
-    """The strictest over both names where a link is on the way: it may lead elsewhere by the time it is used."""
-    if named is None:
-        return protection(real)
-    found = (protection(real), protection(named))
-    return "credential" if "credential" in found else found[0] or found[1]
+def _by_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: Rules) -> Judged | None:
+    from handrail.policy.rules.book import book_of  # noqa: PLC0415  few write rules
+
+    rule = book_of(rules.rules).path(tool, paths)
+    return None if rule is None else ruled(subject, rule)
 
 
-def _judge_access(fact: PathFact, mode: Mode, *, guarded: bool) -> _Judged:
-    subject = "protected" if guarded else fact.access
-    verdict, reason = by_mode(subject, mode)
-    return _part(fact.path, verdict, f"fs.{subject}", reason), "POLICY_DENIED" if verdict == "deny" else None
+def _bulk(paths: tuple[PathFact, ...], rules: Rules) -> list[Judged]:
+    if len(paths) <= min(rules.bulk_deleted, rules.bulk_changed):
+        return []
+    deleted = sum(fact.access == "delete" for fact in paths)
+    changed = sum(fact.access != "read" for fact in paths)
+    if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
+        return []
+    why = f"it changes {changed} files at once, of which it deletes {deleted}"
+    return [moded("files", "fs.bulk", "bulk", rules.mode, undo=True, why=why)]
 
 
-def _judge_permission(permission: Permission, mode: Mode) -> _Judged:
-    verdict, reason = by_mode(_SUBJECTS[permission], mode)
-    return _part(permission, verdict, f"tool.{permission}", reason), "POLICY_DENIED" if verdict == "deny" else None
+def _judge_permission(permission: Permission, spec: ToolSpec, rules: Rules) -> Judged:
+    rule, kind = f"tool.{permission}", _SUBJECTS[permission]
+    if rules.restriction is not None and kind != "proven":
+        return denied(permission, "restricted.tool", "the restricted profile uses files and listed commands only")
+    return moded(permission, rule, kind, rules.mode, undo=spec.category == "builtin")
 
 
-def _judge_foreign(spec: ToolSpec, mode: Mode) -> _Judged:
+def _judge_foreign(spec: ToolSpec, rules: Rules) -> Judged:
     """A tool we did not write: unasked only when it says it has no effects and may run by itself."""
     if not spec.side_effects and spec.auto_execute:
-        return _part(spec.name, "allow", "tool.read-only", "the tool has no effects"), None
-    verdict, reason = by_mode("command" if spec.side_effects else "foreign", mode)
-    return _part(spec.name, verdict, "tool.custom", reason), "POLICY_DENIED" if verdict == "deny" else None
-
-
-def _part(subject: str, verdict: Verdict, rule: str, reason: str) -> DecisionPart:
-    return DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason)
+        return allowed(spec.name, "tool.read-only", "the tool has no effects")
+    if rules.restriction is not None:
+        return denied(spec.name, "restricted.tool", "the restricted profile runs no custom tool")
+    return moded(spec.name, "tool.custom", "unproven", rules.mode, undo=not spec.side_effects)

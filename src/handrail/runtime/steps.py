@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from handrail.policy.verdict import Rules, decide
+from msgspec.structs import replace
+
+from handrail.policy.verdict import decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.decision import Access, Decision, Facts, PathFact
@@ -86,7 +88,7 @@ def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
     # Where a person has answered, somebody was there to ask, whoever carries it out.
-    rules = session.rules if flight.answer is None else Rules(session.rules.mode)
+    rules = session.rules if flight.answer is None else replace(session.rules, unattended=False)
     decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, rules)
     if decision.decision == "deny":
         code = decision.code or "POLICY_DENIED"

@@ -10,7 +10,7 @@ Layer = Literal["managed", "user", "project", "session"]
 LAYERS: tuple[Layer, ...] = ("managed", "user", "project", "session")
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class Rule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Says allow, confirm or deny of commands that begin with some words, or of a tool's paths."""
 
     id: str

@@ -73,8 +73,8 @@ class Protector:
         return self._judged(path)
 
     def _judged(self, path: bytes) -> bytes | None:
-        folder, _, name = path.rpartition(b"/")
-        return self._folders[folder] or (path if is_credential(os.fsdecode(name)) else None)
+        folder = path.rpartition(b"/")[0]
+        return self._folders[folder] or (path if is_credential(os.fsdecode(path)) else None)
 
 
 class Ignored:

@@ -70,7 +70,7 @@ class PythonEngine:
         chosen = Chosen(where, ignored=False)
 
         def skip(path: bytes, folder: bool) -> bool:
-            if not into_withheld and is_credential(os.fsdecode(path.rpartition(b"/")[2])):
+            if not into_withheld and is_credential(os.fsdecode(path)):
                 return True
             return not chosen(path, folder=folder)
 

@@ -54,7 +54,7 @@ def _walk(where: Where, chosen: Chosen) -> Iterator[tuple[bytes, bool]]:
         name, is_folder = entry
         path = folder + name
         yield path, is_folder
-        if is_folder and not is_credential(os.fsdecode(name)) and chosen(path, folder=True):
+        if is_folder and not is_credential(os.fsdecode(path)) and chosen(path, folder=True):
             inside = path + b"/"
             levels.append((inside, iter(_names(where, inside))))
 

@@ -1,0 +1,33 @@
+"""The configuration that a decision depends on."""
+
+from typing import Literal
+
+import msgspec
+
+from handrail.policy.rules.grant import Grant
+from handrail.policy.rules.rule import Rule
+from handrail.protocol.decision import Mode
+
+
+class Restriction(msgspec.Struct, frozen=True):
+    """The restricted profile: few commands, few folders, and nothing asks."""
+
+    commands: tuple[str, ...]
+    """By their first words."""
+    folders: tuple[str, ...]
+    """Relative to the workspace; files are read and written in these only."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """Everything that people decided beforehand."""
+
+    mode: Mode
+    unattended: bool = False
+    rules: tuple[Rule, ...] = ()
+    """Of all layers."""
+    grants: tuple[Grant, ...] = ()
+    outside: Literal["deny", "ask"] = "deny"
+    """What becomes of a path that no root holds."""
+    bulk_deleted: int = 20
+    bulk_changed: int = 200
+    restriction: Restriction | None = None

@@ -1,0 +1,1 @@
+"""Judges the parts of a call: paths, simple commands, what the display parser saw."""

@@ -1,0 +1,44 @@
+"""A command and everything that judging it depends on."""
+
+import msgspec
+
+from handrail.policy.commands.reading import Use
+from handrail.policy.configuration import Rules
+from handrail.policy.names import protection
+from handrail.policy.rules.book import RuleBook
+from handrail.policy.script import fixed_folder, placed
+from handrail.protocol.decision import Access, CommandFact, Facts, PathFact
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One command, the facts about the paths it names, and what people decided beforehand."""
+
+    fact: CommandFact
+    rules: Rules
+    known: dict[tuple[str, Access], PathFact]
+    book: RuleBook
+    undo: bool
+    """Whether what the command changes can be taken back."""
+
+    def fact_of(self, use: Use) -> PathFact | None:
+        """What is known of a path; of a glob, of the folder it starts from."""
+        return self.known.get((fixed_folder(use.path) if use.is_glob else use.path, use.access))
+
+    def is_inside(self, word: str, folders: tuple[str, ...]) -> bool:
+        """Whether an operand is a path inside the roots, wherever the command runs, and no credential."""
+        return all(self._is_inside(placed(word, folder)) for folder in folders)
+
+    def _is_inside(self, path: str) -> bool:
+        if protection(path) == "credential":
+            return False
+        for access in ("read", "write", "delete"):
+            fact = self.known.get((path, access))
+            if fact is not None and (fact.real is None or protection(fact.real) == "credential"):
+                return False
+        return (not path.startswith(("/", "~")) and ".." not in path.split("/")) or (path, "read") in self.known
+
+
+def case_of(fact: CommandFact, facts: Facts, rules: Rules, book: RuleBook) -> Case:
+    """The case of a call."""
+    known = {(path.path, path.access): path for path in facts.paths}
+    return Case(fact, rules, known, book, undo=fact.tier >= 3 and not fact.background)

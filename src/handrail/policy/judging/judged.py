@@ -1,0 +1,65 @@
+"""A part of a call, judged: the verdict, and how firm it is."""
+
+import msgspec
+
+from handrail.policy.modes import Subject, by_mode
+from handrail.policy.rules.rule import Rule
+from handrail.protocol.decision import DecisionPart, Mode, Verdict
+from handrail.protocol.error import ErrorCode
+
+STRICTNESS: dict[Verdict, int] = {"allow": 0, "confirm": 1, "deny": 2}
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A part with what follows from it."""
+
+    part: DecisionPart
+    code: ErrorCode | None = None
+    """The error of a part that is denied."""
+    firm: bool = False
+    """Built in, or said by a rule: no rule and no grant makes it looser."""
+
+    def about(self, path: str) -> "Judged":
+        """The same, naming the path that it is about where it is no plain yes."""
+        if self.part.decision == "allow":
+            return self
+        part = msgspec.structs.replace(self.part, reason=f"{self.part.reason}: {path}")
+        return Judged(part, self.code, self.firm)
+
+
+def strictest(judged: list[Judged]) -> Judged:
+    """The first of the strictest; among equals one that is firm goes before one that is not."""
+    return max(judged, key=lambda one: (STRICTNESS[one.part.decision], one.firm))
+
+
+def denied(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> Judged:
+    """A part that is never done."""
+    return Judged(DecisionPart(subject=subject, decision="deny", rule=rule, reason=reason), code, firm=True)
+
+
+def confirmed(subject: str, rule: str, reason: str) -> Judged:
+    """A part that asks; what allows other things does not speak for it."""
+    return Judged(DecisionPart(subject=subject, decision="confirm", rule=rule, reason=reason), firm=True)
+
+
+def allowed(subject: str, rule: str, reason: str) -> Judged:
+    """A part that is let be."""
+    return Judged(DecisionPart(subject=subject, decision="allow", rule=rule, reason=reason))
+
+
+def moded(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why: str = "") -> Judged:
+    """A part that the mode decides. `why` says what the part does, where that explains more than the mode's reason."""
+    verdict, reason = by_mode(kind, mode, undo=undo)
+    if verdict == "deny":
+        code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
+        return denied(subject, rule, f"{why}; {reason}" if why else reason, code)
+    # What a rule says of a command says nothing of a file that steers tools, nor of very many files.
+    firm = kind in {"protected", "bulk"} and verdict == "confirm"
+    return Judged(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=why or reason), firm=firm)
+
+
+def ruled(subject: str, rule: Rule) -> Judged:
+    """What a rule says."""
+    reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
+    part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
+    return Judged(part, "POLICY_DENIED" if rule.verdict == "deny" else None, firm=True)

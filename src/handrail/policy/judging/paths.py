@@ -1,0 +1,39 @@
+"""Judges what is done to a path, whoever does it: a file tool or a command."""
+
+from handrail.policy.configuration import Rules
+from handrail.policy.judging.judged import Judged, confirmed, denied, moded
+from handrail.policy.modes import Subject
+from handrail.policy.names import Protection, protection
+from handrail.protocol.decision import Access, PathFact
+
+_SUBJECTS: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
+
+
+def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -> Judged:
+    """The verdict on one path. `subject` is what to call it, where that is not the path itself."""
+    subject = subject or fact.path
+    if fact.real is None:
+        return _outside(fact, rules, subject)
+    found = _protection(fact.real, fact.named)
+    if found == "credential":
+        return denied(subject, "fs.secret", "credentials are neither read nor written")
+    if fact.access == "read":
+        return moded(subject, "fs.read", "proven", rules.mode, undo=undo)
+    if not fact.writable:
+        return denied(subject, "fs.read-only", "this root is read-only")
+    kind = "protected" if found == "protected" else _SUBJECTS[fact.access]
+    return moded(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
+
+
+def _outside(fact: PathFact, rules: Rules, subject: str) -> Judged:
+    if rules.outside == "ask" and not (fact.access != "read" and rules.mode == "plan"):
+        return confirmed(subject, "fs.outside", "the path leads outside the workspace, so it asks")
+    return moded(subject, "fs.outside", "outside", rules.mode, undo=False)
+
+
+def _protection(real: str, named: str | None) -> Protection | None:
+    """The strictest over both names where a link is on the way: it may lead elsewhere by the time it is used."""
+    if named is None:
+        return protection(real)
+    found = (protection(real), protection(named))
+    return "credential" if "credential" in found else found[0] or found[1]

@@ -1,0 +1,38 @@
+"""The restricted profile: a short list of commands, a few folders, and nothing asks."""
+
+from handrail.policy.configuration import Restriction, Rules
+from handrail.policy.judging.judged import Judged, allowed, denied
+from handrail.policy.names import protection
+from handrail.protocol.decision import PathFact
+
+
+def restrict_path(judged: Judged, fact: PathFact, rules: Rules, restriction: Restriction) -> Judged:
+    """Inside the named folders a file may be used as the mode would let it after a yes; elsewhere not at all."""
+    subject = judged.part.subject
+    if judged.part.decision == "deny":
+        return judged
+    if fact.real is None or not _is_in(fact.real, restriction) or not _is_in(fact.named or fact.real, restriction):
+        named = ", ".join(restriction.folders)
+        return denied(subject, "restricted.path", f"the restricted profile uses files in {named} only")
+    if fact.access != "read" and (rules.mode == "plan" or protection(fact.real) is not None):
+        return denied(subject, "restricted.path", "the restricted profile does not change this file")
+    return allowed(subject, "restricted.path", "the restricted profile uses files in this folder")
+
+
+def restrict_command(judged: Judged, words: tuple[str, ...], restriction: Restriction, *, proven: bool) -> Judged:
+    """A listed command runs if it is proven, or is exactly what is listed."""
+    subject = judged.part.subject
+    if judged.part.decision == "deny":
+        return judged
+    for command in restriction.commands:
+        listed = tuple(command.split())
+        if words == listed or (proven and judged.part.decision == "allow" and words[: len(listed)] == listed):
+            return allowed(subject, "restricted.command", "the restricted profile runs this command")
+    return denied(subject, "restricted.command", "the restricted profile runs only the commands it lists")
+
+
+def _is_in(path: str, restriction: Restriction) -> bool:
+    names = path.split("/")
+    return any(
+        names[: len(folder)] == folder for folder in (name.strip("/").split("/") for name in restriction.folders)
+    )

@@ -1,0 +1,68 @@
+"""Judges what a simple command does to one path that it names."""
+
+import posixpath
+
+from handrail.policy.commands.reading import Use
+from handrail.policy.judging.case import Case
+from handrail.policy.judging.judged import Judged, denied, moded
+from handrail.policy.judging.paths import judge_path
+from handrail.policy.judging.restricted import restrict_path
+from handrail.policy.modes import Subject
+from handrail.policy.names import may_name_credential, protection
+from handrail.protocol.decision import Access, PathFact
+
+_OWNING = frozenset({"chmod", "chown", "chgrp"})
+_TEMPORARY: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
+_NEVER = "credentials are neither read nor written"
+
+
+def judge_use(use: Use, program: str, shown: str, case: Case) -> Judged | None:
+    """The verdict on one use of a path; None where it says nothing."""
+    if may_name_credential(use.path) if use.is_glob else protection(use.path) == "credential":
+        return denied(shown, "fs.secret", f"{_NEVER}: {use.path}")
+    fact = case.fact_of(use)
+    if not use.certain:
+        return _judge_guess(use, fact, shown)
+    if fact is None:
+        return denied(shown, "fs.unknown", f"nothing is known about {use.path}")
+    return _judge_place(use, fact, program, shown, case)
+
+
+def _judge_place(use: Use, fact: PathFact, program: str, shown: str, case: Case) -> Judged:
+    if use.is_glob and _climbs(use.path):
+        return denied(
+            shown, "fs.outside", f"the pattern {use.path} may lead outside the workspace", "OUTSIDE_WORKSPACE"
+        )
+    if fact.real is None and case.fact.tier >= 2 and _is_temporary(use.path):
+        return moded(shown, f"fs.{_TEMPORARY[use.access]}", _TEMPORARY[use.access], case.rules.mode, undo=True)
+    if fact.real == "." and not use.is_glob and (use.access == "delete" or _owns(use, program)):
+        return denied(shown, "deny.root", "a root as a whole is neither deleted nor given away")
+    return _judge_fact(fact, use, shown, case)
+
+
+def _judge_fact(fact: PathFact, use: Use, shown: str, case: Case) -> Judged:
+    judged = judge_path(fact, case.rules, undo=case.undo, subject=shown)
+    if case.rules.restriction is not None:
+        judged = restrict_path(judged, fact, case.rules, case.rules.restriction)
+    return judged.about(use.path)
+
+
+def _judge_guess(use: Use, fact: PathFact | None, shown: str) -> Judged | None:
+    """A word that may be a path: all it can tell is that it leads to a credential."""
+    if fact is not None and fact.real is not None and protection(fact.real) == "credential":
+        return denied(shown, "fs.secret", f"{_NEVER}: {use.path}")
+    return None
+
+
+def _owns(use: Use, program: str) -> bool:
+    return use.access == "write" and posixpath.basename(program) in _OWNING
+
+
+def _climbs(pattern: str) -> bool:
+    """Whether a pattern goes up somewhere: behind a wildcard nobody knows from where."""
+    return ".." in pattern.split("/")
+
+
+def _is_temporary(path: str) -> bool:
+    """Whether a path is in the sandbox's own /tmp, which begins empty, so that no link leads out of it."""
+    return posixpath.normpath(path).startswith("/tmp/") or posixpath.normpath(path) == "/tmp"  # noqa: S108

@@ -1,0 +1,86 @@
+"""The names that policy treats apart, as `folded` spells them.
+
+A credential is what opens something else: keys, tokens, passwords, and the folders that tools keep them in. Protected
+is what runs code, or sends it elsewhere, when somebody merely opens, enters, fetches or commits: hooks, editor and agent
+settings, CI, the start-up files of shells and package managers. What a build or a test runs (Makefile, package.json,
+conftest.py) is not in it, since agents are there to write that; nor are texts that only instruct (AGENTS.md).
+"""
+
+CREDENTIAL_FOLDERS = frozenset(
+    {
+        ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".password-store", ".gcloud", ".oci", ".mozilla",
+        ".thunderbird", ".snowsql", ".terraform.d",
+    }
+)  # fmt: skip
+CREDENTIAL_FILES = frozenset(
+    {
+        ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".htpasswd",
+        "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "credentials.json",
+        ".vault-token", ".dockercfg", "service-account.json", ".credentials.json", "oauth_creds.json", ".my.cnf",
+        ".mylogin.cnf", ".s3cfg", ".boto", ".databrickscfg", ".terraformrc", "rclone.conf", ".rclone.conf", ".authinfo",
+        ".msmtprc", ".fetchmailrc", ".smbcredentials", ".bash_history", ".zsh_history", ".psql_history",
+        ".mysql_history", ".claude.json",
+    }
+)  # fmt: skip
+CREDENTIAL_ENDINGS = (
+    *(".pem", ".key", ".p12", ".pfx", ".p8", ".pk8", ".jks", ".keystore", ".kdbx", ".kdb", ".ppk", ".asc.key"),
+    *(".keychain", ".keychain-db", ".ovpn"),
+)
+PUBLIC_ENDINGS = (".pub.pem", ".pub.key")
+TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"})
+CREDENTIAL_PLACES = frozenset(
+    {
+        ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/sops",
+        ".config/doctl", ".config/rclone", ".config/github-copilot", ".config/google-chrome", ".config/chromium",
+        ".config/git/credentials", ".config/containers/auth.json", ".local/share/keyrings",
+        ".local/share/opencode/auth.json", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
+        ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".subversion/auth",
+        ".codex/auth.json",
+    }
+)  # fmt: skip
+"""Names one after the other of which none is a credential alone."""
+
+PROTECTED_FOLDERS = frozenset(
+    {
+        ".github", ".gitlab", ".gitea", ".forgejo", ".circleci", ".buildkite", ".woodpecker", ".semaphore", ".teamcity",
+        ".tekton", ".azuredevops", ".azure-pipelines", ".builds", ".husky", ".lefthook", ".vscode", ".idea", ".zed",
+        ".fleet", ".vs", ".nova", ".cursor", ".claude", ".codex", ".opencode", ".gemini", ".qwen", ".windsurf", ".roo",
+        ".kiro", ".amazonq", ".continue", ".junie", ".trae", ".crush", ".factory", ".devcontainer", ".handrail", ".hg",
+        ".jj", ".cargo", ".yarn", ".mvn", ".mise",
+    }
+)  # fmt: skip
+PROTECTED_FILES = frozenset(
+    {
+        "handrail.toml", ".mcp.json", "opencode.json", "opencode.jsonc", "crush.json", ".crush.json",
+        ".aider.conf.yml", ".continuerc.json", ".gitmodules", ".gitattributes", ".gitconfig", ".lfsconfig", ".hgrc",
+        ".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml", ".overcommit.yml", "lefthook.yml",
+        "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", "lefthook-local.yml", ".lefthook-local.yml",
+        "lefthook.toml", "lefthook.json", ".huskyrc", ".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml",
+        "azure-pipelines.yaml", "jenkinsfile", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.yml",
+        ".woodpecker.yaml", ".cirrus.yml", ".cirrus.star", "appveyor.yml", ".appveyor.yml", "buildspec.yml",
+        "cloudbuild.yaml", "cloudbuild.yml", ".build.yml", "codefresh.yml", "wercker.yml", ".devcontainer.json",
+        ".gitpod.yml", ".replit", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
+        ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
+        ".xprofile", ".xinitrc", ".xsession", ".pam_environment", ".ripgreprc", ".vimrc", ".gvimrc", ".exrc",
+        ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el", ".dir-locals-2.el", ".emacs", ".gdbinit", ".lldbinit",
+        ".tmux.conf", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".bazelrc", ".bazeliskrc",
+        ".gemrc", ".condarc", "pip.conf", ".pydistutils.cfg", "mise.toml", ".mise.toml",
+        "mise.local.toml", ".mise.local.toml",
+    }
+)  # fmt: skip
+PROTECTED_PLACES = frozenset(
+    {
+        ".config/git", ".config/fish", ".config/autostart", ".config/systemd", ".config/nvim", ".config/direnv",
+        ".config/mise", ".config/handrail", ".local/bin", ".bundle/config",
+    }
+)  # fmt: skip
+
+GIT_INTERNALS = frozenset(
+    {
+        "hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info", "objects", "rebase-merge",
+        "rebase-apply", "sequencer", "remotes", "branches",
+    }
+)  # fmt: skip
+"""What in a repository's folder steers git. Refs, HEAD and the index are its everyday work."""
+REPOSITORY_PARTS = frozenset({"head", "refs", "gitdir"}) | GIT_INTERNALS
+"""Names that make a folder a repository, or steer one that it is."""

@@ -1,0 +1,151 @@
+"""Reads a whole command: each simple command of it, the folder it runs in, the paths it names. `cd` is followed."""
+
+import posixpath
+from functools import lru_cache
+
+import msgspec
+
+from handrail.policy.commands.reader import read_command
+from handrail.policy.commands.reading import Reading, Use
+from handrail.policy.shell.lexer import lex
+from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
+from handrail.policy.shell.shown import shown
+from handrail.protocol.decision import Access, SeenCommand
+
+_MOST_FOLDERS = 16
+"""Folders that the command may be in, depending on which `cd` succeeds."""
+_STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+_FOLLOWED = "exec.cd"
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One simple command of a script."""
+
+    words: tuple[str, ...]
+    shown: str
+    reading: Reading
+    folders: tuple[str, ...]
+    """Where it may run, depending on which `cd` before it succeeds."""
+    uses: tuple[Use, ...]
+    """Those of the reading, relative to the workspace or absolute, for each of the folders."""
+    redirected: tuple[Use, ...] = ()
+    """Where its streams come from and go to, likewise."""
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The files that its output is redirected to."""
+        return tuple(use.path for use in self.redirected if use.access == "write")
+
+
+@lru_cache(maxsize=256)
+def read_script(text: str, cwd: str) -> tuple[Step, ...] | Outside:
+    """The steps of a command that starts in a folder, or why nobody can tell from the text what they are."""
+    script = lex(text)
+    return script if isinstance(script, Outside) else _steps(script, cwd)
+
+
+def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = None) -> tuple[Use, ...]:
+    """The paths whose facts the decision about a command needs. A glob is about the folder it starts from."""
+    steps = read_script(text, cwd)
+    if isinstance(steps, Outside):
+        return tuple(use for one in seen or () for use in seen_uses(one))
+    return tuple(dict.fromkeys(_looked_at(use) for step in steps for use in (*step.uses, *step.redirected)))
+
+
+def needs_display(text: str) -> bool:
+    """Whether the display parser should look at a command: only where ours cannot."""
+    return isinstance(read_script(text, "."), Outside)
+
+
+def seen_uses(seen: SeenCommand) -> tuple[Use, ...]:
+    """Absolute paths that a command seen by the display parser would change; what is relative may be anywhere."""
+    reading = read_command(as_simple(seen.words))
+    found = [use for use in reading.uses if use.access != "read" and use.certain]
+    found += [Use(path, "write") for path in seen.writes if path not in _STREAMS]
+    return tuple(use for use in found if use.path.startswith("/") and not set("$`*?[") & set(use.path))
+
+
+def _looked_at(use: Use) -> Use:
+    return Use(fixed_folder(use.path), use.access) if use.is_glob else Use(use.path, use.access)
+
+
+def fixed_folder(pattern: str) -> str:
+    """The folder that a glob starts from: the names before the first one with a wildcard."""
+    names: list[str] = []
+    for name in pattern.split("/")[:-1]:
+        if set("*?[") & set(name):
+            break
+        names.append(name)
+    return "/".join(names) or ("/" if pattern.startswith("/") else ".")
+
+
+def as_simple(words: tuple[str, ...]) -> SimpleCommand:
+    """Words as a command that nothing is expanded in."""
+    return SimpleCommand(tuple(Word(word) for word in words))
+
+
+def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
+    here, ever = (cwd,), {cwd: None}
+    steps: list[Step] = []
+    piped = False
+    for number, command in enumerate(script.commands):
+        join = script.joins[number] if number < len(script.joins) else ";"
+        target = _target(command)
+        if target is None:
+            steps.append(_step(command, here))
+        else:
+            steps.append(_followed(command, target, here))
+            if not piped and join != "|":  # in a pipeline it moves only a shell of its own
+                here = tuple(dict.fromkeys(_moved(folder, target) for folder in here))
+                ever.update(dict.fromkeys(here))
+        piped = join == "|"
+        if join in {";", "||"}:  # whatever succeeded before, the shell may be in any of them
+            here = tuple(ever)
+        if len(ever) > _MOST_FOLDERS:
+            return Outside("changes the folder so often that nobody can follow it", 0, too_large=True)
+    return tuple(steps)
+
+
+def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
+    reading = read_command(command)
+    uses, redirected = list(reading.uses), []
+    for redirection in command.redirections:
+        if redirection.target is None or redirection.target.text in _STREAMS:
+            continue
+        access: Access = "read" if redirection.operator == "<" else "write"
+        redirected += [Use(placed(redirection.target.text, folder), access) for folder in folders]
+    if folders != (".",):
+        uses = [
+            Use(placed(use.path, folder), use.access, use.is_glob, use.certain) for folder in folders for use in uses
+        ]
+    words = tuple(word.text for word in command.words)
+    return Step(words, shown(command), reading, folders, tuple(uses), tuple(redirected))
+
+
+def placed(path: str, folder: str) -> str:
+    """A path that is named in a folder, as it is named from the workspace."""
+    return path if path.startswith("/") or folder == "." else f"{folder}/{path}"
+
+
+def _target(command: SimpleCommand) -> str | None:
+    """Where a `cd` leads that can be followed: one plain operand, and nothing else."""
+    words = command.words
+    if words[0].text != "cd" or len(words) != 2 or words[1].globs or not _keeps_streams(command):
+        return None
+    return None if words[1].text.startswith("-") or not words[1].text else words[1].text
+
+
+def _keeps_streams(command: SimpleCommand) -> bool:
+    return all(one.target is None or one.target.text in _STREAMS for one in command.redirections)
+
+
+def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:
+    places = tuple(dict.fromkeys(_moved(folder, target) for folder in folders))
+    reading = Reading("proven", _FOLLOWED, f"followed, the folder is {places[-1]}")
+    uses = tuple(Use(place, "read") for place in places)
+    return Step(tuple(word.text for word in command.words), shown(command), reading, folders, uses)
+
+
+def _moved(folder: str, target: str) -> str:
+    """As bash does it by default: `..` goes by the name, not by where a link leads."""
+    return posixpath.normpath(posixpath.join(folder, target))

@@ -1,0 +1,209 @@
+"""Which rule decides about a command."""
+
+import pytest
+
+from handrail.policy.rules.book import book_of
+from handrail.policy.rules.operands import seems_inside
+from handrail.policy.rules.patterns import PatternError
+from handrail.policy.rules.rule import Layer, Rule
+from handrail.protocol.decision import Verdict
+
+
+def rule(verdict: Verdict, pattern: str, *, name: str = "r", layer: Layer = "user", any_args: bool = False) -> Rule:
+    return Rule(id=name, verdict=verdict, pattern=pattern, layer=layer, any_args=any_args)
+
+
+def is_about(made: Rule, command: str) -> bool:
+    return book_of((made,)).command(tuple(command.split(" ")), seems_inside) == made
+
+
+STRICT = [
+    ("git push", "git push"),
+    ("git push", "git push origin main"),
+    ("git push", "/usr/bin/git push"),
+    ("git push", "../bin/git push"),
+    ("git push", "GIT push"),
+    ("git push", "git -C sub push"),
+    ("git push", "git --no-pager -c user.name=x push"),
+    ("git push", "git --git-dir=x push"),
+    ("git push", "git -C push push"),
+    ("git push now", "git -C push push now"),
+    ("git push", "git pus? origin"),
+    ("git push", "git p*"),
+    ("git push --force", "git push origin main --force"),
+    ("git push --force", "git push --force=x"),
+    ("git push --force", "git push --forc"),
+    ("git push -f", "git push -uf"),
+    ("rm -rf", "rm -fr x"),
+    ("rm -rf", "rm x -r -f"),
+    ("rm -rf", "rm -v -rf x"),
+    ("find -delete", "find . -delete"),
+    ("python -m pytest", "python -m pytest -q"),
+    ("npm run deploy", "npm --prefix web run --silent deploy"),
+    ("./deploy.sh", "scripts/deploy.sh now"),
+    ("deploy.sh", "./deploy.sh"),
+    ("cat -", "cat -"),
+    ("rm", "rm"),
+]
+NOT_STRICT = [
+    ("git push", "git"),
+    ("git push", "git status"),
+    ("git push", "git status push"),
+    ("git push", "git --git-dir=x status push"),
+    ("git push", "git pushy"),
+    ("git push", "git x*"),
+    ("git push", "gitk push"),
+    ("git push", "/usr/bin/gitk push"),
+    ("git push", "git/push push"),
+    ("git push now", "git push"),
+    ("git push --force", "git push"),
+    ("git push --force", "git push --follow-tags"),
+    ("git push --force", "git push --forced"),
+    ("git push --force", "git push --"),
+    ("git push --force", "git push force"),
+    ("rm -rf", "rm -r x"),
+    ("rm -rf", "rm --rf x"),
+    ("find -delete", "find . -type d -e -l -et"),
+    ("cat -", "cat -n"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "command"), STRICT)
+@pytest.mark.parametrize("verdict", ["deny", "confirm"])
+def test_a_stricter_rule_is_about(verdict: Verdict, pattern: str, command: str) -> None:
+    assert is_about(rule(verdict, pattern), command)
+
+
+@pytest.mark.parametrize(("pattern", "command"), NOT_STRICT)
+@pytest.mark.parametrize("verdict", ["deny", "confirm"])
+def test_a_stricter_rule_is_not_about(verdict: Verdict, pattern: str, command: str) -> None:
+    assert not is_about(rule(verdict, pattern), command)
+
+
+ALLOWED = [
+    ("pytest", "pytest"),
+    ("pytest", "pytest -q"),
+    ("pytest", "pytest tests/cart"),
+    ("pytest", "pytest -xvs --tb=short --maxfail=1 --cov=src/cart -n4"),
+    ("pytest", "pytest tests/a.py::test_b[x-1] -k total"),
+    ("pytest", "pytest --junit-xml=out/report.xml -- -odd-name"),
+    ("pytest", "pytest --timeout=1.5 -"),
+    ("git log --oneline", "git log --oneline HEAD~1 src"),
+    ("./gen.sh", "./gen.sh src"),
+    ("/usr/bin/make", "/usr/bin/make all"),
+]
+NOT_ALLOWED = [
+    ("pytest", "pytest --basetemp=/"),
+    ("pytest", "pytest --basetemp /"),
+    ("pytest", "pytest --rootdir=.."),
+    ("pytest", "pytest --rootdir=src/../.."),
+    ("pytest", "pytest --basetemp=~/x"),
+    ("pytest", "pytest ../other"),
+    ("pytest", "pytest /etc"),
+    ("pytest", "pytest ~/x"),
+    ("pytest", "pytest -o/etc/x"),
+    ("pytest", "pytest --x=a$b"),
+    ("pytest", "pytest --=x"),
+    ("pytest", "pytest "),
+    ("pytest", "pytest a;b"),
+    ("pytest", "pytest a\nb"),
+    ("pytest", "pytest of=/dev/sda"),
+    ("pytest", "pytest src:/etc"),
+    ("pytest", "pytest @/etc/passwd"),
+    ("pytest", "pytest --mount=type=bind,src=/"),
+    ("pytest", "pytest https://example.org"),
+    ("pytest", "pytest a=~root"),
+    ("pytest", "/usr/bin/pytest"),
+    ("pytest", "./pytest"),
+    ("pytest", "PYTEST"),
+    ("pytest", "python -m pytest"),
+    ("pytest", "pytest-3"),
+    ("./gen.sh", "gen.sh"),
+    ("./gen.sh", "scripts/../gen.sh"),
+    ("git log --oneline", "git log"),
+    ("git log --oneline", "git log -p --oneline"),
+    ("git log", "git -C . log"),
+    ("git log", "git lo*"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "command"), ALLOWED)
+def test_an_allow_rule_is_about(pattern: str, command: str) -> None:
+    assert is_about(rule("allow", pattern), command)
+
+
+@pytest.mark.parametrize(("pattern", "command"), NOT_ALLOWED)
+def test_an_allow_rule_is_not_about(pattern: str, command: str) -> None:
+    assert not is_about(rule("allow", pattern), command)
+
+
+def test_any_args_lifts_what_may_follow_and_nothing_else() -> None:
+    made = rule("allow", "pytest", any_args=True)
+    assert is_about(made, "pytest --basetemp=/ ../x $y")
+    assert not is_about(made, "/usr/bin/pytest")
+
+
+@pytest.mark.parametrize("any_args", [False, True])
+@pytest.mark.parametrize("program", ["python", "python3.11", "/usr/bin/python3", "bash", "env", "sudo", "xargs"])
+def test_of_what_runs_other_code_just_the_command_itself_is_allowed(program: str, *, any_args: bool) -> None:
+    made = rule("allow", f"{program} run.py", any_args=any_args)
+    assert is_about(made, f"{program} run.py")
+    assert not is_about(made, f"{program} run.py -q")
+    assert not is_about(made, f"{program} run.py tests")
+    assert not is_about(made, program)
+
+
+def test_whether_an_operand_is_inside_is_for_the_caller_to_say() -> None:
+    made = rule("allow", "pytest")
+    assert book_of((made,)).command(("pytest", "/data/x"), lambda word: word.startswith("/data")) == made
+    assert book_of((made,)).command(("pytest", "link"), lambda word: word != "link") is None
+
+
+def test_a_script_is_allowed_only_where_the_rule_means_it() -> None:
+    relative, absolute, bare = (rule("allow", pattern) for pattern in ("./gen.sh", "/opt/gen.sh", "gen.sh"))
+    book = book_of((relative, absolute, bare))
+    assert book.command(("./gen.sh",), seems_inside, at_root=True) == relative
+    assert book.command(("./gen.sh",), seems_inside, at_root=False) is None
+    assert book.command(("/opt/gen.sh",), seems_inside, at_root=False) == absolute
+    assert book.command(("gen.sh",), seems_inside, at_root=False) == bare
+
+
+def test_the_strictest_decides_whatever_the_order_and_the_layer() -> None:
+    allow = rule("allow", "git push origin", name="a", layer="managed")
+    ask = rule("confirm", "git push", name="b", layer="session")
+    deny = rule("deny", "git push origin", name="c", layer="project")
+    for rules in ((allow, ask, deny), (deny, ask, allow), (ask, deny, allow)):
+        book = book_of(rules)
+        assert book.command(("git", "push", "origin"), seems_inside) == deny
+        assert book.command(("git", "push"), seems_inside) == ask
+    assert book_of((allow, ask)).command(("git", "push", "origin"), seems_inside) == ask
+
+
+def test_among_equals_the_highest_layer_is_named_then_the_first() -> None:
+    mine = rule("deny", "git push", name="mine", layer="user")
+    theirs = rule("deny", "git", name="theirs", layer="managed")
+    again = rule("deny", "git push", name="again", layer="user")
+    assert book_of((mine, theirs)).command(("git", "push"), seems_inside) == theirs
+    assert book_of((mine, again)).command(("git", "push"), seems_inside) == mine
+
+
+def test_commands_seen_elsewhere_are_asked_about_with_the_stricter_rules_only() -> None:
+    ask, allow = rule("confirm", "git push", name="a"), rule("allow", "pytest", name="b")
+    assert book_of((ask, allow)).stricter(("git", "push")) == ask
+    assert book_of((ask, allow)).stricter(("pytest",)) is None
+
+
+def test_no_words_and_no_rules_decide_nothing() -> None:
+    made = rule("allow", "pytest")
+    assert book_of((made,)).command((), seems_inside) is None
+    assert book_of(()).command(("pytest",), seems_inside) is None
+
+
+def test_a_book_is_made_once() -> None:
+    rules = (rule("deny", "git push"),)
+    assert book_of(rules) is book_of((rule("deny", "git push"),))
+
+
+def test_a_star_in_a_pattern_is_no_wildcard_but_an_error() -> None:
+    with pytest.raises(PatternError):
+        book_of((rule("allow", "git *"),))
