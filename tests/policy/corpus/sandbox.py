@@ -11,6 +11,12 @@ import msgspec
 WORKSPACE = "/tmp/workspace"
 BASH = ("bash", "--noprofile", "--norc", "-c")
 _PATH = "/tmp/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+_NEEDED = (
+    "bash", "bwrap", "bzip2", "column", "curl", "diff3", "ed", "file", "git", "hexdump", "jq", "less", "make", "mawk",
+    "openssl", "patch", "perl", "python3", "script", "ssh", "ssh-keyscan", "strace", "strings", "tic", "tree",
+    "unshare", "xxd", "xz", "yq", "zip",
+)  # fmt: skip
+"""Programs that not every machine has."""
 _HERE = Path(__file__).parent
 
 
@@ -46,19 +52,23 @@ class Sandbox(msgspec.Struct, frozen=True):
         binds = [(program, f"/tmp/bin/{program.name}") for program in sorted(self.programs.iterdir())]
         for name in replaced:
             places = [f"/tmp/bin/{name}", os.path.realpath(f"/usr/bin/{name}")]
-            binds += [(self.programs / "canary", place) for place in places if place[:5] == "/tmp/" or Path(place).exists()]
+            binds += [
+                (self.programs / "canary", place) for place in places if place[:5] == "/tmp/" or Path(place).exists()
+            ]
         return [word for source, place in binds for word in ("--ro-bind", str(source), place)]
 
 
 def fixture_programs(folder: Path) -> Path:
     """A folder with the canary, and with rg and fd under the names that everybody uses."""
+    missing = [name for name in _NEEDED if shutil.which(name, path=_PATH) is None]
+    assert not missing, f"the corpora run these, and they are missing: {missing}. scripts/test installs them on Debian"
     folder.mkdir()
     canary = folder / "canary"
     canary.write_text("#!/bin/sh\n: >>/tmp/marks/executed\n")
     canary.chmod(0o755)
     for name, program in {"rg": "rg", "fd": "fdfind"}.items():
         found = shutil.which(program)
-        assert found, f"the corpora need {program}; scripts/test installs what the tests run"
+        assert found, f"{program} is missing"
         (folder / name).symlink_to(Path(found).resolve())
     return folder
 

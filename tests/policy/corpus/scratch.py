@@ -9,7 +9,7 @@ from pathlib import Path
 from .traps import lay_traps
 
 _FILES = {
-    "README.md": "# Sample\n\nA small project to read in.\n\n## Usage\n\nRun main, see docs/guide.md.\nTODO: say more\n",
+    "README.md": "# Sample\n\nA small project to read in.\n\n## Usage\n\nRun main, see docs/guide.md.\nTODO: more\n",
     "notes.txt": "first note\nsecond note\n\tan indented line\ncanary word\nlast note\n",
     "my notes.txt": "a name with a blank\n",
     "words.txt": "apple\nbanana\nbanana\ncherry\ndate\ndate\ndate\nelder\n",
@@ -17,7 +17,7 @@ _FILES = {
     "right.txt": "1 red\n2 yellow\n4 brown\n",
     "numbers.txt": "10\n9\n2\n33\n1\n",
     "table.csv": "name,size,kind\nalpha,3,a\nbeta,12,b\ngamma,7,a\n",
-    "app.log": "2024-01-02 10:00:00 INFO start\n2024-01-02 10:00:05 ERROR no such file\n2024-01-02 10:00:09 WARN slow\n",
+    "app.log": "2024-01-02 10:00:00 INFO start\n2024-01-02 10:00:05 ERROR no such file\n2024-01-02 10:00:09 WARN x\n",
     "data.json": '{"name": "sample", "version": "1.2.3", "items": [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}]}\n',
     "package.json": '{"name": "web", "scripts": {"test": "jest"}, "dependencies": {"left-pad": "^1.0.0"}}\n',
     "config.yaml": "name: sample\nserver:\n  port: 8080\n  hosts: [a, b]\n",
@@ -37,7 +37,10 @@ _FILES = {
     "dump.hex": "00000000: 6865 6c6c 6f0a                           hello.\n",
     "build/output.txt": "ignored\n",
 }  # fmt: skip
-_SIGNED = "tree {tree}\nparent {parent}\n{who}\n{by}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\nsigned\n"
+_SIGNED = (
+    "tree {tree}\nparent {parent}\n{who}\n{by}\n"
+    "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\nsigned\n"
+)
 _WHO = "Sam Sample <sam@example.com> 1704189600 +0000"
 
 
