@@ -18,20 +18,21 @@ _JOINS = (" | ", " | ", " && ", " || ", "; ")
 _ENDINGS = ("", "", "", "", "", " 2>/dev/null", " 2>&1", " >/dev/null", " < notes.txt", " > pwned.txt", " 2> pwned.txt")
 _VALUES = (
     "1", "2", "5", "0", "10", "3,5", "+2", "-1", "a", "%s", "%h %s", "never", "always", "auto", "x", "py", "*.py",
-    "txt", "name", "short", "iso", ",", "' '", "f", "d", "README.md", "words.txt", "pwned.txt", "src", "canary", ".", "-",
-    "--",
+    "txt", "name", "short", "iso", ",", "' '", "f", "d", "README.md", "words.txt", "pwned.txt", "src", "canary", ".",
+    "-", "--",
 )  # fmt: skip
 _OPERANDS = (
-    "README.md", "notes.txt", "words.txt", "left.txt", "right.txt", "table.csv", "data.json", "config.yaml", "src", ".",
-    "src/main.py", "blob.bin", "packed.gz", "packed.zst", "dump.hex", "link", "'my notes.txt'", "*.txt", "src/*.py",
-    "*", "hostile/pair/*", "hostile/sort/*", "-", "main", "'def '", "HEAD", "HEAD~1", "v1.0", "feature", "signed",
-    "HEAD:README.md", "main..feature", ".name", "'.items[]'", "1", "3", "pwned.txt", "canary", "nosuch", "build",
+    "README.md", "notes.txt", "words.txt", "left.txt", "right.txt", "table.csv", "data.json", "config.yaml", "src",
+    ".", "src/main.py", "blob.bin", "packed.gz", "packed.zst", "dump.hex", "link", "'my notes.txt'", "*.txt",
+    "src/*.py", "*", "hostile/pair/*", "hostile/sort/*", "-", "main", "'def '", "HEAD", "HEAD~1", "v1.0", "feature",
+    "signed", "HEAD:README.md", "main..feature", ".name", "'.items[]'", "1", "3", "pwned.txt", "canary", "nosuch",
+    "build",
 )  # fmt: skip
 _SOUP = (
     "ls", "cat", "echo", "sort", "uniq", "git", "log", "find", "rg", "test", "printf", "words.txt", "pwned.txt",
-    "canary", "-o", "-n", "--", "*", "?", "[ab]", "~", "$x", "$(canary)", "`canary`", "<(canary)", ">", ">>", "<", "2>&1", 
-    "&>", "&", "|", "|&", "&&", "||", ";", "\n", "\r", "\x0b", "\u00a0", "\\", "'", '"', "{a,b}", "!", "#", "(", ")", "=",
-    "a=1",
+    "canary", "-o", "-n", "--", "*", "?", "[ab]", "~", "$x", "$(canary)", "`canary`", "<(canary)", ">", ">>", "<",
+    "2>&1", "&>", "&", "|", "|&", "&&", "||", ";", "\n", "\r", "\x0b", "\u00a0", "\\", "'", '"', "{a,b}", "!", "#",
+    "(", ")", "=", "a=1",
 )  # fmt: skip
 _SIGNS = " \t\n'\"\\$`*?[]{}()<>|&;~!#=-/.,:@%^+abcow1\r\u00a0"
 
