@@ -14,6 +14,7 @@ from .sandbox import Sandbox
 
 _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z0-9][\w-]*)(\[?=)?")
 _TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\s'\"]+|\s+")
+_QUESTIONS = {"--version", "-v", "-V"}
 _JOINS = (" | ", " | ", " && ", " || ", "; ")
 _ENDINGS = ("", "", "", "", "", " 2>/dev/null", " 2>&1", " >/dev/null", " < notes.txt", " > pwned.txt", " 2> pwned.txt")
 _VALUES = (
@@ -48,9 +49,13 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def gather(box: Sandbox) -> tuple[Options, ...]:
-    """The options of every program that can be proven."""
-    tables = {name: table for name, table in registry().tables.items() if table.effect == "proven"}
-    return tuple(Options(" ".join(name), _known(table), _said(box, name)) for name, table in tables.items())
+    """The options of every program that can be proven with more than the question for its version."""
+    known = registry().tables
+    tables = {name: known[name] for name in known if known[name].effect == "proven" and not _QUESTIONS & {*name[1:]}}
+    said = _said(box, [" ".join(name) for name in tables])
+    return tuple(
+        Options(name, _known(table), options) for (name, options), table in zip(said, tables.values(), strict=True)
+    )
 
 
 def generators(options: Sequence[Options]) -> Mapping[str, Callable[[random.Random], str]]:
@@ -71,10 +76,12 @@ def _known(table: Table) -> tuple[str, ...]:
     return (*short, *long, *table.paths)
 
 
-def _said(box: Sandbox, name: tuple[str, ...]) -> tuple[str, ...]:
-    done = box.run(" ".join(name) + (" -h" if name[0] == "git" else " --help"))
-    text = (done.stdout + done.stderr).decode(errors="replace")
-    return tuple(sorted({option + ("=" if value else "") for option, value in _OPTION.findall(text)}))
+def _said(box: Sandbox, names: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """The options that programs name when they are asked, all in one sandbox; nothing follows from a wrong one."""
+    asked = (f"{name} {'-h' if name.startswith('git ') else '--help'} 2>&1; printf '\\0'" for name in names)
+    texts = box.run("\n".join(asked)).stdout.decode(errors="replace").split("\0")
+    options = [{option + ("=" if value else "") for option, value in _OPTION.findall(text)} for text in texts[:-1]]
+    return [(name, tuple(sorted(one))) for name, one in zip(names, options, strict=True)]
 
 
 def _script(source: random.Random, make: Callable[[], str]) -> str:
@@ -98,7 +105,7 @@ def _command(source: random.Random, options: Options, hostile: Sequence[str]) ->
 
 def _option(source: random.Random, options: Options, hostile: Sequence[str]) -> list[str]:
     kind = source.random()
-    pool = options.known if kind < 0.75 else options.said if kind < 0.95 else hostile
+    pool = (options.known or options.said) if kind < 0.75 else options.said if kind < 0.95 else hostile
     option = source.choice(pool or ("-n",))
     if option.endswith("="):
         return [option + source.choice(_VALUES)]

@@ -14,7 +14,8 @@ from .ground import Ground, side_by_side
 from .proving import as_run, is_proven
 from .tracing import Seen, watch
 
-_NAMES = ("tables", "crossed", "mutated", "worn", "soup")
+_WEIGHTS = {"tables": 5, "crossed": 2, "mutated": 2, "worn": 1, "soup": 1}
+"""How often each generator is asked."""
 _STARTS_ITSELF = {"egrep": {"grep"}, "fgrep": {"grep"}, "yq": {"jq"}, "git": {"git"}}
 """Programs that are another one with options; and git, whose sub-commands are programs."""
 _BATCH = 40
@@ -27,8 +28,8 @@ def test_nothing_that_is_proven_has_an_effect(
     report, proven = Counter[str](), dict[str, None]()
     seed = random.randrange(1 << 32) if deep else 1
     source = random.Random(seed)
-    while len(proven) < count(6_000):
-        name = source.choice(_NAMES)
+    while len(proven) < count(4_000):
+        [name] = source.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
         text = makers[name](source)
         report[f"{name} made"] += 1
         if "\0" not in text and is_proven(place, text):
@@ -36,7 +37,7 @@ def test_nothing_that_is_proven_has_an_effect(
             proven[text] = None
     batches = list(_batches(list(proven)))
     faults = [fault for found in side_by_side(lambda batch: _faults(ground, batch), batches) for fault in found]
-    made = sum(report[f"{name} made"] for name in _NAMES)
+    made = sum(report[f"{name} made"] for name in _WEIGHTS)
     print(f"seed {seed}: {made} strings made, {len(proven)} different ones proven and run: {dict(report)}")
     assert not faults, "\n".join(faults)
 
@@ -47,11 +48,20 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _faults(ground: Ground, texts: Sequence[str]) -> list[str]:
-    """What bash is to be given for these texts, run; everything that may not be."""
-    seen = watch(ground.box(), [as_run(text) for text in texts])
+    """These texts, run; everything that may not be."""
+    runs = [(text, form) for text in texts for form in _forms(text)]
+    seen = watch(ground.box(), [form for _, form in runs])
     changed = ground.settle()
-    found = [fault for text, one in zip(texts, seen, strict=True) if (fault := _fault(text, one))]
+    found = [fault for (text, _), one in zip(runs, seen, strict=True) if (fault := _fault(text, one))]
     return [*found, f"the workspace changed: {changed} by one of {texts}"] if changed else found
+
+
+def _forms(text: str) -> list[str]:
+    """What bash is to be given, and the text as it is, unless a pattern in it is safe only as it is written anew."""
+    script = lex(text)
+    assert not isinstance(script, Outside)
+    has_pattern = any(word.globs for command in script.commands for word in command.words)
+    return [as_run(text)] if has_pattern else [as_run(text), text]
 
 
 def _fault(text: str, seen: Seen) -> str | None:
