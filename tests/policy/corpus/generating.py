@@ -49,9 +49,8 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def gather(box: Sandbox) -> tuple[Options, ...]:
-    """The options of every program that can be proven with more than the question for its version."""
-    known = registry().tables
-    tables = {name: known[name] for name in known if known[name].effect == "proven" and not _QUESTIONS & {*name[1:]}}
+    """The options of every program that has a table, but for those that may only be asked for their version."""
+    tables = {name: table for name, table in registry().tables.items() if not _QUESTIONS & {*name[1:]}}
     said = _said(box, [" ".join(name) for name in tables])
     return tuple(
         Options(name, _known(table), options) for (name, options), table in zip(said, tables.values(), strict=True)
