@@ -31,9 +31,12 @@ class Sandbox(msgspec.Struct, frozen=True):
     def run(
         self, text: str, *, terminal: bool = False, listener: bool = False, replaced: Sequence[str] = ()
     ) -> "subprocess.CompletedProcess[bytes]":
-        """Runs a text as bash gets it; ten seconds at most."""
+        """Runs a text as bash gets it; ten seconds at most, then it ends as timeout(1) would end it."""
         command = [*self.prefix(replaced), *_command(text, terminal=terminal, listener=listener)]
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+        try:
+            return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, b"", b"")
 
     def prefix(self, replaced: Sequence[str] = ()) -> list[str]:
         """Bubblewrap with everything that stands before the command."""
@@ -76,6 +79,5 @@ def fixture_programs(folder: Path) -> Path:
 def _command(text: str, *, terminal: bool, listener: bool) -> list[str]:
     if terminal:
         # script(1) hands its command to a shell; the text itself goes past it.
-        inner = 'exec bash --noprofile --norc -c "$1"'
-        return ["env", f"TEXT={text}", "script", "-qec", inner.replace("$1", "$TEXT"), "/dev/null"]
+        return ["env", f"TEXT={text}", "script", "-qec", 'exec bash --noprofile --norc -c "$TEXT"', "/dev/null"]
     return [*(("perl", "/tmp/listener.pl") if listener else ()), *BASH, text]
