@@ -31,6 +31,8 @@ _FIRST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
 # The last are files of their own that tac and sort make in the private /tmp and remove at once.
 _HARMLESS = re.compile(r'"/dev/(null|tty|stdout|stderr)"|"/tmp/output"|"/tmp/(tac|sort)\w{6}"')
+# timeout(1) ends what takes too long.
+_ENDED = re.compile(r"^-?\d+, SIGKILL\)")
 # glibc asks for the names of users and groups there first; nothing answers.
 _NAME_SERVICE = re.compile(r"nscd/socket|^AF_UNIX, SOCK_STREAM\|SOCK_CLOEXEC\|SOCK_NONBLOCK, 0\b")
 
@@ -101,5 +103,5 @@ def _note(seen: Seen, name: str, rest: str) -> None:
     elif name in _OPENS.split(","):
         if name == "creat" or (_WRITING.search(rest) and not _HARMLESS.search(rest)):
             seen.other.append(f"{name}({rest}")
-    elif not _NAME_SERVICE.search(rest) and not _HARMLESS.search(rest):
+    elif not any(pattern.search(rest) for pattern in (_NAME_SERVICE, _HARMLESS, _ENDED)):
         seen.other.append(f"{name}({rest}")
