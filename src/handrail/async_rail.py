@@ -102,6 +102,8 @@ class AsyncHandrail:
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)
     waiting = _hopped(Handrail.waiting)
+    opened_folders = _hopped(Handrail.opened_folders)
+    close_folder = _hopped(Handrail.close_folder)
     set_mode = _hopped(Handrail.set_mode)
     specs = _passed_on(Handrail.specs)
     why_off = _passed_on(Handrail.why_off)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from handrail.policy.verdict import Rules
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
-from handrail.protocol.event import AnyEvent, Event
+from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
-from handrail.protocol.permission import PERMISSIONS, Answer, AnswerKind, Permission, PermissionRequest
+from handrail.protocol.permission import PERMISSIONS, Answer, AnswerKind, OpenedFolder, Permission, PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
@@ -29,7 +28,8 @@ from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
-from handrail.settings import Settings, load, state_folder
+from handrail.settings import Loaded, Settings, load, state_folder
+from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
@@ -76,7 +76,7 @@ class Handrail:
         on_permission: OnPermission | None = None,
         unattended: bool = False,
         repair: Literal["case"] | None = None,
-        settings: Settings | None = None,
+        settings: Settings | Loaded | None = None,
         resolver: Resolver | None = None,
         project_tools: bool = False,
     ) -> None:
@@ -86,8 +86,12 @@ class Handrail:
             _refuse_unknown("permission", permission, PERMISSIONS)
         if on_permission is not None and not callable(on_permission):
             raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
-        chosen = settings or load(os.environ, {"mode": mode}).settings
         state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
+        loaded = settings or load(os.environ, {"mode": mode}, os.fspath(workspace), state=state.path)
+        if isinstance(loaded, Settings):
+            loaded = Loaded(settings=loaded, sources={})
+        chosen = loaded.settings
+        self._loosest: Mode = managed_mode(loaded)
         self._on_permission = on_permission
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
@@ -100,7 +104,7 @@ class Handrail:
             session_id=session or new_id("s"),
             state=state,
             settings=chosen,
-            rules=Rules(mode or chosen.mode, unattended),
+            rules=rules_of(loaded, mode, unattended),
             custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
             deny=(*chosen.tools.deny, *deny),
             repair=repair,
@@ -110,6 +114,8 @@ class Handrail:
             lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
             self._session.journal.subscribe(lines.add)
         try:
+            if loaded.rules:
+                check_tools(loaded, self._session.offer.registered)
             recover(self._session)
             settle_others(self._session)
         except BaseException:
@@ -299,6 +305,17 @@ class Handrail:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
 
+    def opened_folders(self) -> tuple[OpenedFolder, ...]:
+        """The folders outside the workspace that people opened to this session, or to every session of the workspace.
+        They are in force where the settings let people be asked (`paths.outside`)."""
+        return self._enter(self._session.outside.listed)
+
+    def close_folder(self, path: str | os.PathLike[str]) -> None:
+        """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
+        if not self._enter(self._session.outside.close, os.fspath(path)):
+            raise UsageError(f"the folder {shown(os.fspath(path))} was not opened; opened_folders() says which are")
+        self._session.journal.append((Notice, {"text": f"The folder {os.fspath(path)} was closed."}))
+
     # The session
 
     @property
@@ -319,6 +336,8 @@ class Handrail:
     def set_mode(self, mode: Mode) -> None:
         """Changes the mode from here on."""
         _refuse_unknown("mode", mode, MODES)
+        if stricter_mode(mode, self._loosest) != mode:
+            raise UsageError(f"the managed file lets no mode be that is looser than {self._loosest}; got {mode}")
         self._session.rules = replace(self._session.rules, mode=mode)
         self._session.journal.append((ModeEvent, {"mode": mode}))
 

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.policy.name_tables import CREDENTIAL_PLACES, PROTECTED_PLACES
-from handrail.policy.names import is_credential, may_be_in_repository, may_name_credential, protection
+from handrail.policy.names import (
+    holds_credentials,
+    is_credential,
+    may_be_in_repository,
+    may_name_credential,
+    protection,
+    steers_repository,
+)
 from handrail.policy.spelling import folded
 
 CREDENTIALS = [
@@ -169,8 +176,36 @@ def test_a_glob_that_only_takes_what_is_there(pattern: str) -> None:
         ("/HEAD", ("/",)),
         ("./x/./refs/heads/main", ("x",)),
         ("src/main.py", ()),
+        (".git/config", ()),
+        ("bare.git/hooks/x", ()),
         ("x/CONFIG", ("x",)),
     ],
 )
 def test_where_somebody_has_to_look_for_a_repository(path: str, folders: tuple[str, ...]) -> None:
     assert may_be_in_repository(path) == folders
+
+
+def test_what_steers_a_repository_is_told_from_its_everyday_work() -> None:
+    assert [name for name in ("hooks", "CONFIG", "info", "HEAD", "refs", "index") if steers_repository(name)] == [
+        "hooks",
+        "CONFIG",
+        "info",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "holds"),
+    [
+        ("/home/x/.config", True),
+        ("/home/x/.Config", True),
+        ("/home/x/.local/share", True),
+        ("/home/x/.local", True),
+        ("/home/x/.cargo", True),
+        ("/home/x/.config/nvim", False),
+        ("/home/x/share", False),
+        ("/home/x", False),
+        ("/", False),
+    ],
+)
+def test_a_folder_that_tools_keep_credentials_in(folder: str, holds: bool) -> None:
+    assert holds_credentials(folder) is holds

@@ -1,8 +1,17 @@
 """Permissions and the coarse kind that events carry."""
 
+import msgspec
 import pytest
 
-from handrail.protocol.permission import Permission, PermissionType, permission_type
+from handrail.protocol.permission import (
+    Permission,
+    PermissionRequest,
+    PermissionType,
+    RequestKind,
+    permission_type,
+    s4_kind,
+)
+from handrail.protocol.wire import encode
 
 
 @pytest.mark.parametrize(
@@ -28,3 +37,60 @@ def test_the_coarse_kind_follows_from_the_permissions(
     permissions: tuple[Permission, ...], kind: PermissionType
 ) -> None:
     assert permission_type(permissions) == kind
+
+
+def request(
+    permissions: tuple[Permission, ...], kind: RequestKind | None = None, pattern: tuple[str, ...] = ()
+) -> PermissionRequest:
+    return PermissionRequest(
+        id="ask_1",
+        tool_call_id="call_1",
+        tool_name="fetch",
+        server_name="handrail",
+        permission_type=permission_type(permissions),
+        description="Fetch",
+        rule="tool.custom",
+        reason="it asks",
+        permissions=permissions,
+        answers=("once", "deny"),
+        session_id="s",
+        batch_id="call_1",
+        kind=kind,
+        pattern=pattern,
+        access="read" if kind else None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("permissions", "kind", "name"),
+    [
+        (("proc.exec",), None, "bash"),
+        (("fs.read", "proc.exec"), None, "bash"),
+        (("fs.write",), None, "edit"),
+        (("fs.read", "fs.write"), None, "edit"),
+        (("fs.delete",), None, "edit"),
+        (("git.write",), None, "edit"),
+        (("fs.read",), None, "read"),
+        (("net.connect",), None, "fetch"),
+        (("fs.read", "net.connect"), None, "fetch"),
+        ((), None, "fetch"),
+        (("fs.read",), "external_directory", "external_directory"),
+        (("fs.write",), "external_directory", "external_directory"),
+        (("proc.exec",), "external_directory", "external_directory"),
+    ],
+)
+def test_the_other_name_of_a_request(permissions: tuple[Permission, ...], kind: RequestKind | None, name: str) -> None:
+    assert s4_kind(request(permissions, kind)) == name
+
+
+def test_a_request_says_on_the_wire_which_folder_a_yes_opens() -> None:
+    asked = request(("fs.read",), "external_directory", ("/data", "/data/*"))
+    wire = msgspec.json.decode(encode(asked))
+    assert (wire["kind"], wire["pattern"], wire["access"]) == ("external_directory", ["/data", "/data/*"], "read")
+    assert msgspec.json.decode(encode(asked), type=PermissionRequest) == asked
+
+
+def test_a_request_of_before_has_no_folder() -> None:
+    before = msgspec.json.decode(encode(request(("fs.write",))))
+    assert not {"kind", "pattern", "access"} & set(before)
+    assert msgspec.convert(before, PermissionRequest).kind is None

@@ -30,6 +30,7 @@ def test_an_empty_user_file_changes_nothing(tmp_path: Path) -> None:
 def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     text = """
     mode = "auto"
+    profile = "restricted"
     read.images = false
     [results]
     characters = 1000
@@ -41,6 +42,13 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     [paths]
     read_only = ["/usr/share/dict", "~"]
     writable = ["~/scratch"]
+    outside = "ask"
+    [bulk]
+    deleted = 5
+    changed = 0
+    [restricted]
+    commands = ["ls"]
+    folders = [".minds"]
     [search]
     ignore = ["*.lock"]
     engine = "python"
@@ -56,6 +64,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     loaded = load_with(tmp_path, text)
     assert flat(loaded.settings) == {
         "mode": "auto",
+        "profile": "restricted",
         "tools.enable": ("todo",),
         "tools.disable": ("exec",),
         "tools.deny": ("net.connect", "git.write"),
@@ -68,6 +77,11 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "events.jsonl": ".tasklogs",
         "paths.read_only": ("/usr/share/dict", str(tmp_path)),
         "paths.writable": (f"{tmp_path}/scratch",),
+        "paths.outside": "ask",
+        "bulk.deleted": 5,
+        "bulk.changed": 0,
+        "restricted.commands": ("ls",),
+        "restricted.folders": (".minds",),
         "search.ignore": ("*.lock",),
         "search.engine": "python",
         "undo.days": 7,

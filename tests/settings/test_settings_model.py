@@ -24,6 +24,7 @@ print(*sorted(set(sys.modules) - before))
 def test_the_defaults_are_the_documented_ones() -> None:
     assert flat(Settings()) == {
         "mode": "ask",
+        "profile": "standard",
         "tools.enable": (),
         "tools.disable": (),
         "tools.deny": (),
@@ -36,6 +37,11 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "events.jsonl": None,
         "paths.read_only": (),
         "paths.writable": (),
+        "paths.outside": "deny",
+        "bulk.deleted": 20,
+        "bulk.changed": 200,
+        "restricted.commands": ("ls", "cat", "git status", "git log --oneline", "node -v", "pnpm -v"),
+        "restricted.folders": (".minds", ".tasklogs"),
         "search.ignore": (),
         "search.engine": "auto",
         "undo.days": 30,

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.settings import REFERENCE, Loaded, SettingsError, flat, load
+from handrail.settings.reference import RULE
 
 sections = sorted({key.partition(".")[0] for key in REFERENCE})
 leaves = sorted({key.rpartition(".")[2] for key in REFERENCE})
@@ -32,14 +33,26 @@ values = st.recursive(
     ),
     max_leaves=6,
 )
+texts = st.sampled_from(
+    ['"ls"', '"rm -rf *"', '"docs/**"', '"a"', '"b"', '"git push"', '"exec"', '"write"', '"\\u202e"']
+)
+lists = st.lists(texts).map(lambda some: f"[{', '.join(some)}]")
 lines = st.one_of(
     st.tuples(dotted, values).map(" = ".join),
     st.sampled_from(sorted(REFERENCE)).flatmap(lambda key: values.map(lambda value: f"{key} = {value}")),
     dotted.map(lambda name: f"[{name}]"),
     dotted.map(lambda name: f"[[{name}]]"),
+    st.just("[[rule]]"),
+    st.tuples(st.sampled_from(sorted(RULE)), values | texts | lists).map(" = ".join),
     st.text(max_size=10),
 )
-documents = st.lists(lines, max_size=8).map("\n".join).map(lambda text: text.encode("utf-8", "replace"))
+rules = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(["allow", "ask", "deny"]), texts).map(
+        lambda rule: '[[rule]]\nid = "{}"\n{} = {}'.format(*rule)
+    )
+)
+written = st.one_of(st.lists(lines, max_size=8), rules).map("\n".join)
+documents = written.map(lambda text: text.encode("utf-8", "replace"))
 
 
 def outcome(content: bytes) -> Loaded | SettingsError:

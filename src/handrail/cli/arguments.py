@@ -17,33 +17,53 @@ def split(words: list[str]) -> tuple[str, list[str]]:
         name = " ".join(words[:count])
         if name in COMMANDS and len(words) >= count:
             return name, words[count:]
+    if is_group(group := words[0]):
+        name = f"{group} {words[1]}"
+        raise Stop(f"there is no command {_shown(name)}.{_nearest_in(group, words[1])} See: handrail {group} --help")
     raise Stop(f"there is no {_kind(words[0])} {_shown(words[0])}.{_nearest(words[0])} See: handrail --help")
 
 
+def is_group(word: str) -> bool:
+    """Whether a word is the first of several commands, and none by itself."""
+    return word not in COMMANDS and any(name.startswith(f"{word} ") for name in COMMANDS)
+
+
 def parse(name: str, words: list[str]) -> Namespace | None:
-    """The options of a command; None when they asked for its help, which is printed."""
+    """The options of a command; None when they asked for its help, which is printed. Where a command takes words of
+    its own after `--`, these are its `rest`: argparse would take some of them for options."""
+    command, end = COMMANDS[name], len(words)
+    if command.takes_rest and "--" in words:
+        end = words.index("--")
     try:
-        return _parser(name, COMMANDS[name]).parse_args(words)
+        options = _parser(name, command).parse_args(words[:end])
     except SystemExit:  # how argparse ends after the help
         return None
+    options.rest = words[end + 1 :] if end < len(words) else None
+    return options
 
 
-def overview() -> str:
-    """What `handrail --help` prints."""
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {command.sentence}" for name, command in COMMANDS.items()]
+def overview(group: str = "") -> str:
+    """What `handrail --help` prints, or `handrail GROUP --help` about the commands that begin with that word."""
+    if group:
+        shown = {name: command for name, command in COMMANDS.items() if name.startswith(f"{group} ")}
+        return "\n".join((f"usage: handrail {group} COMMAND [options]\n", "commands:", *_listed(shown), ""))
     return "\n".join(
         (
             "Tools for coding agents that you can watch, check and take back.\n",
             "usage: handrail COMMAND [options]\n",
             "commands:",
-            *lines,
+            *_listed(COMMANDS),
             "\nexamples:",
             f"  {COMMANDS['call'].examples[0]}",
             "  handrail doctor",
             "\nhandrail COMMAND --help explains a command; handrail --version says which one this is.\n",
         )
     )
+
+
+def _listed(commands: dict[str, Command]) -> list[str]:
+    width = max(map(len, commands))
+    return [f"  {name:<{width}}  {command.sentence}" for name, command in commands.items()]
 
 
 class _Parser(ArgumentParser):
@@ -92,8 +112,17 @@ def _nearest(word: str) -> str:
 
     if word in _TOOLS:
         return f" {word} is a tool: handrail call {word} '{{…}}' (handrail tools --json has its arguments)."
-    near = get_close_matches(word.lower()[:80], list(COMMANDS), n=1)
+    first_words = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
+    near = get_close_matches(word.lower()[:80], [*COMMANDS, *first_words], n=1)
     return f" Did you mean {near[0]}?" if near else ""
+
+
+def _nearest_in(group: str, word: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    names = [name.removeprefix(f"{group} ") for name in COMMANDS if name.startswith(f"{group} ")]
+    near = get_close_matches(word.lower()[:80], names, n=1)
+    return f" Did you mean {group} {near[0]}?" if near else ""
 
 
 def _shown(word: str) -> str:

@@ -1,59 +1,35 @@
 """call: one tool call from the shell."""
 
 import os
-import sys
 from argparse import Namespace
 from typing import Any
 
-import msgspec
-
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
+from handrail.cli.given import given_json
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.place import workspace_of
-from handrail.cli.preferences import settings_for
+from handrail.cli.preferences import loaded_for
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 
-_LARGEST_BYTES = 64 * 1024 * 1024
 _EXITS = {"PERMISSION_REQUIRED": WAITING, "LIMIT_EXCEEDED": LIMIT, "SANDBOX_UNAVAILABLE": INFRASTRUCTURE}
 
 
 def run(options: Namespace) -> int:
     """Calls the tool and prints what came of it."""
-    arguments = _arguments(options.arguments)
+    arguments = given_json(options.arguments)
     if not options.session:
         raise Stop("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
     workspace = workspace_of(options)
-    settings = settings_for(options, options.mode)
+    loaded = loaded_for(options, options.mode, workspace)
     unattended = options.unattended or bool(os.environ.get("CI"))
-    with Handrail(workspace, session=options.session, unattended=unattended, settings=settings) as rail:
+    with Handrail(workspace, session=options.session, unattended=unattended, settings=loaded) as rail:
         result = rail.call(options.tool, arguments)
         why_off = rail.why_off(options.tool)
-    _print(result, options, settings.mode, why_off)
+    _print(result, options, loaded.settings.mode, why_off)
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
-
-
-def _arguments(text: str) -> Any:
-    data = _stdin() if text == "-" else os.fsencode(text)
-    if not data.strip():
-        raise Stop("the arguments are empty; without any, pass {}. Nothing was run.")
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Stop(f"the arguments are not JSON: {error}. Nothing was run.") from None
-
-
-def _stdin() -> bytes:
-    if sys.stdin is None:
-        raise Stop("the arguments cannot be read: stdin is closed. Nothing was run.")
-    if sys.stdin.isatty():
-        note("waiting for the arguments as JSON; end with Ctrl-D")
-    data = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
-    if len(data) > _LARGEST_BYTES:
-        raise Stop("the arguments are larger than 64 MiB. Nothing was run.")
-    return data
 
 
 def _print(result: ToolResult[Any], options: Namespace, mode: str, why_off: str | None) -> None:

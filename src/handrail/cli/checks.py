@@ -2,9 +2,11 @@
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+from handrail.cli.preferences import project_folder
 from handrail.kernel import openat2
 from handrail.protocol.error import StoreError, UsageError
 from handrail.runtime.opening import offered
@@ -70,7 +72,7 @@ def config() -> Iterator[Row]:
     """Whether the settings can be used."""
     try:
         path = user_file(os.environ)
-        loaded = load(os.environ, {})
+        loaded = load(os.environ, {}, project_folder(Namespace(workspace=None)))
     except SettingsError as error:
         count = len(error.problems)
         yield Row("config", "error", f"the settings have {count} problem{'s' * (count > 1)}", "handrail config")
@@ -83,7 +85,7 @@ def config() -> Iterator[Row]:
     there = "can be used" if os.path.exists(path) else "does not exist; the defaults hold"
     yield Row("config", "ok", f"user file {without_home(path)} {there}")
     for text in loaded.notes:
-        yield Row("config", "warning", without_home(text), "unset HANDRAIL_MODE")
+        yield Row("config", "warning", without_home(text), _settled_by(text))
 
 
 def python() -> Iterator[Row]:
@@ -102,6 +104,12 @@ def without_home(text: str) -> str:
             text = text.replace(value, f"${name}")
     home = os.path.expanduser("~")
     return text.replace(home, "~") if home not in {"/", "~", ""} else text
+
+
+def _settled_by(remark: str) -> str:
+    if remark.startswith("HANDRAIL_MODE="):
+        return "unset HANDRAIL_MODE"
+    return "handrail trust" if "handrail trust" in remark else "handrail config"
 
 
 def _to_be_made(path: str, shown: str) -> Row:

@@ -19,6 +19,8 @@ class Command(NamedTuple):
     arguments: Callable[[ArgumentParser], None]
     examples: tuple[str, str]
     exits: dict[int, str]
+    takes_rest: bool = False
+    """Whether the words after `--` are its own."""
 
 
 _EXITS = {
@@ -104,6 +106,43 @@ COMMANDS: dict[str, Command] = {
         ("handrail audit verify", "handrail audit verify --json | jq .intact"),
         _EXITS | {FAILED: "the audit is broken"},
     ),
+    "policy explain": Command(
+        "policy_explain",
+        "Say what policy decides about a command or a tool call, and why; nothing is run.",
+        options.for_policy_explain,
+        (
+            "handrail policy explain -- 'cd api && rm -rf build | tee log'",
+            """handrail policy explain --tool write --args '{"path": "a", "content": ""}' --json""",
+        ),
+        _EXITS
+        | {
+            USAGE: "wrong usage or settings, or a call that is wrong before policy is asked",
+            FAILED: "with --exit-code: deny",
+            WAITING: "with --exit-code: confirm",
+        },
+        takes_rest=True,
+    ),
+    "policy modes": Command(
+        "policy_modes",
+        "Show what each mode says where no rule does.",
+        options.as_json,
+        ("handrail policy modes", "handrail policy modes --json | jq .table.write"),
+        _EXITS,
+    ),
+    "policy test": Command(
+        "policy_test",
+        "Check the examples of the rules in force and of the built-in tables.",
+        options.for_policy_test,
+        ("handrail policy test", "handrail policy test --workspace . --json"),
+        _EXITS | {FAILED: "an example does not come out as its rule says"},
+    ),
+    "policy replay": Command(
+        "policy_replay",
+        "Judge the calls of before under the rules of today, from the facts that were recorded.",
+        options.for_policy_replay,
+        ("handrail policy replay --since 7d", "handrail policy replay --session cli --mode auto --json"),
+        _EXITS | {FAILED: "there is no such session"},
+    ),
     "doctor": Command(
         "doctor",
         "Check what handrail needs here; changes nothing.",
@@ -113,9 +152,16 @@ COMMANDS: dict[str, Command] = {
     ),
     "config": Command(
         "config",
-        "Show every setting, its value and where it comes from.",
+        "Show every setting and rule, and where it comes from.",
         options.for_config,
         ("handrail config", "handrail config --schema > .handrail.schema.json"),
+        _EXITS,
+    ),
+    "trust": Command(
+        "trust",
+        "Let the handrail.toml of a project loosen the settings, exactly as it is now.",
+        options.for_trust,
+        ("handrail trust", "handrail trust --list"),
         _EXITS,
     ),
 }

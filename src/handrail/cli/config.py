@@ -8,42 +8,81 @@ import msgspec
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, note, table
+from handrail.cli.preferences import project_folder
 from handrail.protocol.schema import DIALECT, flat_schema
 from handrail.protocol.wire import encode
-from handrail.settings import REFERENCE, Settings, flat, load, state_folder, user_file
+from handrail.settings import MANAGED_FILE, REFERENCE, Loaded, Settings, flat, load, state_folder, user_file
 
 
 def run(options: Namespace) -> int:
-    """Shows the settings in force, or the schema of the file."""
+    """Shows the settings and the rules in force, or the schema of the file."""
     if options.schema:
         answer_json(msgspec.json.format(encode(settings_schema()), indent=2))
         return OK
-    loaded = load(os.environ, {})
-    values = flat(loaded.settings)
+    loaded = load(os.environ, {}, project_folder(options))
     if options.json:
-        settings = {key: {"value": value, "source": loaded.sources[key]} for key, value in values.items()}
-        places = {"userFile": user_file(os.environ), "stateFolder": state_folder(os.environ)}
-        answer_json(encode({"schema": "handrail.config/1", "settings": settings, "notes": loaded.notes, **places}))
+        answer_json(encode({"schema": "handrail.config/1", **as_data(loaded)}))
         return OK
-    rows = [(key, _shown(value), loaded.sources[key]) for key, value in values.items()]
-    answer(table([("setting", "value", "source"), *rows]))
+    answer(as_text(loaded))
     for text in loaded.notes:
         note(text)
     if not options.quiet:
-        note(f"user file: {user_file(os.environ)}")
-        note(f"state folder: {state_folder(os.environ)}")
+        for what, path in _places(loaded).items():
+            note(f"{what}: {path}")
     return OK
+
+
+def as_text(loaded: Loaded) -> str:
+    """The settings as a table, and the rules as another where there are any."""
+    rows = [(key, _shown(value), loaded.sources[key]) for key, value in flat(loaded.settings).items()]
+    text = table([("setting", "value", "source"), *rows])
+    if not loaded.rules:
+        return text
+    words = {"allow": "allow", "confirm": "ask", "deny": "deny"}
+    rules = [(rule.id, words[rule.verdict], rule.tool, rule.pattern, rule.source) for rule in loaded.rules]
+    return f"{text}\n{table([('rule', 'says', 'tool', 'pattern', 'source'), *rules])}"
+
+
+def as_data(loaded: Loaded) -> dict[str, Any]:
+    """The same and more, for programs."""
+    values = flat(loaded.settings)
+    return {
+        "settings": {key: {"value": value, "source": loaded.sources[key]} for key, value in values.items()},
+        "rules": loaded.rules,
+        "notes": loaded.notes,
+        "ignored": loaded.ignored,
+        "project": loaded.project,
+        "userFile": user_file(os.environ),
+        "managedFile": MANAGED_FILE,
+        "stateFolder": state_folder(os.environ),
+    }
 
 
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of the settings file, with what each setting means."""
+    from handrail.settings.reference import RULE  # noqa: PLC0415  only the schema needs the rules' form
+    from handrail.settings.rule_tables import RuleTable  # noqa: PLC0415
+
     schema = _portable(flat_schema(Settings))
     for key, entry in REFERENCE.items():
         place = schema
         for part in key.split("."):
             place = place["properties"][part]
         place["description"] = entry.help
+    rule = _portable(flat_schema(RuleTable))
+    for key, entry in RULE.items():
+        rule["properties"][key]["description"] = entry.help
+    rule["oneOf"] = [{"required": [verdict]} for verdict in ("allow", "ask", "deny")]
+    schema["properties"]["rule"] = {"type": "array", "items": rule}
     return {"$schema": DIALECT, "title": "handrail settings", **schema}
+
+
+def _places(loaded: Loaded) -> dict[str, str]:
+    places = {"user file": user_file(os.environ), "state folder": state_folder(os.environ)}
+    if loaded.project:
+        trust = "trusted" if loaded.project.trusted else "not trusted"
+        places = {"project file": f"{loaded.project.path} ({trust})", **places}
+    return {"managed file": MANAGED_FILE, **places} if loaded.managed else places
 
 
 def _shown(value: object) -> str:

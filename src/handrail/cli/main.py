@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from importlib import import_module
 
-from handrail.cli.arguments import overview, parse, split
+from handrail.cli.arguments import is_group, overview, parse, split
 from handrail.cli.commands import COMMANDS
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Stop
 from handrail.cli.output import answer, note
@@ -36,11 +36,13 @@ def run(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if not words:
-        note(overview().rstrip())
+    group = words[0] if words and is_group(words[0]) else ""
+    asked = words[bool(group) :]
+    if not asked:
+        note(overview(group).rstrip())
         return USAGE
-    if words[0] in {"--help", "-h"}:
-        answer(overview())
+    if asked[0] in {"--help", "-h"}:
+        answer(overview(group))
         return OK
     if words[0] == "--version":
         answer(f"handrail {VERSION}\n")

@@ -1,13 +1,17 @@
 """The arguments of each command."""
 
 from argparse import ArgumentParser, ArgumentTypeError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def for_call(parser: ArgumentParser) -> None:
     """call"""
     parser.add_argument("tool", metavar="NAME", help="the tool")
     parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
-    parser.add_argument("--mode", choices=("plan", "ask", "auto", "full"), help="how much runs unasked")
+    in_mode(parser)
     in_workspace(parser)
     in_session(parser)
     parser.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
@@ -20,6 +24,7 @@ def for_tools(parser: ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
     form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
+    in_workspace(parser)
 
 
 def for_schema(parser: ArgumentParser) -> None:
@@ -79,16 +84,76 @@ def for_audit(parser: ArgumentParser) -> None:
     as_json(parser)
 
 
+def for_policy_explain(parser: ArgumentParser) -> None:
+    """policy explain"""
+    parser.add_argument(
+        "words",
+        metavar="-- COMMAND",
+        nargs="*",
+        help="the command: one word is its text as it is, several are quoted and joined",
+    )
+    parser.add_argument("--tool", metavar="NAME", help="a tool call instead, with --args")
+    parser.add_argument("--args", metavar="JSON", help="the tool's arguments, one JSON object; - reads it from stdin")
+    parser.add_argument(
+        "--stdin",
+        action="store_true",
+        help='one JSON object a line, {"command": …} or {"tool": …, "args": …}, also "cwd" and "mode"; one answer a '
+        'line, for a bad one {"error": …}, and then exit 2 at the end',
+    )
+    in_mode(parser)
+    in_workspace(parser)
+    parser.add_argument("--cwd", metavar="DIR", help="the folder in the workspace that commands start in (.)")
+    parser.add_argument(
+        "--tier", metavar="N", type=whole_number, choices=range(4), help="the sandbox: 3 with layers, 2, 1, 0 none (2)"
+    )
+    parser.add_argument(
+        "--exit-code", action="store_true", help="allow 0, deny 1, confirm 3; of several lines the strictest"
+    )
+    as_json(parser)
+
+
+def for_policy_test(parser: ArgumentParser) -> None:
+    """policy test"""
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_policy_replay(parser: ArgumentParser) -> None:
+    """policy replay"""
+    parser.add_argument(
+        "--since", metavar="WHEN", type=past_time, help="calls since then: 7d, 12h, 30m, 2026-07-01, 2026-07-01T09:30"
+    )
+    parser.add_argument("--session", metavar="ID", help="one session (all of the workspace)")
+    in_mode(parser)
+    in_workspace(parser)
+    as_json(parser)
+
+
 def for_config(parser: ArgumentParser) -> None:
     """config"""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--schema", action="store_true", help="the JSON Schema of the settings file")
     form.add_argument("--json", action="store_true", help="print one JSON object")
+    in_workspace(parser)
+
+
+def for_trust(parser: ArgumentParser) -> None:
+    """trust"""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--revoke", action="store_true", help="no longer trust this project")
+    form.add_argument("--list", action="store_true", help="the projects that are trusted")
+    in_workspace(parser)
+    as_json(parser)
 
 
 def as_json(parser: ArgumentParser) -> None:
     """The option of every command that has nothing special to say about it."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def in_mode(parser: ArgumentParser) -> None:
+    """Which mode."""
+    parser.add_argument("--mode", choices=("plan", "ask", "auto", "full"), help="how much runs unasked")
 
 
 def in_workspace(parser: ArgumentParser) -> None:
@@ -109,6 +174,23 @@ def whole_number(text: str) -> int:
 def counting_number(text: str) -> int:
     """A number from 1."""
     return _number(text, 1)
+
+
+def past_time(text: str) -> "datetime":
+    """A moment: so long ago, or a date with or without a time, of here unless it says of where."""
+    from datetime import datetime, timedelta  # noqa: PLC0415  help needs no clock
+
+    number, unit = text[:-1], _UNITS.get(text[-1:])
+    try:
+        if unit and number.isascii() and number.isdigit():
+            return datetime.now().astimezone() - timedelta(**{unit: int(number)})
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        got = repr(text if len(text) <= 80 else f"{text[:79]}…")
+        raise ArgumentTypeError(f"must be a time such as 7d, 12h, 30m or 2026-07-01T09:30, got {got}") from None
+
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 def _number(text: str, least: int) -> int:

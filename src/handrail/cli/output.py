@@ -15,12 +15,12 @@ def answer(text: str) -> None:
     _write(sys.stdout, text)
 
 
-def answer_json(data: bytes) -> None:
-    """Writes one JSON value to stdout, on a line; into a pipe always as UTF-8."""
+def answer_json(data: bytes) -> bool:
+    """Writes one JSON value to stdout, on a line; into a pipe always as UTF-8. Whether somebody may still read it."""
     if sys.stdout is None or _is_terminal(sys.stdout):
         _write(sys.stdout, f"{data.decode()}\n")
-    else:
-        _put(sys.stdout, lambda: sys.stdout.buffer.write(data + b"\n"))
+        return sys.stdout is not None
+    return _put(sys.stdout, lambda: sys.stdout.buffer.write(data + b"\n"))
 
 
 def note(text: str) -> None:
@@ -99,12 +99,14 @@ def _write(stream: TextIO | None, text: str) -> None:
         _put(stream, lambda: stream.write(shown.encode(stream.encoding, "backslashreplace").decode(stream.encoding)))
 
 
-def _put(stream: TextIO, write: Callable[[], object]) -> None:
+def _put(stream: TextIO, write: Callable[[], object]) -> bool:
     try:
         write()
         stream.flush()
     except BrokenPipeError:
         silence(stream)
+        return False
     except OSError as error:
         silence(stream)
         raise Stop(f"the output cannot be written: {error.strerror}", INFRASTRUCTURE) from None
+    return True

@@ -22,7 +22,11 @@ def sessions(options: Namespace) -> list[Kept]:
 
 def session_folder(options: Namespace, session_id: str) -> str:
     """The folder of a session that has a journal."""
-    workspace = os.path.realpath(workspace_of(options))
+    return folder_of_session(os.path.realpath(workspace_of(options)), session_id)
+
+
+def folder_of_session(workspace: str, session_id: str) -> str:
+    """The same, where the workspace is known: its real path."""
     folders = {os.path.basename(folder): folder for folder in state_of_here().sessions(workspace)}
     if session_id in folders:
         return folders[session_id]

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, cut, table
-from handrail.cli.preferences import settings_for
+from handrail.cli.preferences import project_folder, settings_for
 from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, openai_tool
 from handrail.protocol.wire import encode
 from handrail.runtime.opening import offered
@@ -12,7 +12,7 @@ from handrail.runtime.opening import offered
 
 def run(options: Namespace) -> int:
     """Lists the tools, for people or in one of three JSON forms."""
-    specs = [tool.spec for tool in offered(settings_for(options)).tools]
+    specs = [tool.spec for tool in offered(settings_for(options, workspace=project_folder(options))).tools]
     if options.json:
         answer_json(encode([describe(spec) for spec in specs]))
     elif options.openai:

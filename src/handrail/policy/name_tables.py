@@ -1,9 +1,9 @@
 """The names that policy treats apart, as `folded` spells them.
 
 A credential is what opens something else: keys, tokens, passwords, and the folders that tools keep them in. Protected
-is what runs code, or sends it elsewhere, when somebody merely opens, enters, fetches or commits: hooks, editor and agent
-settings, CI, the start-up files of shells and package managers. What a build or a test runs (Makefile, package.json,
-conftest.py) is not in it, since agents are there to write that; nor are texts that only instruct (AGENTS.md).
+is what runs code, or sends it elsewhere, when somebody merely opens, enters, fetches or commits: hooks, editor and
+agent settings, CI, the start-up files of shells and package managers. What a build or a test runs (Makefile,
+package.json, conftest.py) is not in it, since agents are there to write that; nor are texts that only instruct.
 """
 
 CREDENTIAL_FOLDERS = frozenset(

@@ -31,6 +31,9 @@ _SHORT = {
 }
 _COPIES = ("~", ".bak", ".old", ".orig", ".save", ".swp")
 """What editors and people add to the name of a file when they keep it as it was."""
+_STARTS = frozenset(
+    "/".join(names[:n]) for names in (place.split("/") for place in CREDENTIAL_PLACES) for n in range(1, len(names))
+)
 _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES | PROTECTED_PLACES)
 
 
@@ -63,8 +66,23 @@ def may_be_in_repository(path: str) -> tuple[str, ...]:
     """The folders on a path that may be git repositories, whatever they are called: the name that follows is one that
     repositories have. Whether they are, somebody has to look."""
     names = [part for part in path.split("/") if part != "."]
-    found = [n for n, name in enumerate(names) if _compared(name) in REPOSITORY_PARTS]
+    found = [n for n, name in enumerate(names) if _compared(name) in REPOSITORY_PARTS and not _is_git(names[n - 1 : n])]
     return tuple("/".join(names[:n]) or ("/" if path.startswith("/") else ".") for n in found)
+
+
+def steers_repository(name: str) -> bool:
+    """Whether a name in a repository's folder steers git, rather than being its everyday work."""
+    return _compared(name) in GIT_INTERNALS
+
+
+def holds_credentials(folder: str) -> bool:
+    """Whether tools keep credentials somewhere in a folder of this name: `.config`, of which `.config/gh` is one."""
+    way = "/".join(["", *(_compared(part) for part in folder.split("/") if part)])
+    return any(way.endswith(f"/{start}") for start in _STARTS)
+
+
+def _is_git(before: list[str]) -> bool:
+    return bool(before) and _compared(before[0]).endswith(".git")
 
 
 def _passes(parts: list[str], places: frozenset[str]) -> bool:

@@ -16,6 +16,9 @@ _MOST_FOLDERS = 16
 """Folders that the command may be in, depending on which `cd` succeeds."""
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 _FOLLOWED = "exec.cd"
+_EXPANDED = frozenset("$`*?[{")
+_MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
+"""What may change the shell's folder."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -48,7 +51,8 @@ def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = Non
     """The paths whose facts the decision about a command needs. A glob is about the folder it starts from."""
     steps = read_script(text, cwd)
     if isinstance(steps, Outside):
-        return tuple(use for one in seen or () for use in seen_uses(one))
+        folder = start_of(seen or (), cwd)
+        return tuple(use for one in seen or () for use in seen_uses(one, folder))
     return tuple(dict.fromkeys(_looked_at(use) for step in steps for use in (*step.uses, *step.redirected)))
 
 
@@ -57,12 +61,20 @@ def needs_display(text: str) -> bool:
     return isinstance(read_script(text, "."), Outside)
 
 
-def seen_uses(seen: SeenCommand) -> tuple[Use, ...]:
-    """Absolute paths that a command seen by the display parser would change; what is relative may be anywhere."""
-    reading = read_command(as_simple(seen.words))
-    found = [use for use in reading.uses if use.access != "read" and use.certain]
+def start_of(seen: tuple[SeenCommand, ...], cwd: str) -> str | None:
+    """The folder that all commands run in which the display parser saw; None where one of them may change it."""
+    return None if any(one.words and one.words[0] in _MOVING for one in seen) else cwd
+
+
+def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
+    """Paths that a command would change which the display parser saw, as far as they are certain."""
+    reading = read_command(as_simple(seen.words)) if seen.words else None
+    found = [use for use in reading.uses if use.access != "read" and use.certain] if reading is not None else []
     found += [Use(path, "write") for path in seen.writes if path not in _STREAMS]
-    return tuple(use for use in found if use.path.startswith("/") and not set("$`*?[") & set(use.path))
+    plain = [use for use in found if use.path and _EXPANDED.isdisjoint(use.path) and not use.path.startswith("~")]
+    if folder is None:
+        return tuple(use for use in plain if use.path.startswith("/"))
+    return tuple(Use(placed(use.path, folder), use.access) for use in plain)
 
 
 def _looked_at(use: Use) -> Use:
@@ -108,7 +120,8 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
 
 def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     reading = read_command(command)
-    uses, redirected = list(reading.uses), []
+    uses = list(reading.uses)
+    redirected: list[Use] = []
     for redirection in command.redirections:
         if redirection.target is None or redirection.target.text in _STREAMS:
             continue

@@ -1,9 +1,8 @@
 """Decides about a call. Pure: the same call, facts and rules give the same decision, today and in a replay."""
 
-import msgspec
-
 from handrail.policy.configuration import Restriction, Rules
-from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
+from handrail.policy.judging.deciding import decision_of
+from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.judging.restricted import restrict_path
 from handrail.policy.modes import Subject
@@ -28,20 +27,7 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
     judged = _judged(spec, requested, facts, rules)
     if not judged:
         return Decision(decision="allow", rule="tool.harmless", reason="the tool needs no permission")
-    found = strictest(judged)
-    part, code = found.part, found.code
-    if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
-        nobody = "and nobody is here to ask" if rules.unattended else "and the restricted profile asks nobody"
-        part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, {nobody}")
-        code = "PERMISSION_DENIED"
-    return Decision(
-        decision=part.decision,
-        rule=part.rule,
-        reason=part.reason,
-        subject=part.subject,
-        code=code,
-        parts=tuple(one.part for one in judged) if len(judged) > 1 else (),
-    )
+    return decision_of(judged, rules)
 
 
 def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules) -> list[Judged]:

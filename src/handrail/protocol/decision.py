@@ -29,6 +29,14 @@ class PathFact(Wire, frozen=True):
     writable: bool = True
     """Whether its root may be written to."""
     size: int | None = None
+    repository: bool = False
+    """Whether it steers a git repository that is not called `.git`, or makes its folder one."""
+    outside: str | None = None
+    """Where it leads, outside all roots, as an absolute path; None inside, or where nobody looked."""
+    folder: str | None = None
+    """The folder that would have to be opened for it; None where none can be."""
+    shut: str = ""
+    """Why that folder is never opened, in words; empty where a person may be asked."""
 
 
 class SeenCommand(Wire, frozen=True):

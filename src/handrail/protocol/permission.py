@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from handrail.protocol.wire import Wire
+from handrail.protocol.wire import Time, Wire
 
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
 PermissionType = Literal["read", "write", "command", "all"]
 AnswerKind = Literal["once", "session", "workspace", "output", "deny"]
+RequestKind = Literal["external_directory"]
+Scope = Literal["session", "workspace"]
 ANSWERS: tuple[AnswerKind, ...] = ("once", "session", "workspace", "output", "deny")
 
 _COARSE: dict[Permission, PermissionType] = {
@@ -27,6 +29,16 @@ def permission_type(permissions: Iterable[Permission]) -> PermissionType:
     if "write" in kinds:
         kinds.discard("read")
     return kinds.pop() if len(kinds) == 1 else "all"
+
+
+def s4_kind(request: "PermissionRequest") -> str:
+    """The other name of a request: a folder outside the roots, `bash`, `edit` or `read`; else the tool's own name."""
+    if request.kind is not None:
+        return request.kind
+    if "proc.exec" in request.permissions:
+        return "bash"
+    kind = permission_type(request.permissions)
+    return {"write": "edit", "read": "read"}.get(kind, request.tool_name)
 
 
 class Preview(Wire, frozen=True):
@@ -81,6 +93,26 @@ class PermissionRequest(Wire, frozen=True):
     preview: Preview | None = None
     based_on: tuple[Basis, ...] = ()
     """The files as the preview saw them; a yes to other bytes is no yes."""
+    kind: RequestKind | None = None
+    """`external_directory`: a yes opens a folder outside the workspace."""
+    pattern: tuple[str, ...] = ()
+    """The folder that a yes opens, and what is in it: `/data`, `/data/*`."""
+    access: Literal["read", "write"] | None = None
+    """What it is opened for."""
+
+
+class OpenedFolder(Wire, frozen=True, omit_defaults=False):
+    """A folder outside the workspace that a person opened."""
+
+    path: str
+    access: Literal["read", "write"]
+    scope: Scope
+    """How long: for the session, or for every session of the workspace until it is closed."""
+    session_id: str
+    """The session in which it was opened."""
+    time: Time
+    named: str | None = None
+    """As a call named it, where a link leads there."""
 
 
 class Answer(Wire, frozen=True):

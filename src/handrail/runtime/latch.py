@@ -12,6 +12,7 @@ from handrail.protocol.event import (
 from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, Basis, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import named, start_draft
+from handrail.runtime.outside import asked_folders, request_to_open
 from handrail.runtime.pipeline import DECIDING, take_steps
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
@@ -38,9 +39,12 @@ def ask(session: Session, flight: Flight) -> None:
     # counts too where something is written: that may be made of it.
     changes = any(fact.access != "read" for fact in facts)
     based_on = tuple(
-        Basis(path=fact.path, real=fact.real, hash=session.workspace.hash_of(fact.path)) for fact in facts if changes
+        Basis(path=fact.path, real=fact.real, hash=session.workspace.hash_of(fact.path))
+        for fact in facts
+        if changes and fact.real is not None
     )
-    preview = _preview(session, flight)
+    # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
+    preview = None if asked_folders(flight.facts) else _preview(session, flight)
     request = PermissionRequest(
         id=new_id("ask"),
         tool_call_id=flight.call.tool_call_id,
@@ -58,6 +62,7 @@ def ask(session: Session, flight: Flight) -> None:
         preview=preview,
         based_on=based_on,
     )
+    request = request_to_open(request, flight.facts)
     encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
     flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
 
@@ -87,12 +92,12 @@ def waiting(session: Session, batch_id: str | None = None) -> Parked:
 
 def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | Parked | None:
     """Writes an answer down; None when there was one. With the last answer the calls of the batch, ready to run."""
-    if given.kind not in POSSIBLE:
-        known = f"; {given.kind!r} is not possible for this request" if given.kind in ANSWERS else ""
-        raise UsageError(f"a request can be answered with {' or '.join(POSSIBLE)}{known}")
     request = request_of(session.journal.database, request_id)
     if request is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
+    if given.kind not in request.answers:
+        known = f"; {given.kind!r} is not possible for this request" if given.kind in ANSWERS else ""
+        raise UsageError(f"a request can be answered with {' or '.join(request.answers)}{known}")
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})
@@ -109,7 +114,8 @@ def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | P
 def decide_again(session: Session, flights: list[Flight]) -> None:
     """Judges the calls of a resumed batch by what is now, and holds each to its answer."""
     for flight in flights:
-        take_steps(session, flight, (_apply_answer, *DECIDING, _require_answer))
+        take_steps(session, flight, (_apply_answer,))  # by itself: what it opens is there from the next step on
+        take_steps(session, flight, (*DECIDING, _require_answer))
     session.workspace.let_go()
 
 
@@ -134,6 +140,9 @@ def _apply_answer(session: Session, flight: Flight) -> None:
     if flight.answer.kind == "deny":
         said = f': "{flight.answer.reason}"' if flight.answer.reason else ""
         raise ToolError("PERMISSION_DENIED", f"The person refused{said}. Nothing ran. Do not repeat this call.")
+    if request.kind == "external_directory":
+        flight.roots = session.outside.open(flight.facts, flight.answer.kind)
+        flight.held += [root.close for root in flight.roots]
 
 
 def _require_answer(session: Session, flight: Flight) -> None:

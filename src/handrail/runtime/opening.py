@@ -9,17 +9,20 @@ from handrail.changes.history import History
 from handrail.changes.recorder import Recorded, Recorder
 from handrail.policy.verdict import Rules
 from handrail.protocol.error import ToolError, UsageError
-from handrail.protocol.permission import Permission
+from handrail.protocol.permission import Permission, Scope
 from handrail.runtime.locks import Locks
 from handrail.runtime.outputs import KeptOutputs
+from handrail.runtime.outside import OutsideFolders, boundary_of
 from handrail.runtime.registry import Offer, Registry
 from handrail.runtime.session import Session
-from handrail.settings import Settings
+from handrail.settings import Settings, user_file
+from handrail.settings.location import MANAGED_FILE
 from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder, make_private
 from handrail.store.journal import Journal
+from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
 from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.contract import Outputs, Seen, Tool
@@ -33,6 +36,7 @@ from handrail.tools.read import read_tool
 from handrail.tools.searching import Searching
 from handrail.tools.write import write_tool
 from handrail.workspace.current import Current
+from handrail.workspace.outside import Boundary
 from handrail.workspace.root import Root
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
@@ -72,6 +76,11 @@ def open_session(
         outputs = KeptOutputs(Blobs(state.blobs()), database)
         history = History(state.changes(root), settings.journal.durability, days=settings.undo.days)
         recorder = Recorder(house, history, session_id, runner.id)
+        stores: dict[Scope, OpenedFolders] = {
+            "session": OpenedFolders(os.path.join(folder, "opened")),
+            "workspace": OpenedFolders(state.opened(root)),
+        }
+        outside = open_outside(house, stores, session_id, state, rules)
         registry = Registry(_base_tools(journal, outputs, recorder, settings), (*custom, *found))
         session = Session(
             id=session_id,
@@ -84,6 +93,7 @@ def open_session(
             locks=Locks(state.locks()),
             outputs=outputs,
             recorder=recorder,
+            outside=outside,
             crashes=state.crashes,
             characters=settings.results.characters,
             batch_characters=settings.results.batch_characters,
@@ -91,6 +101,18 @@ def open_session(
         )
         opened.pop_all()
     return session, database, runner
+
+
+def open_outside(
+    house: Workspace, stores: "dict[Scope, OpenedFolders]", session_id: str, state: StateFolder, rules: Rules
+) -> OutsideFolders:
+    """What people opened before is open again, and where somebody can be asked, more may be opened."""
+    asks = rules.outside == "ask" and rules.restriction is None
+    boundary = boundary_of(state.path, user_file(os.environ), MANAGED_FILE) if asks else Boundary(homes=(), own=())
+    house.boundary = boundary if asks and not rules.unattended else None
+    outside = OutsideFolders(house, stores, boundary, session_id, in_force=asks)
+    outside.refresh()
+    return outside
 
 
 def _journal(folder: str) -> str:

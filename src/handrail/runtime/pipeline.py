@@ -36,8 +36,9 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
     if flight.error is not None:
         return
     try:
-        for step in todo:
-            step(session, flight)
+        with session.workspace.variable.lent(flight.roots):
+            for step in todo:
+                step(session, flight)
     except ToolError as error:
         flight.fail(error)
     except (StoreError, DuplicateCallError):
@@ -66,7 +67,8 @@ def cut_short(session: Session, flight: Flight) -> None:
     """Closes a call that an interrupt came upon, at whatever point: what was done is said, the rest was cancelled."""
     if _is_parked(session, flight):
         return  # it waits for its answer
-    became = what_became(session, flight) if flight.recorded == "started" and flight.output is None else ""
+    with session.workspace.variable.lent(flight.roots):
+        became = what_became(session, flight) if flight.recorded == "started" and flight.output is None else ""
     if flight.result is None and flight.output is not None:
         take_steps(session, flight, (closing.seal_output,))
     if flight.result is None:

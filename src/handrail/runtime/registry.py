@@ -72,6 +72,11 @@ class Offer:
         """The tool of exactly this name, offered or not: for calls of before, when it may have been."""
         return self._registry.get(name)
 
+    @property
+    def registered(self) -> tuple[str, ...]:
+        """The names of all tools, offered or not."""
+        return tuple(tool.spec.name for tool in self._registry.tools)
+
     def why_off(self, name: str) -> str | None:
         """Why a registered tool is not offered, for the person whose settings these are; None where it is, or is not
         registered."""

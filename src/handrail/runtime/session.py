@@ -18,10 +18,12 @@ from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
+from handrail.runtime.outside import OutsideFolders
 from handrail.runtime.registry import Offer
 from handrail.store.audit import Chain, Record
 from handrail.store.journal import Decided, Draft, Journal
 from handrail.tools.contract import Context, Output, Tool
+from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 _LONGEST_MESSAGE = 10_000
@@ -40,6 +42,7 @@ class Session(msgspec.Struct, kw_only=True):
     locks: Locks
     outputs: KeptOutputs
     recorder: Recorder
+    outside: OutsideFolders
     crashes: Callable[[], str]
     characters: int = 30_000
     batch_characters: int = 100_000
@@ -62,7 +65,7 @@ class Flight:
 
     __slots__ = (
         "answer", "args", "args_are_json", "arguments", "based_on", "batch_id", "budget", "call", "clock", "decision",
-        "drafts", "error", "facts", "fresh", "held", "made", "output", "recorded", "result", "tool",
+        "drafts", "error", "facts", "fresh", "held", "made", "output", "recorded", "result", "roots", "tool",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
@@ -90,6 +93,8 @@ class Flight:
         self.recorded: str | None = None
         """The state in which the journal knows the call."""
         self.held: list[Release] = []
+        self.roots: tuple[Root, ...] = ()
+        """Folders that a person opened for this call only."""
         self.drafts: list[Draft] = []
         """Events that go with the call's next record."""
 

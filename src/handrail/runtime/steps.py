@@ -17,6 +17,7 @@ from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
 from handrail.tools.contract import Context, Limits, Touched
 from handrail.workspace.errors import clipped
+from handrail.workspace.workspace import Workspace
 
 _MANY = 100
 """Files that are locked one by one."""
@@ -67,17 +68,22 @@ def check_arguments(_: Session, flight: Flight) -> None:
 
 def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
-    touched = flight.tool.touches(flight.arguments)
-    paths = [_fact(session, touched, path, "read") for path in touched.reads]
+    session.outside.refresh()
+    flight.facts = touched_facts(session.workspace, flight.tool.touches(flight.arguments))
+
+
+def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
+    """What the paths that a call declares are now."""
+    paths = [_fact(workspace, touched, path, "read") for path in touched.reads]
     if touched.writes or touched.deletes:
-        paths += [_fact(session, touched, path, "write") for path in touched.writes]
-        paths += [_fact(session, touched, path, "delete") for path in touched.deletes]
-    flight.facts = Facts(paths=tuple(paths))
+        paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
+        paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
+    return Facts(paths=tuple(paths))
 
 
-def _fact(session: Session, touched: Touched, path: str, access: Access) -> PathFact:
+def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
     try:
-        return session.workspace.fact(path, access)
+        return workspace.fact(path, access)
     except ToolError as error:
         if touched.told is None:
             raise
@@ -87,8 +93,10 @@ def _fact(session: Session, touched: Touched, path: str, access: Access) -> Path
 def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
-    # Where a person has answered, somebody was there to ask, whoever carries it out.
-    rules = session.rules if flight.answer is None else replace(session.rules, unattended=False)
+    rules = session.rules
+    if flight.answer is not None:
+        # Somebody was there to ask, whoever carries it out. What is outside even so leads elsewhere by now.
+        rules = replace(rules, unattended=False, outside="deny")
     decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, rules)
     if decision.decision == "deny":
         code = decision.code or "POLICY_DENIED"
@@ -97,6 +105,7 @@ def decide_call(session: Session, flight: Flight) -> None:
         raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
 
 
+_ASK_A_PERSON = "Ask the person if you need it."
 _GERUNDS: dict[str, str] = {"read": "reading", "write": "writing", "delete": "deleting"}
 
 
@@ -109,7 +118,8 @@ def _doing(flight: Flight, subject: str) -> str:
 def _refusal(decision: Decision, code: ErrorCode, doing: str) -> str:
     subject = clipped(decision.subject)
     if code == "OUTSIDE_WORKSPACE":
-        return f"{subject} is outside the workspace. Paths are relative to it. Ask the person if you need it."
+        why = decision.reason.partition(";")[2]
+        return f"{subject} is outside the workspace{why and ';'}{why}. Paths are relative to it. {_ASK_A_PERSON}"
     if code == "PERMISSION_DENIED":
         return f"{doing} {subject} needs a person's yes: {decision.reason}. Nothing ran. Do not repeat this call."
     forbidden = f"Rule {decision.rule} forbids {doing} {subject}: {decision.reason}."

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import tomllib
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import msgspec
 
@@ -19,47 +19,66 @@ _DEEP_KEY = re.compile(
 )
 
 
+_ADVICE = {
+    "user": "Correct the file, or name another one in HANDRAIL_CONFIG, then try again.",
+    "project": "Correct the file, or remove it, then try again.",
+    "managed": "Whoever manages this machine has to correct the file.",
+}
+FileKind = Literal["managed", "user", "project"]
+
+
+class File(msgspec.Struct, frozen=True):
+    """A settings file, and whose it is."""
+
+    path: str
+    kind: FileKind
+
+
 class Document(msgspec.Struct, frozen=True):
     """A file that is TOML; nothing is said yet about its keys."""
 
+    content: bytes
     text: str
     tables: dict[str, Any]
 
 
-def read_document(path: str) -> Document:
+def read_document(file: File) -> Document:
     """The file's tables; anything but a readable TOML file is a SettingsError."""
-    text = _decode(path, _read_bytes(path))
-    return Document(text, _parse(path, text))
+    content = _read_bytes(file)
+    text = _decode(file, content)
+    return Document(content, text, _parse(file, text))
 
 
-def refuse(path: str, *problems: str) -> NoReturn:
+def refuse(file: File, *problems: str) -> NoReturn:
     """Raise for a file that cannot be used."""
-    raise SettingsError(
-        f"The settings file {shown_path(path)} cannot be used",
-        problems,
-        "Nothing was run. Correct the file, or name another one in HANDRAIL_CONFIG, then try again.",
-    )
+    headline = f"The {file.kind if file.kind != 'user' else 'settings'} file {shown_path(file.path)} cannot be used"
+    raise SettingsError(headline, problems, f"Nothing was run. {_ADVICE[file.kind]}")
 
 
-def _read_bytes(path: str) -> bytes:
+def _read_bytes(file: File) -> bytes:
+    # Without O_NONBLOCK a FIFO would hang here until somebody writes to it.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    if file.kind == "project":
+        flags |= os.O_NOFOLLOW  # a link in a project leads wherever its author likes, and can lead elsewhere tomorrow
     try:
-        # Without O_NONBLOCK a FIFO would hang here until somebody writes to it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(file.path, flags)
         try:
-            return _content(path, descriptor)
+            return _content(file, descriptor)
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        refuse(path, f"it cannot be read: {_reason(error)}")
+        if flags & os.O_NOFOLLOW and os.path.islink(file.path):
+            refuse(file, "it is a link; a project's settings are read from a regular file only")
+        refuse(file, f"it cannot be read: {_reason(error)}")
 
 
-def _content(path: str, descriptor: int) -> bytes:
+def _content(file: File, descriptor: int) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        refuse(path, "it is not a regular file")
-    with open(descriptor, "rb", closefd=False) as file:
-        content = file.read(_LARGEST_BYTES + 1)
+        refuse(file, "it is not a regular file")
+    with open(descriptor, "rb", closefd=False) as stream:
+        content = stream.read(_LARGEST_BYTES + 1)
     if len(content) > _LARGEST_BYTES:
-        refuse(path, "it is larger than 1 MiB")
+        refuse(file, "it is larger than 1 MiB")
     return content
 
 
@@ -68,23 +87,23 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or clip(str(error))
 
 
-def _decode(path: str, content: bytes) -> str:
+def _decode(file: File, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        refuse(path, f"line {line}: byte 0x{content[error.start]:02x} is not UTF-8")
+        refuse(file, f"line {line}: byte 0x{content[error.start]:02x} is not UTF-8")
 
 
-def _parse(path: str, text: str) -> dict[str, Any]:
+def _parse(file: File, text: str) -> dict[str, Any]:
     if deep := _DEEP_KEY.search(text):
-        refuse(path, f"line {text.count(chr(10), 0, deep.start()) + 1}: a name of more than 32 parts")
+        refuse(file, f"line {text.count(chr(10), 0, deep.start()) + 1}: a name of more than 32 parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        refuse(path, "its values are nested too deeply")
+        refuse(file, "its values are nested too deeply")
     except ValueError as error:  # TOMLDecodeError, or an integer with too many digits
-        refuse(path, _located(str(error), text))
+        refuse(file, _located(str(error), text))
 
 
 def _located(message: str, text: str) -> str:

@@ -20,6 +20,11 @@ def clip(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
 
 
+def plain(text: str) -> str:
+    """The text on one line, with what a terminal could be misled by written out."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
 def shown(value: object) -> str:
     """A value as a message shows it: on one line, escaped, cut."""
     try:

@@ -1,46 +1,58 @@
 """The layers of settings, each checked on its own before they are merged."""
 
-import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail.protocol.decision import MODES
-from handrail.settings.check import DEFAULTS, flatten, refused
-from handrail.settings.errors import SettingsError, shown, shown_path
-from handrail.settings.location import user_file
+from handrail.settings.check import DEFAULTS, refused
+from handrail.settings.errors import SettingsError, shown
+
+if TYPE_CHECKING:
+    from handrail.policy.rules.rule import Rule
+    from handrail.settings.strictness import LayerKind
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
     """Values by dotted key, all known and allowed, and where they come from."""
 
+    kind: "LayerKind"
     source: str
-    values: Mapping[str, object]
-    notes: tuple[str, ...] = ()
+    values: Mapping[str, object] = {}
+    rules: "tuple[Rule, ...]" = ()
+    lines: Mapping[str, int] = {}
+    """Where the values stand, for a file."""
+    trusted: bool = True
+    """Whether it may loosen anything at all."""
 
 
 def default_layer() -> Layer:
     """Every setting as it is when nobody says otherwise."""
-    return Layer(source="default", values=DEFAULTS)
+    return Layer(kind="default", source="default", values=DEFAULTS)
 
 
-def user_layer(environ: Mapping[str, str]) -> Layer:
-    """The user file; that it is missing is fine unless it was asked for by name."""
-    path = user_file(environ)
-    wanted = environ.get("HANDRAIL_CONFIG") or _is_there(path)
-    return Layer(source=f"user file {shown_path(path)}", values=_file_values(path) if wanted else {})
+def session_layer(said: Mapping[str, object]) -> Layer:
+    """What was said for this session alone: values by dotted key, and under `rule` tables as a file has them."""
+    values = {key: value for key, value in said.items() if key != "rule"}
+    rules, problems = _session_rules(said["rule"]) if "rule" in said else ((), [])
+    if problems := [*_described(refused(values)), *problems]:
+        raise SettingsError(
+            "The session's settings cannot be used", problems, "Nothing was run. Correct them, then try again."
+        )
+    return Layer(kind="session", source="session", values=values, rules=rules)
 
 
-def environment_layer(environ: Mapping[str, str], mode_below: object, source_below: str) -> Layer:
-    """HANDRAIL_MODE, unless it is looser than what the layers below say."""
-    source, mode = "environment HANDRAIL_MODE", environ.get("HANDRAIL_MODE")
-    if not mode:
-        return Layer(source=source, values={})
-    if mode not in MODES:
-        raise _unknown_mode(mode)
-    if _is_looser(mode, mode_below):
-        return Layer(source=source, values={}, notes=(_ignored(mode, f"{mode_below} ({source_below})"),))
-    return Layer(source=source, values={"mode": mode})
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """HANDRAIL_MODE, which can be stricter than what the layers below say, never looser."""
+    mode = environ.get("HANDRAIL_MODE")
+    if mode and mode not in MODES:
+        raise SettingsError(
+            "The environment cannot be used",
+            [f"HANDRAIL_MODE is {shown(mode)}; allowed: plan, ask, auto or full"],
+            "Nothing was run. Set HANDRAIL_MODE to one of these, or unset it.",
+        )
+    return Layer(kind="environment", source="environment HANDRAIL_MODE", values={"mode": mode} if mode else {})
 
 
 def flag_layer(flags: Mapping[str, object]) -> Layer:
@@ -50,50 +62,18 @@ def flag_layer(flags: Mapping[str, object]) -> Layer:
         raise SettingsError(
             "The flags cannot be used", _described(wrong), "Nothing was run. Correct them, then try again."
         )
-    return Layer(source="flag", values=values)
+    return Layer(kind="flag", source="flag", values=values)
 
 
-def _is_there(path: str) -> bool:
-    try:
-        os.lstat(path)  # a link that leads nowhere is a file that cannot be read, not the absence of one
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True  # opening it will say why it cannot be read
-    return True
+def _session_rules(tables: object) -> "tuple[tuple[Rule, ...], list[str]]":
+    from handrail.settings.rule_tables import read_rules  # noqa: PLC0415 - only where there are rules
+
+    return read_rules(tables, "session", "")
 
 
-def _file_values(path: str) -> dict[str, object]:
-    from handrail.settings.document import read_document, refuse  # noqa: PLC0415 - TOML only for a file
-
-    document = read_document(path)
-    values = flatten(document.tables)
-    if wrong := refused(values):
-        refuse(path, *_described(wrong, document.text))
-    return values
-
-
-def _is_looser(mode: str, other: object) -> bool:
-    strictest_first: tuple[object, ...] = MODES
-    return strictest_first.index(mode) > strictest_first.index(other)
-
-
-def _ignored(mode: str, below: str) -> str:
-    return (
-        f"HANDRAIL_MODE={mode} is ignored: the mode is {below}, and the environment can make it stricter, not looser."
-        " To loosen it, use the flag or the user file."
-    )
-
-
-def _unknown_mode(mode: str) -> SettingsError:
-    return SettingsError(
-        "The environment cannot be used",
-        [f"HANDRAIL_MODE is {shown(mode)}; allowed: plan, ask, auto or full"],
-        "Nothing was run. Set HANDRAIL_MODE to one of these, or unset it.",
-    )
-
-
-def _described(wrong: Mapping[str, object], text: str = "") -> list[str]:
+def _described(wrong: Mapping[str, object]) -> list[str]:
+    if not wrong:
+        return []
     from handrail.settings.problem import describe  # noqa: PLC0415 - only for an error
 
-    return describe(wrong, text)
+    return describe(wrong)

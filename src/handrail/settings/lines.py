@@ -9,17 +9,40 @@ _ASSIGNMENT = re.compile(rf"[ \t]*+{_NAME}[ \t]*+=")
 
 def key_lines(text: str) -> dict[str, int]:
     """The line of each dotted key, as far as it is certain; tomllib does not tell."""
-    if '"""' in text or "'''" in text:  # a line inside such a string can look like a key
-        return {}
     lines: dict[str, int] = {}
+    for number, name in _places(text):
+        _note(lines, name, number)
+    return lines
+
+
+def table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
+    """For each of the `count` tables written `[[array]]`, the line of each of its keys; `""` has that of the table."""
+    found: list[dict[str, int]] = []
+    for number, name in _places(text):
+        first, _, rest = name.partition(".")
+        if name == array:
+            found.append({"": number})
+        elif first == array and found:
+            found[-1].setdefault(rest.partition(".")[0], number)
+    if len(found) == count:
+        return found
+    line = key_lines(text).get(array)  # written as a list, or not all in the usual form
+    return [{"": line} if line else {} for _ in range(count)]
+
+
+def _places(text: str) -> list[tuple[int, str]]:
+    """Every header and every assignment: its line and its dotted name."""
+    if '"""' in text or "'''" in text:  # a line inside such a string can look like a key
+        return []
+    places: list[tuple[int, str]] = []
     table = ""
     for number, line in enumerate(text.split("\n"), start=1):
         if header := _HEADER.match(line):
+            places.append((number, header[1]))
             table = f"{header[1]}."
-            _note(lines, header[1], number)
         elif assignment := _ASSIGNMENT.match(line):
-            _note(lines, table + assignment[1], number)
-    return lines
+            places.append((number, table + assignment[1]))
+    return places
 
 
 def _note(lines: dict[str, int], name: str, number: int) -> None:

@@ -1,13 +1,20 @@
 """Settings from all layers, and which layer each value comes from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail.settings.check import nest
-from handrail.settings.layers import Layer, default_layer, environment_layer, flag_layer, user_layer
-from handrail.settings.location import expand_home
+from handrail.settings.errors import SettingsError, shown_path
+from handrail.settings.files import Project, managed_layer, project_layer, user_layer
+from handrail.settings.layers import Layer, default_layer, environment_layer, flag_layer, session_layer
+from handrail.settings.location import MANAGED_FILE, expand_home, is_there, lies_in, user_file
 from handrail.settings.model import Settings
+
+if TYPE_CHECKING:
+    from handrail.policy.rules.rule import Rule
+    from handrail.settings.ignored import Ignored
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,33 +22,91 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: Settings
     sources: dict[str, str]
+    rules: "tuple[Rule, ...]" = ()
+    """The rules that people wrote and that count, of all layers."""
     notes: tuple[str, ...] = ()
+    ignored: "tuple[Ignored, ...]" = ()
+    """What was said and does not count; each has its note too."""
+    managed: Mapping[str, object] = {}
+    """What the managed file fixes: nothing looser counts, whoever says it later."""
+    project: Project | None = None
 
 
-def load(environ: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
-    """Flag beats environment beats user file beats default; folders come back absolute."""
-    layers = [default_layer(), user_layer(environ)]
-    layers.append(environment_layer(environ, *_nearest(layers, "mode")))
-    layers.append(flag_layer(flags))
-    return _merge(layers, environ)
+def load(
+    environ: Mapping[str, str],
+    flags: Mapping[str, object],
+    workspace: str | None = None,
+    managed: str = MANAGED_FILE,
+    session: Mapping[str, object] | None = None,
+    *,
+    state: str | None = None,
+    trusted: bool | None = None,
+    review: bool = True,
+) -> Loaded:
+    """Managed file; else flag, environment, session, project file, user file, default. Folders come back absolute.
+
+    `state` is the folder that remembers trust, where it is not the environment's; `trusted` says what to make of the
+    project's file instead of looking there. Without `review` rules come as they are, right or wrong.
+    """
+    top = managed_layer(managed)
+    found, project = _project(workspace, environ, state, trusted)
+    layers = [user_layer(environ, workspace), *found]
+    layers += [session_layer(session or {}), environment_layer(environ), flag_layer(flags)]
+    loaded = _merged([layer for layer in layers if layer.values or layer.rules], top, project, review=review)
+    loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
+    _refuse_reach(loaded.settings, environ)
+    return loaded
 
 
-def _merge(layers: Sequence[Layer], environ: Mapping[str, str]) -> Loaded:
-    """The last layer that names a key decides it."""
-    values: dict[str, object] = {}
-    sources: dict[str, str] = {}
+def _project(
+    workspace: str | None, environ: Mapping[str, str], state: str | None, trusted: bool | None
+) -> tuple[list[Layer], Project | None]:
+    if workspace is None:
+        return [], None
+    layer, project = project_layer(workspace, environ, state, trusted)
+    return [layer], project
+
+
+def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, review: bool) -> Loaded:
+    remarks = (project.remark,) if project and project.remark else ()
+    bottom = default_layer()
+    if not layers and not managed.values and not managed.rules:  # nobody says anything
+        sources = dict.fromkeys(bottom.values, bottom.source)
+        return Loaded(settings=Settings(), sources=sources, notes=remarks, project=project)
+    from handrail.settings.merge import Merge  # noqa: PLC0415 - only where there is something to merge
+
+    merge = Merge(bottom)
     for layer in layers:
-        values.update(layer.values)
-        sources.update(dict.fromkeys(layer.values, layer.source))
+        merge.put(layer)
+    merge.put_managed(managed)
+    told = _reviewed(merge.rules, [managed, *layers]) if merge.rules and review else ()
     return Loaded(
-        settings=_with_home(msgspec.convert(nest(values), Settings), environ),
-        sources=sources,
-        notes=tuple(note for layer in layers for note in layer.notes),
+        settings=msgspec.convert(nest(merge.values), Settings),
+        sources=merge.sources,
+        rules=tuple(merge.rules),
+        notes=(*remarks, *(ignored.note for ignored in merge.ignored), *told),
+        ignored=tuple(merge.ignored),
+        managed=managed.values,
+        project=project,
     )
 
 
-def _nearest(layers: Sequence[Layer], key: str) -> tuple[object, str]:
-    return next((layer.values[key], layer.source) for layer in reversed(layers) if key in layer.values)
+def _reviewed(rules: "list[Rule]", layers: list[Layer]) -> tuple[str, ...]:
+    from handrail.settings.review import reviewed  # noqa: PLC0415 - only where there are rules
+
+    return reviewed(tuple(rules), layers)
+
+
+def _refuse_reach(settings: Settings, environ: Mapping[str, str]) -> None:
+    """The agent must not write its own policy."""
+    if not settings.paths.writable or not is_there(path := user_file(environ)):
+        return
+    if around := [folder for folder in settings.paths.writable if lies_in(path, folder)]:
+        raise SettingsError(
+            f"The settings file {shown_path(path)} would be an agent's to write",
+            [f"paths.writable has {shown_path(folder)}, which it lies in" for folder in around],
+            "Nothing was run. Name a smaller folder, or keep the settings elsewhere.",
+        )
 
 
 def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:

@@ -5,6 +5,11 @@ from collections.abc import Mapping
 
 from handrail.settings.errors import SettingsError, shown
 
+MANAGED_FILE = "/etc/handrail/managed.toml"
+"""What whoever manages the machine says. No variable moves it."""
+PROJECT_FILE = "handrail.toml"
+"""What a project says, in the root of the workspace."""
+
 
 def state_folder(environ: Mapping[str, str]) -> str:
     """The folder for journal, grants and audit: HANDRAIL_STATE_DIR, else by XDG, else in the home folder."""
@@ -18,6 +23,25 @@ def user_file(environ: Mapping[str, str]) -> str:
     if chosen := _absolute(environ, "HANDRAIL_CONFIG"):
         return chosen
     return os.path.join(_xdg_folder(environ, "XDG_CONFIG_HOME", ".config"), "handrail", "config.toml")
+
+
+def is_there(path: str) -> bool:
+    """Whether anything has this name; a link that leads nowhere is a file that cannot be read, not the lack of one."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True  # opening it will say why it cannot be read
+    return True
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether who may write in the folder can change what the path leads to: by name, by its folder or by its end."""
+    parent, name = os.path.split(os.path.abspath(path))
+    root = os.path.realpath(folder)
+    places = (os.path.join(parent, name), os.path.join(os.path.realpath(parent), name), os.path.realpath(path))
+    return any(os.path.commonpath((root, place)) == root for place in places)
 
 
 def expand_home(path: str, environ: Mapping[str, str]) -> str:

@@ -21,6 +21,12 @@ def describe(refused: Mapping[str, object], text: str = "") -> list[str]:
     return [*problems, f"and {left_out:,} more"] if left_out else problems
 
 
+def first_few(problems: Iterable[str]) -> list[str]:
+    """The problems that a person reads, worked out no further than that."""
+    few = list(islice(problems, _MOST + 1))
+    return few if len(few) <= _MOST else [*few[:_MOST], "and more"]
+
+
 def _at(line: int | None) -> str:
     return f"line {line}: " if line else ""
 
@@ -35,6 +41,8 @@ def _sentence(key: str, value: object) -> str:
 
 def _suggestion(key: str, is_table: bool) -> str:
     name = _nearest_section(key) if is_table else _nearest_setting(key)
+    if not name and _first_close(key, ("rule",)):
+        name = "[[rule]]"
     return f"did you mean {name}?" if name else f"there are {', '.join(_names_beside(key))}"
 
 

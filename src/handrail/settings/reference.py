@@ -55,3 +55,18 @@ REFERENCE: dict[str, Entry] = {
     "undo.days": Entry("Days for which a change can be taken back.", "a whole number from 1 to 3650"),
 }
 """Every dotted key, in the order of the model."""
+
+RULE: dict[str, Entry] = {
+    "id": Entry(
+        "What decisions call the rule.", "letters, digits, - and _, at most 64, beginning with a letter or digit"
+    ),
+    "allow": Entry("Commands by their first words, or paths by a pattern, that run unasked.", "a text"),
+    "ask": Entry("Those that ask, whatever the mode.", "a text"),
+    "deny": Entry("Those that are refused.", "a text"),
+    "tool": Entry("The tool that the rule is about; exec if nothing else is said.", "the name of a tool"),
+    "because": Entry("Why, for the person or the model that reads the decision.", "a text"),
+    "match": Entry("Commands or paths that the rule must be about; checked at load.", "a list of texts"),
+    "no_match": Entry("Commands or paths that it must not be about; checked at load.", "a list of texts"),
+    "any_args": Entry("Whether an allowed command may have any arguments.", "true or false"),
+}
+"""Every key of a rule."""

@@ -45,6 +45,10 @@ class StateFolder:
         """The folder of a workspace's change log; no session can have its name."""
         return self._made(os.path.join(self._workspace(workspace), ".changes"))
 
+    def opened(self, workspace: str) -> str:
+        """Where the folders are noted that people opened to a workspace; it is made with the first."""
+        return os.path.join(self.path, self._workspace(workspace), ".opened")
+
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""
         every = os.path.join(self.path, "workspaces")

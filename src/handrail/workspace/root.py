@@ -13,7 +13,7 @@ _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 class Root:
     """One folder that file tools may work in."""
 
-    __slots__ = ("descriptor", "main", "parts", "path", "spellings", "writable")
+    __slots__ = ("answered", "descriptor", "main", "parts", "path", "spellings", "writable")
 
     def __init__(self, path: str, *, writable: bool = True, main: bool = False) -> None:
         spelled = os.path.abspath(path)
@@ -26,6 +26,8 @@ class Root:
         self.spellings = tuple({self.parts: None, _parts(spelled): None})
         self.writable = writable
         self.main = main
+        self.answered = False
+        """Whether a person opened it when asked; what was opened for reading may then be asked about again."""
 
     def beneath(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """The rest of an absolute path below this root, or None; compares whole names, never prefixes of text."""
@@ -33,6 +35,10 @@ class Root:
             if parts[: len(own)] == own:
                 return parts[len(own) :]
         return None
+
+    def has_name(self, path: str | None) -> bool:
+        """Whether the root can be named by a path; None asks for nothing."""
+        return path is None or _parts(path) in self.spellings
 
     def shown(self, relative: str) -> str:
         """A path below this root as results name it: relative in the workspace, absolute elsewhere."""
@@ -43,6 +49,21 @@ class Root:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+
+def opened_root(folder: str, *, writable: bool, named: str | None = None) -> Root | None:
+    """The root of a folder that a person opened; None where something else is there now."""
+    try:
+        root = Root(folder, writable=writable)
+    except UsageError:
+        return None
+    if root.path != folder or path_of(root.descriptor) != folder:
+        root.close()
+        return None
+    root.answered = True
+    if named is not None:
+        root.spellings = (*root.spellings, _parts(named))
+    return root
 
 
 def path_of(descriptor: int) -> str:

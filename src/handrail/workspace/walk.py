@@ -13,12 +13,14 @@ from types import TracebackType
 from typing import Self
 
 from handrail.workspace.errors import outside
+from handrail.workspace.root import path_of
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _LINKS = 40
 
-Reroot = Callable[[tuple[str, ...]], tuple[int, tuple[str, ...]] | None]
-"""Finds the root that an absolute link target lies in: its descriptor and the names below it."""
+Reroot = Callable[[tuple[str, ...], bool], tuple[int, tuple[str, ...]] | None]
+"""Finds the root that an absolute path lies in: its descriptor and the names below it. The path is a link's, or, if the
+second argument is true, one that goes up from a root: so only what a person opened for such a path is reached."""
 
 
 class Landing:
@@ -82,8 +84,17 @@ class _Walk:
 
     def _up(self) -> None:
         if len(self.folders) == 1:
-            raise outside(self.spelled)
-        os.close(self.folders.pop())
+            self._leave()
+        else:
+            os.close(self.folders.pop())
+
+    def _leave(self) -> None:
+        """Goes up from a root: the names that follow may lead into another one, never to anything between them."""
+        above = [part for part in path_of(self.folders[0]).split("/") if part][:-1]
+        while self.pending and self.pending[-1] == "..":
+            self.pending.pop()
+            above = above[:-1]
+        self.pending = list(reversed(self._entered((*above, *reversed(self.pending)), up=True)))
 
     def _down(self, name: str) -> bool:
         """Enters a folder; False when there is no such name."""
@@ -120,7 +131,11 @@ class _Walk:
         parts = tuple(part for part in target.split("/") if part not in {"", "."})
         if not target.startswith("/"):
             return parts
-        found = self.reroot(parts)
+        return self._entered(parts, up=False)
+
+    def _entered(self, parts: tuple[str, ...], *, up: bool) -> tuple[str, ...]:
+        """Begins anew in the root that holds an absolute path; the names that are left to go there."""
+        found = self.reroot(parts, up)
         if found is None:
             raise outside(self.spelled)
         self.close()

@@ -12,20 +12,22 @@ import msgspec
 
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
 from handrail.kernel.openat2 import works as openat2_works
-from handrail.policy.names import protection
+from handrail.policy.names import may_be_in_repository, protection
 from handrail.protocol.decision import Access, FileKind, PathFact
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped, outside, tool_error
 from handrail.workspace.nearby import nearby
 from handrail.workspace.new_folders import NewFolders
-from handrail.workspace.place import Place, innermost, place
+from handrail.workspace.outside import Boundary, outside_fact
+from handrail.workspace.place import Place, innermost
+from handrail.workspace.repository import changes_repository
 from handrail.workspace.root import Root, path_of
+from handrail.workspace.roots import Roots
 from handrail.workspace.walk import Landing, is_link, walk
 
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
-_PLACES_KEPT = 1024
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -78,10 +80,11 @@ class Workspace:
 
     def __init__(self, main: str, *extra: Root, kernel: bool | None = None) -> None:
         self.main = Root(main, main=True)
-        self.roots = (self.main, *extra)
-        self._innermost_first = sorted(self.roots, key=lambda root: -len(root.parts))
+        self.variable = Roots((self.main, *extra))
+        """The roots, some of which come and go."""
+        self.boundary: Boundary | None = None
+        """What is never opened, where a person may be asked about paths outside; None where nobody is."""
         self._at_hand = AtHand()
-        self._places: dict[str, Place] = {}
         self.kernel = openat2_works() if kernel is None else kernel
         """Whether the kernel resolves paths (openat2) or we walk them."""
 
@@ -95,8 +98,12 @@ class Workspace:
 
     def close(self) -> None:
         """Gives every root's descriptor back."""
-        for root in self.roots:
-            root.close()
+        self.variable.close()
+
+    @property
+    def roots(self) -> tuple[Root, ...]:
+        """The roots that there are now, for this thread."""
+        return self.variable.now.all
 
     def open_file(self, path: str) -> Opened:
         """A regular file, open for reading; anything else is a ToolError."""
@@ -185,6 +192,31 @@ class Workspace:
 
     def fact(self, path: str, access: Access) -> PathFact:
         """What a path is now, for policy to judge. A path that leads outside is a fact, an impossible one an error."""
+        fact = self._fact_inside(path, access)
+        if fact.real is None or (access != "read" and not fact.writable):
+            return self._fact_outside(fact)
+        return fact if access == "read" else self._with_repository(fact, fact.real)
+
+    def _fact_outside(self, fact: PathFact) -> PathFact:
+        """Where a person may be asked: where it leads. A root that was opened for reading may be opened further."""
+        if self.boundary is None or (fact.real is not None and not self.variable.now.holding(fact.real).answered):
+            return fact
+        return outside_fact(self.main, self.roots, fact.path, fact.access, self.boundary)
+
+    def _with_repository(self, fact: PathFact, real: str) -> PathFact:
+        for folder in may_be_in_repository(real):
+            try:
+                with self._open(self._place(folder), _LOOK) as found:
+                    name = (
+                        real[len(folder) :].lstrip("/").partition("/")[0] if folder != "." else real.partition("/")[0]
+                    )
+                    if changes_repository(found.descriptor, name, adds=fact.access == "write"):
+                        return msgspec.structs.replace(fact, repository=True)
+            except (OSError, ToolError):
+                continue
+        return fact
+
+    def _fact_inside(self, path: str, access: Access) -> PathFact:
         try:
             if access == "read":
                 return self._glance(path)
@@ -206,9 +238,7 @@ class Workspace:
 
     def root_path(self, real: str) -> str:
         """The folder of the root that a path, as results name it, is in."""
-        parts = tuple(part for part in real.split("/") if part) if real.startswith("/") else None
-        found = innermost(parts, self.roots) if parts is not None else None
-        return found[0].path if found is not None else self.main.path
+        return self.variable.now.holding(real).path
 
     def shared_file(self, path: str) -> tuple[int, int] | None:
         """Which file a path is one of several names of; None when it is the only one, or there is none."""
@@ -278,14 +308,7 @@ class Workspace:
         )
 
     def _place(self, path: str) -> Place:
-        """Which place a path names; kept, since every call asks at least twice."""
-        found = self._places.get(path)
-        if found is None:
-            found = place(path, self.roots)
-            if len(self._places) >= _PLACES_KEPT:
-                self._places.clear()
-            self._places[path] = found
-        return found
+        return self.variable.now.place(path)
 
     def _landed(self, path: str) -> tuple[Landing, Root, str]:
         try:
@@ -341,15 +364,17 @@ class Workspace:
     def _root_of(self, descriptor: int, spelled: str) -> tuple[Root, str]:
         """The root an open file lies in, innermost first, by where it is now."""
         parts = tuple(part for part in path_of(descriptor).split("/") if part)
-        for root in self._innermost_first:
+        for root in self.variable.now.innermost_first:
             own = tuple(part for part in path_of(root.descriptor).split("/") if part)
             if parts[: len(own)] == own:
                 return root, "/".join(parts[len(own) :]) or "."
         raise outside(spelled)
 
-    def _reroot(self, parts: tuple[str, ...]) -> tuple[int, tuple[str, ...]] | None:
+    def _reroot(self, parts: tuple[str, ...], up: bool) -> tuple[int, tuple[str, ...]] | None:
         found = innermost(parts, self.roots)
-        return (found[0].descriptor, found[1]) if found else None
+        if found is None or (up and not found[0].answered):
+            return None
+        return found[0].descriptor, found[1]
 
 
 def refuse_special(opened: Opened, path: str) -> None:
@@ -363,7 +388,7 @@ def refuse_special(opened: Opened, path: str) -> None:
 
 def refuse_credential(opened: Opened, path: str) -> None:
     """The name of what was really opened counts, whatever the path was when policy looked."""
-    if protection(opened.relative) == "credential":
+    if protection(opened.real) == "credential":
         raise ToolError(
             "POLICY_DENIED",
             f"Rule fs.secret forbids reading {clipped(path)}. Do not try another way; say what you need it for.",

@@ -144,13 +144,46 @@ def test_any_args_lifts_what_may_follow_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("any_args", [False, True])
-@pytest.mark.parametrize("program", ["python", "python3.11", "/usr/bin/python3", "bash", "env", "sudo", "xargs"])
+@pytest.mark.parametrize(
+    "program",
+    ["python", "python3.11", "/usr/bin/python3", "BASH", "env", "sudo", "xargs", "find", "uv run python", "npx -y"],
+)
 def test_of_what_runs_other_code_just_the_command_itself_is_allowed(program: str, *, any_args: bool) -> None:
     made = rule("allow", f"{program} run.py", any_args=any_args)
     assert is_about(made, f"{program} run.py")
     assert not is_about(made, f"{program} run.py -q")
     assert not is_about(made, f"{program} run.py tests")
     assert not is_about(made, program)
+
+
+@pytest.mark.parametrize("starter", ["uv run", "npx", "bundle exec", "docker run", "poetry run"])
+def test_what_starts_another_program_may_be_allowed_with_that_program(starter: str) -> None:
+    assert not is_about(rule("allow", starter), f"{starter} evil")
+    made = rule("allow", f"{starter} pytest")
+    assert is_about(made, f"{starter} pytest -q tests")
+    assert not is_about(made, f"{starter} evil")
+
+
+@pytest.mark.parametrize("any_args", [False, True])
+@pytest.mark.parametrize(
+    ("pattern", "command", "about"),
+    [
+        ("uv", "uv pip list", True),
+        ("uv", "uv run evil", False),
+        ("uv", "uv --quiet run evil", False),
+        ("/usr/bin/uv", "/usr/bin/uv run evil", False),
+        ("uv --quiet", "uv --quiet run evil", False),
+        ("uv --quiet run", "uv --quiet run evil", False),
+        ("git bisect", "git bisect start", True),
+        ("git bisect", "git bisect run evil", False),
+        ("git", "git log", True),
+        ("git", "git -C x bisect run evil", False),
+    ],
+)
+def test_a_rule_about_a_program_is_not_about_what_that_starts(
+    pattern: str, command: str, *, about: bool, any_args: bool
+) -> None:
+    assert is_about(rule("allow", pattern, any_args=any_args), command) == about
 
 
 def test_whether_an_operand_is_inside_is_for_the_caller_to_say() -> None:

@@ -164,7 +164,7 @@ def _every_way(parts: tuple[str, ...], names: list[str]) -> bool:
     if not parts:
         return not names
     if parts[0] == "**":
-        least = 1 if len(parts) == 1 and names else 0
+        least = 1 if len(parts) == 1 else 0
         return any(_every_way(parts[1:], names[taken:]) for taken in range(least, len(names) + 1))
     return bool(names) and _name(parts[0], names[0]) and _every_way(parts[1:], names[1:])
 

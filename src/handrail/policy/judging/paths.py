@@ -21,14 +21,19 @@ def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -
         return moded(subject, "fs.read", "proven", rules.mode, undo=undo)
     if not fact.writable:
         return denied(subject, "fs.read-only", "this root is read-only")
-    kind = "protected" if found == "protected" else _SUBJECTS[fact.access]
+    kind = "protected" if found == "protected" or fact.repository else _SUBJECTS[fact.access]
     return moded(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
 
 
 def _outside(fact: PathFact, rules: Rules, subject: str) -> Judged:
-    if rules.outside == "ask" and not (fact.access != "read" and rules.mode == "plan"):
-        return confirmed(subject, "fs.outside", "the path leads outside the workspace, so it asks")
-    return moded(subject, "fs.outside", "outside", rules.mode, undo=False)
+    """Asks only where somebody looked where it leads, and found a folder that may be opened."""
+    if fact.outside is not None and protection(fact.outside) == "credential":
+        return denied(subject, "fs.secret", "credentials are neither read nor written")
+    if rules.outside == "deny" or fact.folder is None or (fact.access != "read" and rules.mode == "plan"):
+        return moded(subject, "fs.outside", "outside", rules.mode, undo=False)
+    if fact.shut:
+        return denied(subject, "fs.outside", f"the path leads outside the workspace; {fact.shut}", "OUTSIDE_WORKSPACE")
+    return confirmed(subject, "fs.outside", f"the path leads outside the workspace, to {fact.folder}")
 
 
 def _protection(real: str, named: str | None) -> Protection | None:

@@ -34,9 +34,9 @@ def _judge_place(use: Use, fact: PathFact, program: str, shown: str, case: Case)
             shown, "fs.outside", f"the pattern {use.path} may lead outside the workspace", "OUTSIDE_WORKSPACE"
         )
     if fact.real is None and case.fact.tier >= 2 and _is_temporary(use.path):
-        return moded(shown, f"fs.{_TEMPORARY[use.access]}", _TEMPORARY[use.access], case.rules.mode, undo=True)
+        return moded(shown, f"fs.{use.access}", _TEMPORARY[use.access], case.rules.mode, undo=True)
     if fact.real == "." and not use.is_glob and (use.access == "delete" or _owns(use, program)):
-        return denied(shown, "deny.root", "a root as a whole is neither deleted nor given away")
+        return denied(shown, "deny.workspace", "a root as a whole is neither deleted nor given away")
     return _judge_fact(fact, use, shown, case)
 
 

@@ -6,15 +6,12 @@ from functools import lru_cache
 import msgspec
 
 from handrail.policy.names import folded
-from handrail.policy.rules.code import runs_code
+from handrail.policy.rules.code import runs_code, starters_behind
 from handrail.policy.rules.operands import Inside
 from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool
 from handrail.policy.rules.patterns import command_words
 from handrail.policy.rules.prefix import Prefix, continues, is_about, prefix
-from handrail.policy.rules.rule import LAYERS, Rule
-from handrail.protocol.decision import Verdict
-
-_STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "confirm", "allow")
+from handrail.policy.rules.rule import Rule, order
 
 
 class CommandRule(msgspec.Struct, frozen=True):
@@ -24,11 +21,15 @@ class CommandRule(msgspec.Struct, frozen=True):
     wanted: Prefix
     verbatim: bool
     """Runs other code, so that an allow rule is about exactly the command it names."""
+    starters: tuple[Prefix, ...] = ()
+    """What begins like the pattern and starts other programs: an allow rule would have to name those."""
 
     def allows(self, words: tuple[str, ...], inside: Inside) -> bool:
         """Whether a command is one that an allow rule speaks of."""
         if self.verbatim:
             return words == self.wanted.words
+        if any(is_about(starter, words) for starter in self.starters):
+            return False
         if self.rule.any_args:
             return words[: len(self.wanted.words)] == self.wanted.words
         return continues(self.wanted, words, inside)
@@ -62,7 +63,7 @@ class RuleBook(msgspec.Struct, frozen=True):
         if rules is None:
             return None
         strict = [found for path in paths if (found := rules.strict(path))]
-        return min(strict, key=_order) if strict else _allowing_all(rules, paths)
+        return min(strict, key=order) if strict else _allowing_all(rules, paths)
 
     def _allowing(self, words: tuple[str, ...], inside: Inside, *, at_root: bool) -> Rule | None:
         if not words or not (at_root or words[0].startswith("/") or "/" not in words[0]):
@@ -74,7 +75,7 @@ class RuleBook(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=32)
 def book_of(rules: tuple[Rule, ...]) -> RuleBook:
     """The rules, made ready; a PatternError where one has a pattern that cannot be."""
-    ordered = sorted(rules, key=_order)
+    ordered = sorted(rules, key=order)
     commands = [command_rule(rule) for rule in ordered if rule.tool == "exec"]
     return RuleBook(
         _by_program((program_name(one.wanted.words[0]), one) for one in commands if one.rule.verdict != "allow"),
@@ -83,19 +84,17 @@ def book_of(rules: tuple[Rule, ...]) -> RuleBook:
     )
 
 
+@lru_cache(maxsize=1024)
 def command_rule(rule: Rule) -> CommandRule:
     """A rule about commands, made ready; or a PatternError."""
     words = command_words(rule.pattern)
-    return CommandRule(rule, prefix(words), runs_code(words[0]))
+    wanted = prefix(words)
+    return CommandRule(rule, wanted, runs_code(words), starters_behind(wanted))
 
 
 def program_name(program: str) -> str:
     """A program however it is reached: `/usr/bin/git` is git, and so is `GIT` on some file systems."""
     return folded(program.rpartition("/")[2])
-
-
-def _order(rule: Rule) -> tuple[int, int]:
-    return _STRICTEST_FIRST.index(rule.verdict), LAYERS.index(rule.layer)
 
 
 def _allowing_all(rules: ToolRules, paths: tuple[str, ...]) -> Rule | None:

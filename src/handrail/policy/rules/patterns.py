@@ -1,8 +1,7 @@
 """The pattern of a rule about commands: the first words of one simple command, without any wildcard."""
 
-import re
-
-_PLAIN = re.compile(r"[A-Za-z0-9_./:=,+@%-]+(?: +[A-Za-z0-9_./:=,+@%-]+)*")
+from handrail.policy.shell.lexer import lex
+from handrail.policy.shell.script import Outside, Script
 
 
 class PatternError(ValueError):
@@ -12,7 +11,17 @@ class PatternError(ValueError):
 def command_words(pattern: str) -> tuple[str, ...]:
     """The words of a pattern, or a PatternError."""
     if not pattern.strip():
-        raise PatternError("the pattern is empty: write the first words of a command")
-    if not _PLAIN.fullmatch(pattern.strip()):
-        raise PatternError(f"{pattern!r} is not the beginning of one simple command")
-    return tuple(pattern.split())
+        raise PatternError("the pattern is empty; write the first words of a command")
+    script = lex(pattern)
+    if isinstance(script, Outside):
+        raise PatternError(f"the pattern {pattern!r} cannot be read: it {script.reason}")
+    return _only_words(pattern, script)
+
+
+def _only_words(pattern: str, script: Script) -> tuple[str, ...]:
+    command = script.commands[0]
+    if len(script.commands) > 1 or command.redirections:
+        raise PatternError(f"the pattern {pattern!r} is more than one simple command; write a rule for each")
+    if any(word.globs for word in command.words):
+        raise PatternError(f"the pattern {pattern!r} has a wildcard; a rule is about the first words, just as they are")
+    return tuple(word.text for word in command.words)

@@ -41,6 +41,10 @@ def continues(wanted: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
 
 
 def _in_order(names: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    if words[1 : 1 + len(names)] == names:
+        return True
+    if len(words) == 1 or not (_may_be(words[1], names[0]) or words[1].startswith("-")):
+        return False  # so it ends nearly always, which saves the rest
     found = {0}  # how many of the names may have been met so far: a word can be a sub-command or an option's value
     for at in range(1, len(words)):
         if len(names) in found:
@@ -52,8 +56,9 @@ def _in_order(names: tuple[str, ...], words: tuple[str, ...]) -> bool:
 
 def _may_be(word: str, name: str) -> bool:
     """A glob may become any name that begins as it does."""
-    glob = _GLOB.search(word)
-    return word == name or (glob is not None and name.startswith(word[: glob.start()]))
+    if word == name or not ("*" in word or "?" in word or "[" in word):
+        return word == name
+    return name.startswith(_GLOB.split(word, maxsplit=1)[0])
 
 
 def _may_be_passed(words: tuple[str, ...], at: int) -> bool:

@@ -8,6 +8,8 @@ from handrail.protocol.decision import Verdict
 
 Layer = Literal["managed", "user", "project", "session"]
 LAYERS: tuple[Layer, ...] = ("managed", "user", "project", "session")
+STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "confirm", "allow")
+SAYS: dict[Verdict, str] = {"deny": "denies", "confirm": "asks about", "allow": "allows"}
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -39,3 +41,13 @@ class Fault(msgspec.Struct, frozen=True):
     """In words."""
     is_error: bool
     """Whether the rules cannot be used; otherwise the rule just never decides anything."""
+
+
+def order(rule: Rule) -> tuple[int, int]:
+    """Of two rules about the same, the one that decides sorts first: the stricter, then that of the higher layer."""
+    return STRICTEST_FIRST.index(rule.verdict), LAYERS.index(rule.layer)
+
+
+def named(rule: Rule) -> str:
+    """A rule as a person finds it: `rule tests (user:12)`."""
+    return f"rule {rule.id} ({rule.source or rule.layer})"

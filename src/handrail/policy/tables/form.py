@@ -5,7 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from handrail.policy.commands.reading import Effect
+from handrail.policy.commands.reading import Effect, Use
+from handrail.policy.shell.script import Word
 
 Kind = Literal["text", "read", "write", "delete"]
 """What an operand or an option's value is: text that names no file, or a path and what is done to it."""
@@ -15,8 +16,12 @@ class Parsed(msgspec.Struct, frozen=True):
     """The words of a command, sorted by its table."""
 
     options: tuple[tuple[str, str | None], ...]
-    """In order, each with its value: ("-n", "5"), ("--all", None). Bundles are taken apart."""
+    """In order, each with its value: ("-n", "5"), ("--all", None). Bundles are taken apart; `-5` is ("-NUM", "5")."""
     operands: tuple[str, ...]
+    globs: tuple[int, ...] = ()
+    """Which of the operands are patterns: bash puts one word or several in the place of each."""
+    ended: int | None = None
+    """How many of the operands stand before the `--` that ends the options, where there is one."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +35,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Short options without a value, a letter each; they may be bundled."""
     values: str = ""
     """Short options with a value (text), a letter each; it may be in the same word."""
+    attached: str = ""
+    """Short options whose value, if there is one, can only be in the same word: `-I`, `-Iseconds`."""
     long_flags: str = ""
     """Long options without a value, without their dashes, separated by blanks; also `name=` where a value may follow
     an equals sign but never as a word of its own (`color=`)."""
@@ -49,10 +56,17 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """What the last of at least two operands is, where it is something else, such as cp's destination; also subject to
     `unless`."""
     most: int | None = None
-    """How many operands there may be."""
+    """How many operands there may be, where one more would be something else, such as the output of uniq."""
     effect: Effect = "proven"
     refuse: Callable[[Parsed], str | None] | None = None
     """Why a command that the rest of the table accepts asks all the same, in words, or None."""
+    more: Callable[[Parsed], tuple[Use, ...]] | None = None
+    """Paths that are neither a whole operand nor a whole value: git's `HEAD:src/a.py`, dd's `of=disk.img`."""
+    own: Callable[[tuple[Word, ...]], tuple[Use, ...] | str] | None = None
+    """Reads the words of a program that has rules of its own (find, test): the paths it uses, or why it asks in words.
+    Where it is given, only the names and examples of the table count besides."""
+    grantable: bool = True
+    """Whether a person may allow for good what the table does not accept; not so where an option runs a program."""
     match: tuple[str, ...] = ()
     """Commands, whole, that must be accepted …"""
     no_match: tuple[str, ...] = ()
@@ -67,6 +81,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     """Why it asks, in words: runs the code it is given."""
     programs: frozenset[str]
+    """Each `make`, or with its sub-command `cargo test`; the longest that a command begins with counts."""
     effect: Effect = "unproven"
     grantable: bool = False
     """Whether a person may allow one of them for good, with its sub-command; never so for interpreters and wrappers."""

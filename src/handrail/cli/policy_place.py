@@ -1,0 +1,49 @@
+"""Where policy is asked about: the workspace, its settings, and the rules that follow from them."""
+
+import os
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from handrail.cli.place import workspace_of
+from handrail.cli.preferences import loaded_for
+from handrail.policy.configuration import Rules
+from handrail.protocol.decision import Mode
+from handrail.runtime.registry import Offer
+from handrail.settings import state_folder
+from handrail.settings.policy import rules_of
+from handrail.store.folder import StateFolder
+
+if TYPE_CHECKING:
+    from handrail.runtime.explaining import Explainer
+
+
+class PolicyPlace:
+    """One workspace, for a person who asks about policy. Nothing is made or written, not even in the state folder."""
+
+    def __init__(self, options: Namespace, mode: Mode | None = None, *, review: bool = True) -> None:
+        self.workspace = workspace_of(options)
+        self.loaded = loaded_for(options, mode, self.workspace, review=review)
+        self._rules: dict[Mode | None, Rules] = {}
+
+    def rules(self, mode: Mode | None = None) -> Rules:
+        """The rules in force here, in another mode if need be."""
+        if mode not in self._rules:
+            self._rules[mode] = rules_of(self.loaded, mode)
+        return self._rules[mode]
+
+    def state(self) -> StateFolder:
+        """The state folder, which need not exist."""
+        return StateFolder(state_folder(os.environ))
+
+    def offer(self) -> Offer:
+        """The tools that a session would have here."""
+        from handrail.runtime.opening import offered  # noqa: PLC0415  commands need none of them
+
+        return offered(self.loaded.settings)
+
+    def explainer(self, tier: int) -> "Explainer":
+        """Explains calls here."""
+        from handrail.runtime.explaining import Explainer, open_roots  # noqa: PLC0415  a replay looks at no file
+
+        roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
+        return Explainer(roots, self.offer, tier)

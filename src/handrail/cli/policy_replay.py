@@ -1,0 +1,65 @@
+"""policy replay: which calls of before would be decided otherwise today."""
+
+import os
+from argparse import Namespace
+
+from msgspec import structs
+
+from handrail.cli.event_row import when
+from handrail.cli.exits import OK
+from handrail.cli.output import answer, answer_json, can_show, cut, note, table
+from handrail.cli.policy_place import PolicyPlace
+from handrail.cli.sessions import folder_of_session, state_of_here
+from handrail.protocol.tool import ToolSpec
+from handrail.protocol.wire import encode
+from handrail.runtime.replaying import Difference, Replay, replay
+from handrail.tools.exec import EXEC
+
+_HEAD = ("time", "session", "tool", "subject", "then", "", "now", "rule")
+
+
+def run(options: Namespace) -> int:
+    """Judges them again, and shows those that differ."""
+    place = PolicyPlace(options, options.mode)
+    workspace = os.path.realpath(place.workspace)
+    offer, rules = place.offer(), place.rules()
+
+    def spec_of(name: str) -> ToolSpec | None:
+        tool = offer.known(name)
+        return EXEC if name == EXEC.name else tool.spec if tool else None
+
+    one = options.session
+    folders = state_of_here().sessions(workspace) if one is None else [folder_of_session(workspace, one)]
+    found = replay(folders, spec_of, rules, options.since)
+    if options.json:
+        told = {"schema": "handrail.policy/1", "mode": rules.mode, "since": options.since, "sessions": len(folders)}
+        answer_json(encode({**told, **structs.asdict(found)}))
+        return OK
+    answer(f"{len(found.differ):,} of {_calls(found.calls)} would differ in mode {rules.mode}\n{_table(found)}")
+    _print_notes(found)
+    return OK
+
+
+def _table(found: Replay) -> str:
+    return table([_HEAD, *map(_row, found.differ)]) if found.differ else ""
+
+
+def _row(one: Difference) -> tuple[str, ...]:
+    arrow = "→" if can_show("→") else "->"
+    return when(one.time), one.session, one.tool, cut(one.subject, 60), one.then, arrow, one.now, one.rule
+
+
+def _print_notes(found: Replay) -> None:
+    """What is not among the calls that were judged again, and why."""
+    if found.unjudged:
+        note(f"{_calls(found.unjudged)} left out: refused before policy was asked")
+    for name, number in found.gone.items():
+        note(f"{_calls(number)} left out: there is no tool {cut(name, 80)} here")
+    if found.broken:
+        note(f"{_calls(found.broken)} left out: the record cannot be read")
+    for problem in found.unreadable:
+        note(f"a session left out: {problem}")
+
+
+def _calls(number: int) -> str:
+    return f"{number:,} call" if number == 1 else f"{number:,} calls"

@@ -1,0 +1,54 @@
+"""policy test: whether the examples of rules and tables come out as they should."""
+
+from argparse import Namespace
+
+from msgspec import structs
+
+from handrail.cli.exits import FAILED, OK
+from handrail.cli.output import answer, answer_json, note, table
+from handrail.cli.policy_place import PolicyPlace
+from handrail.policy.rules.review import review
+from handrail.protocol.wire import encode
+from handrail.runtime.examples import Example, rule_examples, table_examples
+from handrail.runtime.explaining import ASSUMED_TIER
+from handrail.settings import SettingsError
+from handrail.settings.policy import check_tools
+
+
+def run(options: Namespace) -> int:
+    """Tries every example there is."""
+    place = PolicyPlace(options, review=False)
+    rules = place.rules()
+    _refuse_broken(place)
+    tried = [*rule_examples(rules, place.explainer(ASSUMED_TIER)), *table_examples()]
+    failures = [one for one in tried if one.problem]
+    remarks = [fault.problem for fault in review(rules.rules) if not fault.is_error]
+    if options.json:
+        body = {"schema": "handrail.policy/1", "ok": not failures, "examples": len(tried), "rules": len(rules.rules)}
+        answer_json(encode({**body, "failures": failures, "remarks": remarks}))
+    else:
+        _print(options, len(tried), failures, remarks)
+    return FAILED if failures else OK
+
+
+def _refuse_broken(place: PolicyPlace) -> None:
+    """A rule that would be wrong without its examples too is no rule, and the settings cannot be used."""
+    rules = tuple(structs.replace(rule, match=(), no_match=()) for rule in place.loaded.rules)
+    if problems := [fault.problem for fault in review(rules) if fault.is_error]:
+        raise SettingsError("The rules cannot be used", problems, "Correct them, then try again.")
+    check_tools(place.loaded, place.offer().registered)
+
+
+def _print(options: Namespace, tried: int, failures: list[Example], remarks: list[str]) -> None:
+    if failures:
+        answer(table([("rule", "example", "problem", "what came out"), *map(_row, failures)]))
+        answer(f"{len(failures):,} of {tried:,} examples do not come out as they should\n")
+    else:
+        answer(f"all {tried:,} examples come out as they should\n")
+    if not options.quiet:
+        for remark in remarks:
+            note(remark)
+
+
+def _row(one: Example) -> tuple[str, str, str, str]:
+    return one.rule, one.example, one.problem, one.came_out or "-"

@@ -1,0 +1,52 @@
+"""A decision as a person reads it: the call, a branch for each part, and what it comes to."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+from handrail.cli.output import can_show, cut, table, visible
+from handrail.protocol.decision import Decision, DecisionPart
+
+_LONGEST_SUBJECT = 60
+
+
+def decision_tree(called: str, decision: Decision, mode: str, remark: str) -> str:
+    """The whole call, then its parts, then the decision, and what it goes by."""
+    ending = [f"= {decision.decision} in mode {mode}: {visible(decision.reason)} ({decision.rule})\n"]
+    ending += [f"  {remark}\n"] if remark else []
+    return f"{_wrapped(called)}{table(_branches(decision.parts))}{''.join(ending)}"
+
+
+def _branches(parts: tuple[DecisionPart, ...]) -> list[tuple[str, ...]]:
+    between, last = ("├ ", "└ ") if can_show("├└") else ("|- ", "`- ")
+    signs = [between] * (len(parts) - 1) + [last]
+    return [
+        (f"{sign}{cut(part.subject, _LONGEST_SUBJECT)}", part.decision, part.rule, part.reason)
+        for sign, part in zip(signs, parts, strict=True)
+    ]
+
+
+def _wrapped(called: str) -> str:
+    """All of it, with nothing hidden in it, not even a blank at an end; as wide as the terminal."""
+    first, *others = (_with_blanks(line) for line in visible(called).split("\n"))
+    return "".join(f"{piece}\n" for line in (first, *(f"  {line}" for line in others)) for piece in _pieces(line))
+
+
+def _with_blanks(line: str) -> str:
+    shown = line.rstrip(" \t")
+    return shown + "".join("\\u0020" if char == " " else "\\u0009" for char in line[len(shown) :])
+
+
+def _pieces(line: str) -> Iterator[str]:
+    width = _width()
+    yield line[:width]
+    for at in range(width, len(line), width - 2):
+        yield f"  {line[at : at + width - 2]}"
+
+
+def _width() -> int:
+    """Into a pipe lines go as long as they are."""
+    try:
+        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (OSError, ValueError, AttributeError):
+        return sys.maxsize

@@ -1,0 +1,95 @@
+"""What is never done, whatever the mode, the rules and the grants: found by a command's words, each by its own rule."""
+
+import re
+
+from handrail.policy.commands.places import Place, place_of
+from handrail.policy.commands.reading import Reading
+from handrail.policy.commands.targets import Act, Target, program, targets
+
+FORK_BOMB = Reading("deny", "deny.fork-bomb", "starts itself again and again until the machine stands still")
+"""Also for who finds by other means that a function starts itself."""
+
+_SHOWN = 80
+
+
+def denied(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Reading | None:
+    """Why a command is never run, or None; `writes` are the files that its output goes to.
+
+    `literal`: nothing in the words is left to expand, so that `$HOME` is a name like any other.
+    """
+    by_program = _by_program(words) if words else None
+    if by_program:
+        return by_program
+    wanted = (*targets(words), *(Target(path, "write") for path in writes))
+    return next((found for target in wanted if (found := _by_target(target, literal=literal))), None)
+
+
+_FORMATTING = frozenset(["mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap"])
+_STOPPING = frozenset(["shutdown", "reboot", "halt", "poweroff"])
+_VERBS = frozenset(["poweroff", "reboot", "halt", "kexec", "soft-reboot"])
+_UNITS = frozenset(f"{verb}.target" for verb in (*_VERBS, "shutdown", "runlevel0", "runlevel6"))
+_POWERSHELLS = frozenset(["pwsh", "powershell"])
+_CMDLETS = frozenset(["invoke-webrequest", "iwr", "invoke-restmethod", "irm", "start-bitstransfer"])
+_DOWNLOAD = re.compile(
+    rf"(?<![\w./\\-])(?:{'|'.join(sorted(_CMDLETS))})(?![\w./\\-])"
+    r"|\bnet\.webclient\b|\.download(?:string|file|data)\b|\bnet\.http\.httpclient\b",
+    re.IGNORECASE,
+)
+_SHELLS = frozenset(["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "eval"])
+_BOMB = re.compile(r"([\w.:@%+-]{1,80})\s*\(\s*\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
+
+
+def _by_program(words: tuple[str, ...]) -> Reading | None:
+    name, rest = program(words)
+    if not _is_the_workspaces(words[0]):
+        if name in _FORMATTING or name.startswith("mkfs."):
+            return Reading("deny", "deny.format", f"{name} makes a new file system over what is there")
+        if _stops(name, [word for word in rest if not word.startswith("-")]):
+            return Reading("deny", "deny.shutdown", f"{name} stops the machine")
+    lower = name.lower().removesuffix(".exe")
+    if lower in _CMDLETS or (lower in _POWERSHELLS and any(_DOWNLOAD.search(word) for word in rest)):
+        return Reading("deny", "deny.powershell-download", "PowerShell downloads what nobody has seen")
+    return FORK_BOMB if name in _SHELLS and _BOMB.search(" ".join(rest)) else None
+
+
+def _is_the_workspaces(word: str) -> bool:
+    """Whether a program is a file of the workspace, such as ./halt: its name then says nothing."""
+    return "/" in word and not word.startswith("/") and ".." not in word.split("/")
+
+
+def _stops(name: str, operands: list[str]) -> bool:
+    first = operands[0] if operands else ""
+    if name in {"init", "telinit"}:
+        return first in {"0", "6"}
+    if name in {"systemctl", "loginctl"}:
+        return first in _VERBS or (first in {"start", "isolate"} and not _UNITS.isdisjoint(operands))
+    return name in _STOPPING
+
+
+_RULES: dict[Place, tuple[str, str]] = {
+    "root": ("deny.delete-root", "the root of the file system"),
+    "home": ("deny.home", "a home folder as a whole"),
+    "below home": ("deny.outside", "what is outside the workspace"),
+    "workspace": ("deny.workspace", "the workspace as a whole"),
+    "device": ("deny.device", "a device"),
+}
+_ACTS: dict[Act, str] = {"delete": "deletes", "rights": "changes the rights of", "write": "writes to"}
+
+
+def _by_target(target: Target, *, literal: bool) -> Reading | None:
+    place = place_of(target.path, literal=literal)
+    if place is None or not _is_denied(place, target):
+        return None
+    if place == "home" and target.act == "write":  # what is put into a home folder does not take its place
+        place = "below home"
+    rule, what = _RULES[place]
+    return Reading("deny", rule, f"{_ACTS[target.act]} {what} ({target.path[:_SHOWN]})")
+
+
+def _is_denied(place: Place, target: Target) -> bool:
+    """Putting something into / or an absolute folder is judged by where it leads, which these words do not tell."""
+    if place == "device":
+        return target.act == "write"
+    if place == "workspace":
+        return target.whole
+    return target.act != "write" or not target.path.startswith("/")

@@ -1,0 +1,121 @@
+"""What a command deletes, overwrites or changes the rights of, read leniently: an unknown option hides nothing."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+Act = Literal["delete", "rights", "write"]
+
+_DELETING = frozenset(["rm", "rmdir", "unlink", "shred", "srm", "trash"])
+_RIGHTS = frozenset(["chmod", "chown", "chgrp", "chattr", "setfacl"])
+_WRITING = frozenset(["tee", "touch", "mkdir", "truncate", "mkfifo", "mknod", "wipefs", "blkdiscard"])
+_PLACING = frozenset(["mv", "cp", "ln", "install", "rsync"])
+_MANY_IN_ONE = frozenset(["busybox", "toybox"])
+_RUNNING = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
+_INTO = "--target-directory"
+_VALUES = {
+    "mv": "tS", "cp": "tS", "ln": "tS", "install": "tSgmo", "rsync": "efTBM", "touch": "dtr", "mkdir": "m",
+    "truncate": "sr", "shred": "ns", "mknod": "m", "mkfifo": "m",
+}  # fmt: skip
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A word that names what a command acts on."""
+
+    path: str
+    act: Act
+    whole: bool = False
+    """Whether all that is in a folder goes with it."""
+
+
+def program(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The base name of the program and what it is given; of `busybox rm x` that is rm."""
+    name = words[0].removeprefix("\\").rpartition("/")[2]
+    if name in _MANY_IN_ONE and len(words) > 1:
+        return program(words[1:])
+    return name, words[1:]
+
+
+def targets(words: tuple[str, ...]) -> tuple[Target, ...]:
+    """What the words say is deleted, written to, or changed in its rights."""
+    return tuple(_targets(*program(words))) if words else ()
+
+
+def _targets(name: str, rest: tuple[str, ...]) -> Iterator[Target]:
+    options, operands = _sorted(rest, _VALUES.get(name, ""))
+    if name in _DELETING:
+        yield from (Target(operand, "delete", whole=True) for operand in operands)
+    elif name in _RIGHTS:
+        whole = any(option.startswith("-") and ("R" in option or option == "--recursive") for option in options)
+        yield from (Target(operand, "rights", whole) for operand in operands)
+    elif name in _WRITING or (name == "sed" and _in_place(options)):
+        yield from (Target(operand, "write") for operand in operands)
+    elif name in _PLACING:
+        yield from _placing(name, rest, operands)
+    elif name == "dd":
+        yield from (Target(operand[3:], "write") for operand in operands if operand.startswith("of="))
+    elif name == "find" and _finds_to_delete(rest):
+        yield from (Target(start, "delete") for start in _starts(rest))
+
+
+def _placing(name: str, rest: tuple[str, ...], operands: list[str]) -> Iterator[Target]:
+    into = [] if name == "rsync" else list(_into(rest))
+    sources = operands if into or len(operands) == 1 else operands[:-1]
+    yield from (Target(folder, "write") for folder in into or operands[len(sources) :])
+    if name == "mv":
+        yield from (Target(source, "delete", whole=True) for source in sources)
+    if name == "rsync" and any(word.startswith("--del") for word in rest):
+        yield from (Target(folder, "delete") for folder in operands[len(sources) :])
+
+
+def _into(rest: tuple[str, ...]) -> Iterator[str]:
+    for word, following in zip(rest, (*rest[1:], ""), strict=True):
+        if word == "--":
+            return
+        if word in {"-t", _INTO}:
+            yield following
+        elif word.startswith(f"{_INTO}="):
+            yield word[len(_INTO) + 1 :]
+        elif word.startswith("-t"):
+            yield word[2:]
+
+
+def _sorted(rest: tuple[str, ...], values: str) -> tuple[list[str], list[str]]:
+    """Options and operands. What may be either counts as an operand: the value of a long option that is unknown."""
+    options: list[str] = []
+    operands: list[str] = []
+    words = iter(rest)
+    for word in words:
+        if word == "--":
+            operands += words
+        elif not word.startswith("-") or word == "-":
+            operands.append(word)
+        else:
+            options.append(word)
+            if word == _INTO or (word[1] != "-" and word[-1] in values):
+                next(words, None)
+    return options, operands
+
+
+def _in_place(options: list[str]) -> bool:
+    return any(option.startswith("--in-place") or (option[1] != "-" and "i" in option) for option in options)
+
+
+def _finds_to_delete(rest: tuple[str, ...]) -> bool:
+    if "-delete" in rest:
+        return True
+    # An inner command is judged by itself as well, but of that the words do not say on what.
+    runs = {following.rpartition("/")[2] for word, following in pairwise(rest) if word in _RUNNING}
+    return bool(runs & (_DELETING | _RIGHTS))
+
+
+def _starts(rest: tuple[str, ...]) -> Iterator[str]:
+    """Where find begins: what stands before its first expression."""
+    for word in rest:
+        if word in {"-H", "-L", "-P"}:
+            continue
+        if word.startswith(("-", "(", "!")):
+            return
+        yield word

@@ -1,0 +1,197 @@
+"""What is inside a command that runs others, as far as its words tell. Used to be stricter, never to allow."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from handrail.policy.commands.wrappers import GIT_VALUES, SHELLS, WRAPPERS, Wrapper
+from handrail.policy.shell.lexer import lex
+from handrail.policy.shell.script import Outside, Script
+
+Words = tuple[str, ...]
+
+MOST_COMMANDS = 100
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
+_RUNS_IN_FD = frozenset(["-x", "-X", "--exec", "--exec-batch"])
+_JOINING = frozenset(["watch", "parallel"])
+"""Give their words, joined, to a shell."""
+_ENDS = frozenset([";", "\\;", "+"])
+
+
+class Inside(msgspec.Struct, frozen=True):
+    """What a command holds."""
+
+    commands: tuple[Words, ...]
+    """The commands that it runs, and those that they run in turn."""
+    writes: tuple[str, ...]
+    """The files that the output of commands in strings goes to: `sh -c 'echo x > a'`."""
+    texts: tuple[str, ...]
+    """The strings that are commands, for who can read more of the language than is proven."""
+    complete: bool
+    """Whether a limit was not reached; otherwise the answer must be the strictest there is."""
+
+
+def inside(words: Words) -> Inside:
+    """Looks into a command, and into what it finds there."""
+    found: dict[Words, None] = {}
+    writes: list[str] = []
+    texts: list[str] = []
+    waiting = [words]
+    complete = True
+    for outer in waiting:
+        strings = list(_texts(outer))
+        scripts = [lex(text) for text in strings]
+        texts += strings
+        writes += [path for script in scripts for path in _writes(script)]
+        complete = complete and not any(isinstance(script, Outside) and script.too_large for script in scripts)
+        opened = [*_argv(outer), *(words for script in scripts for words in _commands(script))]
+        new = {inner: None for inner in opened if inner and inner not in found}
+        found |= new
+        waiting += new
+        if len(found) > MOST_COMMANDS:
+            complete = False
+            break
+    return Inside(tuple(found), tuple(writes), tuple(texts), complete)
+
+
+def inner_commands(words: Words) -> tuple[Words, ...]:
+    """The commands that a command runs, and those that they run in turn."""
+    return inside(words).commands
+
+
+def _commands(script: Script | Outside) -> Iterator[Words]:
+    if isinstance(script, Script):
+        yield from (tuple([word.text for word in command.words]) for command in script.commands)
+
+
+def _writes(script: Script | Outside) -> Iterator[str]:
+    if isinstance(script, Script):
+        redirections = [redirection for command in script.commands for redirection in command.redirections]
+        yield from (to.target.text for to in redirections if to.target and to.operator != "<")
+
+
+def _argv(words: Words) -> Iterator[Words]:
+    """Commands that stand there word by word."""
+    if not words:
+        return
+    name = _base(words[0])
+    if _ASSIGNMENT.match(words[0]):
+        yield words[1:]
+    elif name == "git":
+        yield _git(words)
+    elif name == "find":
+        yield from _behind(words, _RUNS)
+    elif name in {"fd", "fdfind"}:
+        yield from _behind(words, _RUNS_IN_FD)
+    elif name == "parallel":
+        end = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
+        yield _behind_options(words[1:end], Wrapper(values="jSa"))
+    elif found := _wrapper(name, words):
+        yield _behind_options(found[1], found[0])
+
+
+def _texts(words: Words) -> Iterator[str]:
+    """Commands in strings."""
+    name = _base(words[0]) if words else ""
+    if name == "eval":
+        yield " ".join(words[1:])
+    elif name == "trap":
+        yield from [word for word in words[1:] if word != "--"][:1]
+    elif name == "git":  # an alias that begins with ! is for the shell
+        yield from (value.partition("=!")[2] for value in _values_of(words, ["-c"]) if "=!" in value)
+    elif name in SHELLS:
+        yield from _shell_text(words[1:])
+    elif name in _JOINING:
+        yield " ".join(next(_argv(words), ()))
+    elif found := _wrapper(name, words):
+        yield from _values_of(found[1], found[0].text.split())
+
+
+def _wrapper(name: str, words: Words) -> tuple[Wrapper, Words] | None:
+    for length in (2, 1):
+        wrapper = WRAPPERS.get(" ".join((name, *words[1:length])))
+        if wrapper and len(words) >= length:
+            return wrapper, words[length:]
+    return None
+
+
+def _behind_options(words: Words, wrapper: Wrapper) -> Words:
+    """What is left behind the options and the operands of a wrapper's own."""
+    skipped, place = wrapper.skipped, 0
+    while skipped is not None and place < len(words):
+        word = words[place]
+        if word in wrapper.silent.split():
+            break
+        if word == "--":
+            return words[place + 1 + skipped :]
+        if word.startswith("-"):
+            place += _values_behind(word, wrapper)
+        elif wrapper.assigns and _ASSIGNMENT.match(word):
+            pass
+        elif skipped == 0:
+            return words[place:]
+        else:
+            skipped -= 1
+        place += 1
+    return ()
+
+
+def _values_behind(word: str, wrapper: Wrapper) -> int:
+    """How many of the next words belong to an option."""
+    if word.startswith("--"):
+        if word[2:] in wrapper.pairs.split():
+            return 2
+        return int(word[2:] in wrapper.long_values.split() or word in wrapper.text.split())
+    values = wrapper.values + "".join(option[1] for option in wrapper.text.split() if option[1] != "-")
+    taking = next((place for place, letter in enumerate(word) if place and letter in values), None)
+    return int(taking == len(word) - 1)  # otherwise the value is in the same word
+
+
+def _values_of(words: Words, options: list[str]) -> Iterator[str]:
+    for place, word in enumerate(words):
+        for option in options:
+            if word == option:
+                yield from words[place + 1 : place + 2]
+            elif option[1] == "-" and word.startswith(f"{option}="):
+                yield word[len(option) + 1 :]
+            elif option[1] != "-" and word.startswith(option):
+                yield word[2:]
+
+
+def _shell_text(words: Words) -> Iterator[str]:
+    """bash -c text, bash -lc text, bash -o pipefail -c text."""
+    rest = iter(words)
+    has_text = False
+    for word in rest:
+        if word[:1] not in {"-", "+"}:
+            yield from [word] if has_text else []
+            return
+        has_text = has_text or (word[:2] != "--" and word[0] == "-" and "c" in word)
+        if word[-1:] in {"o", "O"} or word in {"--rcfile", "--init-file"}:
+            next(rest, None)
+
+
+def _behind(words: Words, options: frozenset[str]) -> Iterator[Words]:
+    """What stands behind each -exec, up to its end."""
+    place = 0
+    while place < len(words):
+        if words[place] in options:
+            end = next((at for at in range(place, len(words)) if words[at] in _ENDS), len(words))
+            yield words[place + 1 : end]
+            place = end
+        place += 1
+
+
+def _git(words: Words) -> Words:
+    """git with its sub-command first; empty where it is so already."""
+    place = 1
+    while place < len(words) and words[place].startswith("-"):
+        place += 2 if words[place] in GIT_VALUES else 1
+    return ("git", *words[place:]) if 1 < place < len(words) else ()
+
+
+def _base(word: str) -> str:
+    return word.removeprefix("\\").rpartition("/")[2]

@@ -1,0 +1,104 @@
+"""Wrappers as data: what stands between a wrapper's name and the command that it runs."""
+
+import msgspec
+
+
+class Wrapper(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that runs the command which its last words are."""
+
+    values: str = ""
+    """Short options whose value may be the next word, a letter each."""
+    long_values: str = ""
+    """Long options of that kind, without their dashes. Those that need no value are not among them: what follows them
+    would be hidden."""
+    pairs: str = ""
+    """Long options with two values."""
+    skipped: int | None = 0
+    """How many operands come before the command: timeout's seconds. None where the command is always a string."""
+    assigns: bool = False
+    """Whether NAME=value may stand before the command."""
+    text: str = ""
+    """An option whose value is a command in a string: `-c`. Several are separated by blanks."""
+    silent: str = ""
+    """Options with which it only tells about the command: `command -v`."""
+
+
+WRAPPERS: dict[str, Wrapper] = {
+    "env": Wrapper(values="uC", long_values="unset chdir", assigns=True, text="-S --split-string"),
+    "sudo": Wrapper(
+        values="ugpCcTrtUhDRa",
+        long_values="user group prompt close-from command-timeout role type other-user host chdir chroot",
+        assigns=True,
+    ),
+    "doas": Wrapper(values="uCa"),
+    "su": Wrapper(values="gGsw", long_values="group shell", skipped=None, text="-c --command --session-command"),
+    "runuser": Wrapper(values="ugGsw", long_values="user group shell", text="-c --command --session-command"),
+    "pkexec": Wrapper(long_values="user"),
+    "timeout": Wrapper(values="ks", long_values="kill-after signal", skipped=1),
+    "gtimeout": Wrapper(values="ks", long_values="kill-after signal", skipped=1),
+    "nice": Wrapper(values="n", long_values="adjustment"),
+    "ionice": Wrapper(values="cn", long_values="class classdata"),
+    "chrt": Wrapper(values="TPD", skipped=1),
+    "taskset": Wrapper(skipped=1),
+    "nohup": Wrapper(),
+    "setsid": Wrapper(),
+    "stdbuf": Wrapper(values="ioe", long_values="input output error"),
+    "time": Wrapper(values="fo", long_values="format output"),
+    "watch": Wrapper(values="n", long_values="interval"),
+    "strace": Wrapper(values="abeEIoOpPsSuUX", long_values="output trace"),
+    "ltrace": Wrapper(values="aADeFlnopsuwx"),
+    "perf": Wrapper(skipped=1, values="eo"),
+    "valgrind": Wrapper(),
+    "unbuffer": Wrapper(),
+    "catchsegv": Wrapper(),
+    "faketime": Wrapper(skipped=1),
+    "setpriv": Wrapper(long_values="reuid regid groups inh-caps ambient-caps bounding-set securebits"),
+    "prlimit": Wrapper(values="p"),
+    "numactl": Wrapper(values="CNmip"),
+    "xvfb-run": Wrapper(values="efnpsw"),
+    "dbus-run-session": Wrapper(),
+    "flock": Wrapper(values="wE", long_values="timeout conflict-exit-code", skipped=1, text="-c --command"),
+    "chroot": Wrapper(long_values="userspec groups", skipped=1),
+    "unshare": Wrapper(values="SGRw", long_values="root wd map-user map-group setuid setgid propagation"),
+    "nsenter": Wrapper(values="tSG", long_values="target setuid setgid"),
+    "firejail": Wrapper(),
+    "bwrap": Wrapper(
+        long_values="""dev proc tmpfs dir chdir hostname uid gid cap-add cap-drop unsetenv lock-file sync-fd seccomp
+            args remount-ro mqueue perms size userns pidns""",
+        pairs="""bind bind-try dev-bind dev-bind-try ro-bind ro-bind-try setenv symlink file bind-data ro-bind-data
+            chmod""",
+    ),
+    "systemd-run": Wrapper(values="pMEuH", long_values="property unit setenv uid gid slice description"),
+    "entr": Wrapper(),
+    "xargs": Wrapper(
+        values="aEILnPsd",
+        long_values="arg-file delimiter max-args max-procs max-chars process-slot-var",
+    ),
+    "script": Wrapper(skipped=None, text="-c --command"),
+    "command": Wrapper(silent="-v -V"),
+    "builtin": Wrapper(),
+    "exec": Wrapper(values="a"),
+    "coproc": Wrapper(),
+    "npx": Wrapper(values="p", long_values="package", text="-c --call"),
+    "bunx": Wrapper(),
+    "pnpx": Wrapper(),
+    "uvx": Wrapper(values="p", long_values="from with python"),
+    "pipx run": Wrapper(long_values="spec"),
+    "uv run": Wrapper(values="pm", long_values="with python package extra group env-file directory project"),
+    "poetry run": Wrapper(),
+    "pipenv run": Wrapper(),
+    "pdm run": Wrapper(),
+    "conda run": Wrapper(values="np", long_values="name prefix"),
+    "bundle exec": Wrapper(),
+    "npm exec": Wrapper(values="p", long_values="package", text="-c --call"),
+    "pnpm exec": Wrapper(),
+    "yarn exec": Wrapper(),
+    "mise exec": Wrapper(),
+    "nix-shell": Wrapper(values="pA", skipped=None, text="--run --command"),
+    "busybox": Wrapper(),
+    "toybox": Wrapper(),
+}
+SHELLS = frozenset(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"])
+"""Take a command in a string behind -c."""
+GIT_VALUES = frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"])
+"""What git takes with a value before its sub-command."""

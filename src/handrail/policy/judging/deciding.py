@@ -1,0 +1,25 @@
+"""From judged parts to one decision: the strictest, and no where nobody is there to ask."""
+
+import msgspec
+
+from handrail.policy.configuration import Rules
+from handrail.policy.judging.judged import Judged, strictest
+from handrail.protocol.decision import Decision
+
+
+def decision_of(judged: list[Judged], rules: Rules) -> Decision:
+    """The decision over all parts, of which there is at least one."""
+    found = strictest(judged)
+    part, code = found.part, found.code
+    if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
+        nobody = "and nobody is here to ask" if rules.unattended else "and the restricted profile asks nobody"
+        part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, {nobody}")
+        code = "PERMISSION_DENIED"
+    return Decision(
+        decision=part.decision,
+        rule=part.rule,
+        reason=part.reason,
+        subject=part.subject,
+        code=code,
+        parts=tuple(one.part for one in judged) if len(judged) > 1 else (),
+    )

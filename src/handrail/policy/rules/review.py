@@ -1,0 +1,75 @@
+"""What is wrong with the rules that people wrote, told when they are loaded."""
+
+import difflib
+from collections.abc import Iterator
+
+from handrail.policy.rules.code import runs_code
+from handrail.policy.rules.examples import failing_examples
+from handrail.policy.rules.globs import parts_of
+from handrail.policy.rules.path_rules import EVERY_TOOL
+from handrail.policy.rules.patterns import PatternError, command_words
+from handrail.policy.rules.rule import SAYS, Fault, Rule, named
+from handrail.policy.rules.unused import unused
+
+
+def review(rules: tuple[Rule, ...], tools: frozenset[str] | None = None) -> tuple[Fault, ...]:
+    """Errors, then rules that never decide anything. `tools`: the names a rule may be about, where they are known."""
+    faults = [*_clashes(rules)]
+    sound: list[Rule] = []
+    for rule in rules:
+        problems = [*_problems(rule, tools)]
+        if not problems:
+            sound.append(rule)
+            problems = failing_examples(rule)
+        faults += [Fault(rule.id, f"{named(rule)} {problem}", is_error=True) for problem in problems]
+    return (*faults, *(Fault(rule.id, f"{named(rule)} {why}", is_error=False) for rule, why in unused(sound)))
+
+
+def _clashes(rules: tuple[Rule, ...]) -> Iterator[Fault]:
+    """Rules of one layer that have one id, or that say different things of the same."""
+    ids: dict[tuple[str, str], Rule] = {}
+    patterns: dict[tuple[str, ...], Rule] = {}
+    for rule in rules:
+        same = ids.setdefault((rule.layer, rule.id), rule)
+        if same is not rule:
+            yield Fault(rule.id, f"{named(rule)} has the id of {named(same)}; give it one of its own", is_error=True)
+        other = patterns.setdefault((rule.layer, rule.tool, *_about(rule)), rule)
+        if other.verdict != rule.verdict:
+            problem = f"{SAYS[rule.verdict]} {rule.pattern}, which {named(other)} {SAYS[other.verdict]}; keep one"
+            yield Fault(rule.id, f"{named(rule)} {problem}", is_error=True)
+
+
+def _about(rule: Rule) -> tuple[str, ...]:
+    return tuple(rule.pattern.split()) if rule.tool == "exec" else parts_of(rule.pattern)
+
+
+def _problems(rule: Rule, tools: frozenset[str] | None) -> Iterator[str]:
+    if tools is not None and not _is_known(rule.tool, tools):
+        near = difflib.get_close_matches(rule.tool, tools, 1)
+        yield f"is about a tool that does not exist: {rule.tool}{f'; did you mean {near[0]}?' if near else ''}"
+    if rule.tool == EVERY_TOOL and rule.verdict == "allow":
+        yield "allows every tool at once; name the tool"
+    if rule.any_args and rule.verdict != "allow":
+        yield f"has any_args, which is for allow rules; what {SAYS[rule.verdict]} a command is about any arguments"
+    yield from _path_problems(rule) if rule.tool != "exec" else _command_problems(rule)
+
+
+def _is_known(tool: str, tools: frozenset[str]) -> bool:
+    return tool in tools or tool in {"exec", EVERY_TOOL} or tool.startswith("mcp__")
+
+
+def _path_problems(rule: Rule) -> Iterator[str]:
+    if not rule.pattern.strip():
+        yield "has an empty pattern; write a glob of paths, or ** for all"
+    if rule.any_args:
+        yield "has any_args, which is for commands"
+
+
+def _command_problems(rule: Rule) -> Iterator[str]:
+    try:
+        words = command_words(rule.pattern)
+    except PatternError as error:
+        yield f"is no rule: {error}"
+        return
+    if rule.any_args and runs_code(words):
+        yield f"has any_args, but {rule.pattern} runs what it is given; allow one whole command of it, or none"

@@ -1,0 +1,154 @@
+"""Programs that show bytes, and what is in object files."""
+
+import re
+
+from handrail.policy.commands.reading import Use
+from handrail.policy.shell.script import Word
+from handrail.policy.tables.form import Parsed, Table
+
+_GNU = "help version"
+
+_XXD_FLAG = re.compile(r"-(?:a|autoskip|b|bits|C|d|E|e|i|include|p|ps|plain|postscript|u|v|version|h)\Z")
+_XXD_VALUE = re.compile(r"-(?:c|cols|g|group|groupsize|l|len|n|name|o|offset|s|seek|skip)\Z")
+_XXD_JOINED = re.compile(r"-[cglos][+-]?[0-9][0-9a-fxA-F]*\Z")
+
+
+def _read_xxd(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
+    """Options come first, one in each word. Behind the input even `-r` is a file, and it is written."""
+    rest = list(words)
+    while rest and rest[0].text[:1] == "-" and rest[0].text != "-":
+        text = rest.pop(0).text
+        if text == "--":
+            break
+        if _XXD_VALUE.match(text) and rest:
+            del rest[0]
+        elif not (_XXD_FLAG.match(text) or _XXD_JOINED.match(text)):
+            return f"xxd's option {text} is not among those that only read"
+    if len(rest) > 1 or any(word.globs for word in words):
+        return "xxd only reads with its options first and one operand behind them"
+    return tuple([Use(word.text, "read") for word in rest])
+
+
+def _no_files_of_options(parsed: Parsed) -> str | None:
+    words = (*parsed.operands, *[value or "" for _, value in parsed.options])
+    odd = next((word for word in words if word.startswith("@")), None)
+    return odd and f"options may be in the file {odd}"
+
+
+TABLES = (
+    Table(
+        name="od",
+        flags="abcdfhiloOsvxX",
+        values="AjNSt",
+        attached="w",
+        long_flags=f"strings= output-duplicates width= {_GNU}",
+        long_values="address-radix endian skip-bytes read-bytes format",
+        match=("od -c a.bin", "od -An -tx1 -N 16 a.bin", "od -w16 -t x1z a", "od --format=x1 a"),
+        no_match=("od --output=x a", "od -k a"),
+    ),
+    Table(
+        name="hexdump",
+        also=("hd",),
+        flags="bcCdohvVxX",
+        values="ens",
+        attached="L",
+        long_flags="one-byte-octal one-byte-hex one-byte-char canonical two-bytes-decimal two-bytes-octal "
+        "two-bytes-hex color= "
+        f"no-squeezing {_GNU}",
+        long_values="format length skip",
+        paths={"-f": "read", "--format-file": "read"},
+        match=("hexdump -C a.bin", "hexdump -n 64 -s 16 a", "hd a", "hexdump -e '16/1 \"%02x\"' a"),
+        no_match=("hexdump --output=x a", "hexdump -r a"),
+    ),
+    Table(
+        name="xxd",
+        own=_read_xxd,
+        match=("xxd a.bin", "xxd -l 64 a.bin", "xxd -c16 -g 1 a", "xxd -p", "xxd -s -16 a", "xxd -ps - "),
+        no_match=(
+            "xxd a b", "xxd -r a", "xxd -r -p a b", "xxd a -r", "xxd -p a b", "xxd -rp a", "xxd a*", "xxd - b",
+            "xxd --r a", "xxd -revert a", "xxd -pr a", "xxd -- a b", "xxd -l 5 a b",
+        ),
+    ),
+    Table(
+        name="strings",
+        flags="adfhowvV",
+        values="ntesU",
+        numbers=True,
+        long_flags=f"all data print-file-name include-all-whitespace {_GNU}",
+        long_values="bytes radix encoding unicode output-separator",
+        refuse=_no_files_of_options,
+        match=("strings a.bin", "strings -n 8 a.bin", "strings -8 a", "strings -t x a"),
+        no_match=(
+            "strings @options", "strings a @options", "strings -T plugin a", "strings --target=x a",
+            "strings -n @a b",
+        ),
+    ),
+    Table(
+        name="nm",
+        flags="aABCDegjnopPrSsuUWhV",
+        values="ft",
+        long_flags="debug-syms print-file-name demangle= no-demangle dynamic extern-only just-symbols numeric-sort "
+        "no-sort "
+        "portability reverse-sort print-size print-armap quiet size-sort special-syms synthetic undefined-only "
+        f"defined-only no-weak with-symbol-versions {_GNU}",
+        long_values="format radix",
+        refuse=_no_files_of_options,
+        match=("nm a.o", "nm -C -D lib.so", "nm --defined-only a.o"),
+        no_match=("nm --plugin x.so a.o", "nm --plugin=x.so a", "nm @options", "nm -l a"),
+    ),
+    Table(
+        name="readelf",
+        flags="ahlSgtesnrudVAcDLIWTHvz",
+        values="xpR",
+        long_flags="all file-header program-headers segments section-headers sections section-groups section-details "
+        "headers syms symbols dyn-syms notes relocs unwind dynamic version-info arch-specific archive-index "
+        f"use-dynamic lint histogram wide silent-truncation demangle= no-demangle decompress {_GNU}",
+        long_values="hex-dump string-dump relocated-dump",
+        refuse=_no_files_of_options,
+        match=("readelf -h a.out", "readelf -Ws a.o", "readelf --dynamic lib.so"),
+        # Debug information may be in another file, or be fetched.
+        no_match=("readelf -w a", "readelf --debug-dump a", "readelf -P a", "readelf @options"),
+    ),
+    Table(
+        name="objdump",
+        flags="afphxdDsGtTrRvHFCwz",
+        values="jM",
+        long_flags="archive-headers file-headers private-headers headers section-headers all-headers disassemble= "
+        "disassemble-all full-contents stabs syms dynamic-syms reloc dynamic-reloc file-offsets demangle= wide "
+        "disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols "
+        f"special-syms {_GNU}",
+        long_values="section disassembler-options start-address stop-address insn-width adjust-vma",
+        refuse=_no_files_of_options,
+        match=("objdump -d a.o", "objdump -h a.out", "objdump -d -M intel --section=.text a.o"),
+        # It opens sources and debug information by the names that are in the object; for -i it writes one.
+        no_match=(
+            "objdump -S a.o", "objdump -W a.o", "objdump --dwarf a.o", "objdump @options", "objdump -l a",
+            "objdump -L a", "objdump -i",
+        ),
+    ),
+    Table(
+        name="size",
+        flags="ABGodxtfhHvV",
+        long_flags=f"totals common {_GNU}",
+        long_values="format radix",
+        refuse=_no_files_of_options,
+        match=("size a.out", "size -A a.o"),
+        no_match=("size @options", "size --target=plugin a"),
+    ),
+    Table(
+        name="zipinfo",
+        flags="12smlvhtzC",
+        match=("zipinfo a.zip", "zipinfo -1 a.zip", "zipinfo -t a.zip"),
+        no_match=("zipinfo -M a.zip", "zipinfo --unknown a.zip"),  # -M pages
+    ),
+    Table(
+        name="gzip -l",
+        match=("gzip -l a.gz", "gzip -l a.gz b.gz"),
+        no_match=("gzip a", "gzip -l -d a.gz", "gzip -dl a.gz", "gzip -d a.gz"),
+    ),
+    Table(
+        name="unzip -l",
+        match=("unzip -l a.zip", "unzip -l a.zip 'src/*'"),
+        no_match=("unzip a.zip", "unzip -l -d x a.zip", "unzip -o a.zip", "unzip -lM a.zip"),
+    ),
+)  # fmt: skip

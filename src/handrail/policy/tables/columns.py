@@ -1,0 +1,130 @@
+"""Programs that pick, order and join lines and columns."""
+
+from handrail.policy.tables.form import Table
+
+_GNU = "help version"
+
+TABLES = (
+    Table(
+        name="cut",
+        flags="nsz",
+        values="bcdfFO",
+        long_flags=f"complement only-delimited zero-terminated {_GNU}",
+        long_values="bytes characters delimiter fields output-delimiter",
+        match=("cut -d' ' -f1 a.txt", "cut -d: -f 1,3 --complement a", "cut --fields=1 a", "cut -c1-80"),
+        no_match=("cut -o x a", "cut --output=x a"),
+    ),
+    Table(
+        name="tr",
+        flags="cCdst",
+        long_flags=f"complement delete squeeze-repeats truncate-set1 {_GNU}",
+        operands="text",
+        match=("tr a-z A-Z", "tr -d '\\n'", "tr -cs a-z '\\n'", "tr -s ' '"),
+        no_match=("tr -o x", "tr --del a"),
+    ),
+    Table(
+        name="sort",
+        flags="bcCdfghiMmnRrsuVz",
+        values="kSt",
+        long_flags="ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting "
+        "month-sort "
+        "human-numeric-sort numeric-sort random-sort reverse version-sort check= debug merge stable unique "
+        f"zero-terminated {_GNU}",
+        long_values="sort key buffer-size field-separator batch-size parallel",
+        paths={"--random-source": "read"},
+        grantable=False,
+        match=(
+            "sort", "sort -u a.txt", "sort -t, -k2,2nr a b", "sort -rn --key=1 a", "sort --check=quiet a",
+            "sort a -u",
+        ),
+        no_match=(
+            "sort -o a a", "sort -uo a a", "sort a -oa", "sort --output=a a", "sort --outp a a", "sort --output a a",
+            "sort --compress-program=sh a", "sort -T /tmp a", "sort -uT. a", "sort --temporary-directory=x a",
+            "sort --files0-from=list", "sort +1 -2 a",
+        ),
+    ),
+    Table(
+        name="uniq",
+        flags="cdDiuz",
+        values="fsw",
+        long_flags=f"count repeated all-repeated= group= ignore-case unique zero-terminated {_GNU}",
+        long_values="skip-fields skip-chars check-chars",
+        most=1,
+        match=("uniq", "uniq -c", "uniq -cd a.txt", "uniq --all-repeated=separate a"),
+        # The second operand is the output; so may be the second file that a pattern stands for.
+        no_match=("uniq a b", "uniq -c a b", "uniq - b", "uniq -- a b", "uniq a*", "uniq --unknown a"),
+    ),
+    Table(
+        name="comm",
+        flags="123z",
+        long_flags=f"check-order nocheck-order total zero-terminated {_GNU}",
+        long_values="output-delimiter",
+        match=("comm a b", "comm -12 a b", "comm -3 --total a -"),
+        no_match=("comm -o x a b", "comm --output=x a b"),
+    ),
+    Table(
+        name="join",
+        flags="iz",
+        values="aejotv12",
+        long_flags=f"ignore-case check-order nocheck-order header zero-terminated {_GNU}",
+        match=("join a b", "join -t, -1 2 -2 1 a b", "join -a1 -o 1.1,2.2 a b"),
+        no_match=("join --output=x a b", "join -x a b"),
+    ),
+    Table(
+        name="paste",
+        flags="sz",
+        values="d",
+        long_flags=f"serial zero-terminated {_GNU}",
+        long_values="delimiters",
+        match=("paste a b", "paste -sd,", "paste -d '\\t' - -"),
+        no_match=("paste -o x a b", "paste --output=x a"),
+    ),
+    Table(
+        name="column",
+        flags="tdeLJxhV",
+        values="nONlEHRTWripcosC",
+        long_flags=f"table table-noheadings table-header-repeat keep-empty-lines json fillrows {_GNU}",
+        long_values="table-name table-order table-columns table-columns-limit table-noextreme table-hide table-right "
+        "table-truncate table-wrap tree tree-id tree-parent output-width output-separator separator table-column",
+        match=("column -t a.txt", "column -s, -t a.csv", "column -t -s : -o ' '"),
+        no_match=("column --unknown a", "column -z a"),
+    ),
+    Table(
+        name="shuf",
+        flags="erz",
+        values="in",
+        long_flags=f"echo repeat zero-terminated {_GNU}",
+        long_values="input-range head-count",
+        paths={"--random-source": "read"},
+        match=("shuf a.txt", "shuf -n 3 a.txt", "shuf -i 1-10"),
+        no_match=("shuf -o b a", "shuf -n3 -ob a", "shuf --output=b a"),
+    ),
+    Table(
+        name="tsort",
+        flags="w",
+        long_flags=_GNU,
+        match=("tsort a.txt", "tsort"),
+        no_match=("tsort -o x", "tsort --output=x a"),
+    ),
+    Table(
+        name="numfmt",
+        flags="z",
+        values="d",
+        long_flags=f"debug grouping header= zero-terminated {_GNU}",
+        long_values="delimiter field format from from-unit invalid padding round suffix to to-unit",
+        operands="text",
+        match=("numfmt --to=iec 1048576", "numfmt --field=2 --to si"),
+        no_match=("numfmt -o x 1", "numfmt --output=x 1"),
+    ),
+    Table(
+        name="seq",
+        flags="w",
+        values="fs",
+        numbers=True,
+        long_flags=f"equal-width {_GNU}",
+        long_values="format separator",
+        operands="text",
+        match=("seq 5", "seq 1 2 10", "seq 10 -1 1", "seq -s, -w 1 10"),
+        no_match=("seq -o x 5", "seq --output=x 5"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,13 @@
+"""git, as far as it only reads. What it takes before its sub-command (-c, -C, --git-dir …) is never proven.
+
+A repository's configuration can make even these run a program, so they are proven only where what is proven runs in a
+sandbox; what is kept out here is what the words of the command themselves would start or write.
+"""
+
+from handrail.policy.tables.form import Table
+from handrail.policy.tables.git_config import CONFIGURATION
+from handrail.policy.tables.git_history import HISTORY
+from handrail.policy.tables.git_references import REFERENCES
+from handrail.policy.tables.git_tree import TREE
+
+TABLES: tuple[Table, ...] = (*HISTORY, *REFERENCES, *CONFIGURATION, *TREE)

@@ -1,0 +1,54 @@
+"""What policy needs to know about a command: what it is, where it starts, and what each path in it is now."""
+
+import msgspec
+
+from handrail.policy.commands.reading import Use
+from handrail.policy.script import command_uses, needs_display
+from handrail.protocol.decision import CommandFact, Facts, PathFact, SeenCommand
+from handrail.protocol.error import ToolError
+from handrail.workspace.errors import clipped
+from handrail.workspace.workspace import Workspace
+
+_MOST_PATHS = 1_000
+"""Paths that are looked at; those after them count as outside, the strictest there is."""
+
+
+def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background: bool = False, tier: int) -> Facts:
+    """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
+    _refuse_cwd(workspace, cwd)
+    seen = _seen(text) if needs_display(text) else None
+    uses = command_uses(text, cwd, seen)
+    return Facts(
+        paths=tuple(_fact(workspace, use) if n < _MOST_PATHS else _outside(use) for n, use in enumerate(uses)),
+        command=CommandFact(text=text, cwd=cwd, background=background, tier=tier, seen=seen),
+    )
+
+
+def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
+    fact = workspace.fact(cwd, "write")
+    if fact.real is None:
+        message = f"cwd {clipped(cwd)} is outside the workspace. Folders are relative to it."
+        raise ToolError("OUTSIDE_WORKSPACE", message)
+    if fact.kind == "missing":
+        raise workspace.not_found(cwd, "folder")
+    if fact.kind != "directory":
+        raise ToolError("NOT_A_DIRECTORY", f"cwd {clipped(cwd)} is not a folder.")
+
+
+def _fact(workspace: Workspace, use: Use) -> PathFact:
+    # To be read, a file would be opened and kept for the call that reads it. No such call follows: looking is enough.
+    access = "delete" if use.access == "delete" else "write"
+    try:
+        return msgspec.structs.replace(workspace.fact(use.path, access), access=use.access)
+    except ToolError:  # no path can be like this, or nobody can tell where it leads
+        return _outside(use)
+
+
+def _outside(use: Use) -> PathFact:
+    return PathFact(path=use.path, access=use.access, kind="other", real=None)
+
+
+def _seen(text: str) -> tuple[SeenCommand, ...] | None:
+    from handrail.code.shell_commands import seen_commands  # noqa: PLC0415  most commands are proven without it
+
+    return seen_commands(text)

@@ -1,0 +1,71 @@
+"""Tries the examples that rules and built-in tables carry."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from handrail.policy.commands.examples import refusal
+from handrail.policy.configuration import Rules
+from handrail.policy.rules.examples import failing_examples
+from handrail.policy.rules.rule import Rule, named
+from handrail.policy.tables.form import Table
+from handrail.policy.tables.load import Registry, registry
+from handrail.protocol.error import ToolError
+from handrail.protocol.wire import Wire
+from handrail.runtime.explaining import Explainer
+from handrail.tools.exec import EXEC
+
+
+class Example(Wire, frozen=True):
+    """An example, and whether what its rule or table says of it comes out."""
+
+    rule: str
+    """The rule with its place, or the table."""
+    example: str
+    problem: str = ""
+    """What is wrong with it, in words; empty where nothing is."""
+    came_out: str = ""
+    """What policy decides about a command that came out wrong."""
+
+
+def rule_examples(rules: Rules, explainer: Explainer) -> Iterator[Example]:
+    """Every example of the rules that people wrote."""
+    for rule in rules.rules:
+        for one in _apart(rule):
+            [example] = (*one.match, *one.no_match)
+            problem = "; ".join(failing_examples(one))
+            came_out = _decided(explainer, example, rules) if problem and rule.tool == EXEC.name else ""
+            yield Example(rule=named(rule), example=example, problem=problem, came_out=came_out)
+
+
+def table_examples() -> Iterator[Example]:
+    """Every example of the tables of programs."""
+    known = registry()
+    for table in {id(table): table for table in known.tables.values()}.values():  # once, whatever its names
+        yield from _examples_of(table, known)
+
+
+def _apart(rule: Rule) -> Iterator[Rule]:
+    """The rule with one example at a time."""
+    for example in rule.match:
+        yield msgspec.structs.replace(rule, match=(example,), no_match=())
+    for example in rule.no_match:
+        yield msgspec.structs.replace(rule, match=(), no_match=(example,))
+
+
+def _decided(explainer: Explainer, command: str, rules: Rules) -> str:
+    try:
+        decision = explainer.explain(EXEC.name, {"command": command}, rules)
+    except ToolError as error:
+        return error.code
+    return f"{decision.decision} by {decision.rule}: {decision.reason}"
+
+
+def _examples_of(table: Table, known: Registry) -> Iterator[Example]:
+    name = f"table {table.name}"
+    for example in table.match:
+        why = refusal(table, known, example)
+        yield Example(rule=name, example=example, problem=f"is not accepted: {why}" if why else "")
+    for example in table.no_match:
+        problem = "" if refusal(table, known, example) else "is accepted"
+        yield Example(rule=name, example=example, problem=problem)

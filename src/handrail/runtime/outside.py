@@ -1,0 +1,145 @@
+"""Folders outside the workspace: opened by a person's answer, listed, and closed again."""
+
+import os
+import threading
+from datetime import UTC, datetime
+
+import msgspec
+
+from handrail.protocol.decision import Facts, PathFact
+from handrail.protocol.error import ToolError
+from handrail.protocol.permission import AnswerKind, OpenedFolder, PermissionRequest, Scope
+from handrail.store.opened import OpenedFolders
+from handrail.workspace.outside import Boundary, spelled_folder
+from handrail.workspace.root import Root, opened_root
+from handrail.workspace.workspace import Workspace
+
+OPENING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
+"""The answers where a yes opens a folder: for the call, for the session, or for the workspace."""
+_SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
+
+
+def asked_folders(facts: Facts) -> dict[str, list[PathFact]]:
+    """The folders outside that a call would need, with what it wants in them."""
+    found: dict[str, list[PathFact]] = {}
+    for fact in facts.paths:
+        if fact.real is None and fact.folder is not None:
+            found.setdefault(fact.folder, []).append(fact)
+    return found
+
+
+class OutsideFolders:
+    """What people opened to one session. Other processes open and close too: who is about to decide looks again."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        stores: dict[Scope, OpenedFolders],
+        boundary: Boundary,
+        session_id: str,
+        *,
+        in_force: bool,
+    ) -> None:
+        self._workspace = workspace
+        self._stores = stores
+        self._boundary = boundary
+        self._session_id = session_id
+        self._in_force = in_force
+        self._known: tuple[tuple[str, ...], ...] = ()
+        self._lock = threading.Lock()
+
+    def refresh(self) -> None:
+        """Makes the roots those that are open now. Where the settings no longer let people be asked, none is."""
+        if not self._in_force:
+            return
+        with self._lock:
+            names = tuple(store.names() for store in self._stores.values())
+            if names == self._known:
+                return
+            variable = self._workspace.variable
+            folders = sorted(self.listed(), key=lambda folder: folder.access)  # of two, the one for writing counts
+            strongest = {folder.path: folder for folder in folders}.values()
+            variable.open([root for folder in strongest if (root := self._root(folder, variable.opened))])
+            self._known = names
+
+    def listed(self) -> tuple[OpenedFolder, ...]:
+        """All that are open to this session: its own, and the workspace's."""
+        return tuple(folder for store in self._stores.values() for folder in store.listed())
+
+    def close(self, path: str) -> bool:
+        """Closes a folder, whoever opened it and for how long; whether it was open."""
+        spelled = os.path.abspath(path)
+        names = {spelled, os.path.realpath(spelled)}
+        closed = [store.remove(name) for store in self._stores.values() for name in names]
+        self.refresh()
+        return any(closed)
+
+    def open(self, facts: Facts, kind: AnswerKind) -> tuple[Root, ...]:
+        """Opens what a call asked for, as far as the answer goes; the roots that are for this call only."""
+        asked = [self._opened(folder, facts, _SCOPES.get(kind)) for folder, facts in asked_folders(facts).items()]
+        roots = [self._checked(folder) for folder in asked]
+        if kind not in _SCOPES:
+            return tuple(roots)
+        for root, folder in zip(roots, asked, strict=True):
+            root.close()
+            self._stores[_SCOPES[kind]].add(folder)
+        self._known = ()
+        self.refresh()
+        return ()
+
+    def _opened(self, folder: str, facts: list[PathFact], scope: Scope | None) -> OpenedFolder:
+        spelled = (spelled_folder(fact.path, fact.outside or "", folder) for fact in facts)
+        return OpenedFolder(
+            path=folder,
+            access="write" if any(fact.access != "read" for fact in facts) else "read",
+            scope=scope or "session",
+            session_id=self._session_id,
+            time=datetime.now(UTC),
+            named=next((name for name in spelled if name not in {None, folder}), None),
+        )
+
+    def _checked(self, folder: OpenedFolder) -> Root:
+        root = self._root(folder, ())
+        if root is None:
+            raise ToolError("CONFLICT", f"{folder.path} is not the folder any more that was asked about. Call again.")
+        return root
+
+    def _root(self, folder: OpenedFolder, open_already: tuple[Root, ...]) -> Root | None:
+        """The root of a folder, the one that there is where there is one; None where it may not be opened now."""
+        writable = folder.access == "write"
+        for root in open_already:
+            if (root.path, root.writable) == (folder.path, writable) and root.has_name(folder.named):
+                return root
+        if self._boundary.shut(folder.path):
+            return None
+        return opened_root(folder.path, writable=writable, named=folder.named)
+
+
+def request_to_open(request: PermissionRequest, facts: Facts) -> PermissionRequest:
+    """The same request, saying which folders a yes to it opens, where it opens any."""
+    folders = asked_folders(facts)
+    if not folders:
+        return request
+    writes = any(fact.access != "read" for found in folders.values() for fact in found)
+    return msgspec.structs.replace(
+        request,
+        kind="external_directory",
+        pattern=tuple(text for folder in folders for text in (folder, f"{folder}/*")),
+        access="write" if writes else "read",
+        answers=OPENING,
+    )
+
+
+def boundary_of(*own: str) -> Boundary:
+    """What is never opened on this machine, for this user; `own` is what handrail keeps for itself."""
+    homes = {os.path.realpath(home) for home in (os.path.expanduser("~"), _home_on_record()) if home}
+    return Boundary(homes=tuple(sorted(homes)), own=tuple(os.path.realpath(path) for path in own))
+
+
+def _home_on_record() -> str:
+    import pwd  # noqa: PLC0415  only where people are asked about folders
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""

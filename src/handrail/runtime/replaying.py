@@ -1,0 +1,122 @@
+"""Judges calls of before under the rules of today, from the facts that were written down. No file is looked at."""
+
+import os
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+import msgspec
+
+from handrail.policy.configuration import Rules
+from handrail.policy.verdict import decide
+from handrail.protocol.decision import Decision, Verdict
+from handrail.protocol.error import StoreError
+from handrail.protocol.tool import ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.store.journal import Broken
+from handrail.store.past_calls import PastCall, past_calls
+
+_BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
+
+
+class Difference(Wire, frozen=True):
+    """A call that would be decided otherwise."""
+
+    time: datetime
+    session: str
+    tool_call_id: str
+    tool: str
+    subject: str
+    then: Verdict
+    now: Verdict
+    rule: str
+    """The one that decides now."""
+    reason: str
+    rule_then: str
+
+
+class Replay(Wire, frozen=True, omit_defaults=False):
+    """What today's rules would make of the calls."""
+
+    calls: int
+    """Those that could be judged again."""
+    differ: tuple[Difference, ...]
+    """In the order of time."""
+    unjudged: int
+    """Refused before policy was asked: an unknown tool, wrong arguments."""
+    gone: dict[str, int]
+    """Calls of tools that are not here any more, by their name."""
+    broken: int
+    """Calls whose record cannot be read."""
+    unreadable: tuple[str, ...]
+    """Why the journals of whole sessions cannot be read."""
+
+
+def replay(
+    folders: Iterable[str], spec_of: Callable[[str], ToolSpec | None], rules: Rules, since: datetime | None
+) -> Replay:
+    """Judges every call of some sessions again. An answer that a person gave is no part of the comparison."""
+    counts = _Counts(spec_of, rules)
+    for folder in folders:
+        try:
+            for call in past_calls(folder, since):
+                counts.add(os.path.basename(folder), call)
+        except StoreError as error:
+            counts.unreadable.append(str(error))
+    return counts.replay()
+
+
+class _Counts:
+    def __init__(self, spec_of: Callable[[str], ToolSpec | None], rules: Rules) -> None:
+        self.unreadable: list[str] = []
+        self._spec_of, self._rules = spec_of, rules
+        self._calls = self._unjudged = self._broken = 0
+        self._gone: dict[str, int] = {}
+        self._differ: list[Difference] = []
+
+    def add(self, session: str, call: PastCall | Broken) -> None:
+        if isinstance(call, Broken):
+            self._broken += 1
+        elif call.decided.decision.rule in _BEFORE_POLICY:
+            self._unjudged += 1
+        elif (spec := self._spec_of(name := call.start.tool_call_name)) is None:
+            self._gone[name] = self._gone.get(name, 0) + 1
+        else:
+            self._judge(session, call, spec)
+
+    def _judge(self, session: str, call: PastCall, spec: ToolSpec) -> None:
+        self._calls += 1
+        then = call.decided.decision
+        now = decide(spec, call.start.requested_permissions, call.decided.facts, _as_then(self._rules, then))
+        if now.decision != then.decision:
+            self._differ.append(_difference(session, call, now))
+
+    def replay(self) -> Replay:
+        return Replay(
+            calls=self._calls,
+            differ=tuple(sorted(self._differ, key=lambda one: one.time)),
+            unjudged=self._unjudged,
+            gone=self._gone,
+            broken=self._broken,
+            unreadable=tuple(self.unreadable),
+        )
+
+
+def _as_then(rules: Rules, then: Decision) -> Rules:
+    """Whether somebody was there to be asked is no rule: where nobody was, nobody is now."""
+    return msgspec.structs.replace(rules, unattended=then.code == "PERMISSION_DENIED")
+
+
+def _difference(session: str, call: PastCall, now: Decision) -> Difference:
+    then = call.decided.decision
+    return Difference(
+        time=call.start.time,
+        session=session,
+        tool_call_id=call.start.tool_call_id,
+        tool=call.start.tool_call_name,
+        subject=now.subject or then.subject,
+        then=then.decision,
+        now=now.decision,
+        rule=now.rule,
+        reason=now.reason,
+        rule_then=then.rule,
+    )

@@ -1,0 +1,81 @@
+"""What is said about a value or a rule that does not count, or not as a whole."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from handrail.settings.errors import clip, plain
+from handrail.settings.strictness import FILES, STRICTNESS, may_loosen
+
+if TYPE_CHECKING:
+    from handrail.policy.rules.rule import Rule
+    from handrail.settings.layers import Layer
+    from handrail.settings.strictness import LayerKind
+
+
+class Ignored(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a layer says and may not."""
+
+    kind: "LayerKind"
+    said: str
+    """As it is written: `mode = "auto"`."""
+    line: int | None
+    note: str
+    """The whole sentence for a person."""
+    until_trusted: bool = False
+    """Whether trusting the project would let it count."""
+
+
+def ignored_value(layer: "Layer", key: str, value: object, held: object, below: tuple[object, str]) -> Ignored:
+    """A value of which only `held` counts; `below` is the value that would count without it, and its source."""
+    said = f"{key} = {written(value)}"
+    line = layer.lines.get(key)
+    curable = layer.kind == "project" and not layer.trusted and may_loosen("project", key, value)
+    part = "is ignored" if held == below[0] else f"counts only where it is stricter ({written(held)})"
+    if layer.kind == "environment":
+        note = (
+            f"HANDRAIL_MODE={value} is ignored: the mode is {below[0]} ({below[1]}), and the environment can make it"
+            " stricter, not looser. To loosen it, use the flag or the user file."
+        )
+    else:
+        note = f"{place(layer, line)}{said} {part}{_why(layer, key, curable=curable)}"
+    return Ignored(kind=layer.kind, said=said, line=line, note=note, until_trusted=curable)
+
+
+def ignored_rule(layer: "Layer", rule: "Rule") -> Ignored:
+    """A rule that allows something, of a layer that is not trusted."""
+    said = f"rule {rule.id}: allow {written(rule.pattern)}" + (f" for {rule.tool}" if rule.tool != "exec" else "")
+    number = rule.source.partition(":")[2]
+    line = int(number) if number else None
+    curable = layer.kind == "project"
+    note = f"{place(layer, line)}{said} is ignored{_why(layer, 'mode', curable=curable)}"
+    return Ignored(kind=layer.kind, said=said, line=line, note=note, until_trusted=curable)
+
+
+def overruled(key: str, value: object, source: str, held: object, managed: str) -> Ignored:
+    """A value that is looser than the managed one."""
+    said = f"{key} = {written(value)}"
+    note = f"{said} ({source}) is ignored: the {managed} says {written(held)}, and nothing looser counts"
+    return Ignored(kind="managed", said=said, line=None, note=note)
+
+
+def written(value: object) -> str:
+    """A value as a settings file has it, cut, and with nothing hidden in it."""
+    return clip(plain(msgspec.json.encode(value).decode()))
+
+
+def place(layer: "Layer", line: int | None) -> str:
+    """Where something stands, as the beginning of a sentence."""
+    if layer.kind in {"flag", "session"}:
+        return f"{layer.source} "
+    name = "handrail.toml" if layer.kind == "project" else layer.source
+    return f"{name} line {line}: " if line else f"{name}: "
+
+
+def _why(layer: "Layer", key: str, *, curable: bool) -> str:
+    if curable:
+        return " until you trust this project: handrail trust"
+    if layer.kind == "user":
+        return ": the file lies in the workspace, where an agent could write it"
+    where = "the user file" if STRICTNESS[key].loosened_by == FILES else "the user file or a flag"
+    return f": {where} can say so, a {layer.kind} cannot"

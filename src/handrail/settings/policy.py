@@ -1,0 +1,62 @@
+"""What the settings say to policy."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, cast
+
+from handrail.policy.configuration import Restriction, Rules
+from handrail.policy.rules.rule import Rule
+from handrail.protocol.decision import MODES, Mode
+from handrail.settings.errors import SettingsError, shown
+from handrail.settings.load import Loaded
+
+if TYPE_CHECKING:
+    from handrail.policy.rules.grant import Grant
+
+_ALWAYS_KNOWN = ("exec", "process", "*")
+
+
+def rules_of(
+    loaded: Loaded, mode: Mode | None = None, unattended: bool = False, grants: "tuple[Grant, ...]" = ()
+) -> Rules:
+    """The configuration of a decision; a mode in place of the settings' own, never looser than the managed one."""
+    settings = loaded.settings
+    restricted = settings.restricted if settings.profile == "restricted" else None
+    return Rules(
+        mode=stricter_mode(mode or settings.mode, managed_mode(loaded)),
+        unattended=unattended,
+        rules=loaded.rules,
+        grants=grants,
+        outside=settings.paths.outside,
+        bulk_deleted=settings.bulk.deleted,
+        bulk_changed=settings.bulk.changed,
+        restriction=Restriction(restricted.commands, restricted.folders) if restricted else None,
+    )
+
+
+def managed_mode(loaded: Loaded) -> Mode:
+    """The loosest mode that whoever manages the machine lets be."""
+    return cast("Mode", loaded.managed.get("mode", MODES[-1]))
+
+
+def stricter_mode(one: Mode, other: Mode) -> Mode:
+    """The stricter of two modes."""
+    return one if MODES.index(one) <= MODES.index(other) else other
+
+
+def check_tools(loaded: Loaded, names: Collection[str]) -> None:
+    """A SettingsError when a rule names a tool that there is not; those of other servers come when they are there."""
+    known = {*names, *_ALWAYS_KNOWN}
+    problems = [
+        f"{rule.source}: the rule {rule.id} is about the tool {shown(rule.tool)}; {_hint(rule, known)}"
+        for rule in loaded.rules
+        if rule.tool not in known and not rule.tool.startswith("mcp__")
+    ]
+    if problems:
+        raise SettingsError("The rules cannot be used", problems, "Nothing was run. Correct them, then try again.")
+
+
+def _hint(rule: Rule, known: Collection[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a mistake
+
+    near = get_close_matches(rule.tool[:128].lower(), sorted(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else f"there is none of this name, but {', '.join(sorted(known))}"

@@ -1,0 +1,115 @@
+"""The rules of a settings file: from `[[rule]]` tables to what policy works with."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from itertools import chain
+from typing import Annotated, Any, cast
+
+import msgspec
+
+from handrail.policy.rules.rule import Layer, Rule
+from handrail.protocol.decision import Verdict
+from handrail.settings.errors import clip, shown
+from handrail.settings.lines import table_lines
+from handrail.settings.model import Section
+from handrail.settings.problem import first_few
+from handrail.settings.reference import RULE
+
+_MOST_RULES = 200  # each is held against each other one at load
+_VERDICTS: dict[str, Verdict] = {"allow": "allow", "ask": "confirm", "deny": "deny"}
+_Placed = list[tuple[dict[str, Any], dict[str, int]]]
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class RuleTable(Section, frozen=True, kw_only=True):
+    """One rule as it is written; exactly one of allow, ask and deny."""
+
+    id: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")]
+    """Without a dot: the ids of built-in rules have one, so nobody takes one for the other."""
+    allow: Text | None = None
+    ask: Text | None = None
+    deny: Text | None = None
+    tool: Text = "exec"
+    because: str = ""
+    match: tuple[Text, ...] = ()
+    no_match: tuple[Text, ...] = ()
+    any_args: bool = False
+
+
+def read_rules(tables: object, layer: Layer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
+    """The rules, and everything that is wrong with them in words; rules only where nothing is."""
+    if not _are_tables(tables):
+        return (), [f"rule is {shown(tables)}; allowed: tables, each written [[rule]]"]
+    written = cast("list[dict[str, Any]]", tables)
+    if len(written) > _MOST_RULES:
+        return (), [f"there are {len(written):,} rules; allowed: at most {_MOST_RULES}"]
+    placed = list(zip(written, table_lines(text, "rule", len(written)), strict=True))
+    if problems := first_few(chain(_problems(placed), _said_twice(placed))):
+        return (), problems
+    return tuple(_rule(table, layer, lines.get("")) for table, lines in placed), []
+
+
+def _are_tables(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in cast("list[object]", value))
+
+
+def _rule(table: Mapping[str, Any], layer: Layer, line: int | None) -> Rule:
+    written = msgspec.convert(table, RuleTable)
+    (said,) = _said(table)
+    return Rule(
+        id=written.id,
+        verdict=_VERDICTS[said],
+        pattern=table[said],
+        tool=written.tool,
+        because=written.because,
+        match=written.match,
+        no_match=written.no_match,
+        any_args=written.any_args,
+        layer=layer,
+        source=f"{layer}:{line}" if line else layer,
+    )
+
+
+def _problems(placed: _Placed) -> Iterator[str]:
+    for number, (table, lines) in enumerate(placed, start=1):
+        for key, value in table.items():
+            if sentence := _wrong(key, value):
+                yield _at(lines.get(key) or lines.get(""), number) + sentence
+        if "id" not in table:
+            yield f"{_at(lines.get(''), number)}the rule has no id; decisions name the rule by it"
+        if len(said := _said(table)) != 1:
+            says = " and ".join(said) or "nothing"
+            yield f"{_at(lines.get(''), number)}the rule says {says}; allowed: one of allow, ask, deny"
+
+
+def _wrong(key: str, value: object) -> str | None:
+    if key not in RULE:
+        near = get_close_matches(clip(key), list(RULE), n=1)
+        name = key if key.isascii() and key.isidentifier() else shown(key)
+        return f"{clip(name)} is no part of a rule; {f'did you mean {near[0]}?' if near else _parts()}"
+    sample: dict[str, object] = {"id": "a", key: value}
+    try:
+        msgspec.convert(sample, RuleTable)
+    except (msgspec.ValidationError, ValueError):
+        return f"{key} is {shown(value)}; allowed: {RULE[key].allowed}"
+    return None
+
+
+def _said_twice(placed: _Placed) -> Iterator[str]:
+    first: dict[str, int] = {}
+    for number, (table, lines) in enumerate(placed, start=1):
+        name: object = table.get("id")
+        if isinstance(name, str) and first.setdefault(name, number) != number:
+            yield f"{_at(lines.get('id'), number)}another rule has the id {shown(name)}"
+
+
+def _said(table: Mapping[str, object]) -> list[str]:
+    return [verdict for verdict in _VERDICTS if verdict in table]
+
+
+def _at(line: int | None, number: int) -> str:
+    return f"line {line}: " if line else f"rule {number}: "
+
+
+def _parts() -> str:
+    return f"there are {', '.join(RULE)}"

@@ -1,0 +1,82 @@
+"""Which of two values of a setting is the stricter one, and which layers may make it looser."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from handrail.protocol.decision import MODES
+
+LayerKind = Literal["managed", "user", "project", "session", "environment", "flag", "default"]
+Meet = Callable[[Any, Any], Any]
+"""Of the value below and the one above it, the loosest value that is as strict as both."""
+
+EVERYBODY: tuple[LayerKind, ...] = ("managed", "user", "project", "session", "flag")
+"""The project once it is trusted. The environment never: whatever starts a process can set it."""
+PERSON: tuple[LayerKind, ...] = ("managed", "user", "flag")
+FILES: tuple[LayerKind, ...] = ("managed", "user")
+
+
+class Strictness(msgspec.Struct, frozen=True):
+    """How one setting is tightened; `why` says what is at stake."""
+
+    meet: Meet
+    why: str
+    loosened_by: tuple[LayerKind, ...] = EVERYBODY
+    reserved: tuple[object, ...] = ()
+    """Values that only a person may give, even where others may loosen."""
+
+
+def may_loosen(kind: LayerKind, key: str, value: object) -> bool:
+    """Whether a layer, trusted as far as it can be, may give this value where it is looser than what is below."""
+    rule = STRICTNESS[key]
+    return kind in rule.loosened_by and (value not in rule.reserved or kind in PERSON)
+
+
+def _first(*strictest_first: object) -> Meet:
+    return lambda below, above: min(below, above, key=strictest_first.index)
+
+
+def _least(below: int, above: int) -> int:
+    return min(below, above)
+
+
+def _all_of(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
+    return (*below, *(item for item in above if item not in below))
+
+
+def _common(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(item for item in above if item in below)
+
+
+def _as_below(below: object, above: object) -> object:  # noqa: ARG001  whatever it is, it does not count
+    return below
+
+
+STRICTNESS: dict[str, Strictness] = {
+    "mode": Strictness(_first(*MODES), "a looser mode asks less", reserved=("full",)),
+    "profile": Strictness(_first("restricted", "standard"), "restricted runs a short list of commands"),
+    "tools.enable": Strictness(_common, "another tool is another way to act"),
+    "tools.disable": Strictness(_all_of, "a tool that is off does nothing"),
+    "tools.deny": Strictness(_all_of, "a permission that is missing cannot be used"),
+    "tools.folders": Strictness(
+        _common, "its files run in this process, and may be others by the next start than those one trusted", PERSON
+    ),
+    "tools.installed": Strictness(_first(False, True), "code of other packages runs in this process"),
+    "read.images": Strictness(_first(False, True), "an image costs, and can carry words to the model"),
+    "results.characters": Strictness(_least, "more of a result costs more, and crowds out the person's words"),
+    "results.batch_characters": Strictness(_least, "as above"),
+    "journal.durability": Strictness(_first("power", "crash"), "power loses less"),
+    "events.jsonl": Strictness(_as_below, "it writes into the workspace whatever was said, unasked", FILES),
+    "paths.read_only": Strictness(_common, "another root is more to read"),
+    "paths.writable": Strictness(_common, "another root is more to change"),
+    "paths.outside": Strictness(_first("deny", "ask"), "asking lets somebody say yes", FILES),
+    "bulk.deleted": Strictness(_least, "a higher number asks later"),
+    "bulk.changed": Strictness(_least, "a higher number asks later"),
+    "restricted.commands": Strictness(_common, "another command is more that runs unasked"),
+    "restricted.folders": Strictness(_common, "another folder is more to read and write"),
+    "search.ignore": Strictness(_all_of, "what is skipped is not shown; it can still be read by name"),
+    "search.engine": Strictness(_first("python", "auto", "ripgrep"), "Python's own search starts no program"),
+    "undo.days": Strictness(_as_below, "how long the person's state folder keeps things is the person's", PERSON),
+}
+"""For every dotted key, in the order of the model."""

@@ -1,0 +1,79 @@
+"""What the state folder says about the projects that a person trusts."""
+
+import os
+import stat
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.settings.errors import shown_path
+from handrail.settings.location import lies_in
+
+_LARGEST_BYTES = 16 * 1024 * 1024
+
+
+class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Given to a settings file of exactly these bytes."""
+
+    digest: str
+    time: datetime
+
+
+class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All trust that was given, by the real path of the workspace."""
+
+    schema: Literal["handrail.trust/1"] = "handrail.trust/1"
+    projects: dict[str, Trust] = {}
+
+
+def trust_in(state: str, workspace: str, digest: str) -> tuple[bool, str]:
+    """Whether the project is trusted as it is, and what a person should be told about it."""
+    if lies_in(state, workspace):
+        return False, "the state folder lies in the workspace, so trust that is recorded there does not count"
+    try:
+        given = read_trust(state).get(workspace)
+    except StoreError as error:
+        return False, f"{error} Until then the project is not trusted."
+    if given is None:
+        return False, ""
+    if given.digest == digest:
+        return True, ""
+    return False, "handrail.toml is no longer what you trusted: handrail trust shows what it says now"
+
+
+def trust_path(state: str) -> str:
+    """The file in the state folder."""
+    return os.path.join(state, "trust.json")
+
+
+def read_trust(state: str) -> dict[str, Trust]:
+    """All trust that was given; a StoreError when the file is not what handrail wrote."""
+    path = trust_path(state)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
+    try:
+        return msgspec.json.decode(_own_bytes(path, descriptor), type=TrustFile).projects
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
+        raise _unusable(path, "it is not what handrail wrote") from None
+    finally:
+        os.close(descriptor)
+
+
+def _own_bytes(path: str, descriptor: int) -> bytes:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_BYTES:
+        raise _unusable(path, "it is not what handrail wrote")
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise _unusable(path, "somebody else could have written it")
+    with open(descriptor, "rb", closefd=False) as stream:
+        return stream.read(_LARGEST_BYTES)
+
+
+def _unusable(path: str, reason: str) -> StoreError:
+    return StoreError(f"The record of trust {shown_path(path)} cannot be used: {reason}. Look at it, then remove it.")

@@ -1,0 +1,67 @@
+"""Records which projects a person trusts, each by the exact bytes of its settings file."""
+
+import fcntl
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.settings.trust import Trust, TrustFile, read_trust, trust_path
+from handrail.store.folder import StateFolder
+
+
+def trusted_projects(state: StateFolder) -> dict[str, Trust]:
+    """All trust that was given, by workspace."""
+    return read_trust(state.path)
+
+
+def give_trust(state: StateFolder, workspace: str, digest: str) -> Trust:
+    """Trusts the project of a workspace as long as its settings file has this SHA-256."""
+    given = Trust(digest, datetime.now(UTC))
+    with _alone(state):
+        _write(state, {**read_trust(state.path), workspace: given})
+    return given
+
+
+def take_trust_back(state: StateFolder, workspace: str) -> bool:
+    """Whether there was any to take back."""
+    with _alone(state):
+        projects = read_trust(state.path)
+        if projects.pop(workspace, None) is None:
+            return False
+        _write(state, projects)
+    return True
+
+
+@contextmanager
+def _alone(state: StateFolder) -> Generator[None]:
+    """Two who record at once must not lose each other's word."""
+    state.make()
+    descriptor = os.open(state.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write(state: StateFolder, projects: dict[str, Trust]) -> None:
+    path = trust_path(state.path)
+    temporary = f"{path}.{os.urandom(8).hex()}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with open(descriptor, "wb") as stream:
+                stream.write(msgspec.json.format(msgspec.json.encode(TrustFile(projects=projects)), indent=1))
+                stream.flush()
+                os.fsync(descriptor)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise StoreError(f"the record of trust {path} cannot be written: {error.strerror}") from error

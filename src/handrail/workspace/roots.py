@@ -1,0 +1,83 @@
+"""Which roots there are now. Some come and go: folders that a person opens, for a while or for one call."""
+
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from handrail.workspace.place import Place, innermost, place
+from handrail.workspace.root import Root
+
+_PLACES_KEPT = 1024
+
+
+class RootSet:
+    """Some roots, and the places that were looked up in them. It never changes: others take its place."""
+
+    __slots__ = ("_places", "all", "innermost_first")
+
+    def __init__(self, roots: tuple[Root, ...]) -> None:
+        self.all = roots
+        self.innermost_first = sorted(roots, key=lambda root: -len(root.parts))
+        self._places: dict[str, Place] = {}
+
+    def place(self, path: str) -> Place:
+        """Which place a path names; kept, since every call asks at least twice."""
+        found = self._places.get(path)
+        if found is None:
+            found = place(path, self.all)
+            if len(self._places) >= _PLACES_KEPT:
+                self._places.clear()
+            self._places[path] = found
+        return found
+
+    def holding(self, real: str) -> Root:
+        """The root that a path, as results name it, is in."""
+        parts = tuple(part for part in real.split("/") if part) if real.startswith("/") else None
+        found = innermost(parts, self.all) if parts is not None else None
+        return found[0] if found is not None else self.all[0]
+
+
+class _Own(threading.local):
+    roots: RootSet | None = None
+
+
+class Roots:
+    """The roots of a session: those that it was given, those that people opened, and those lent to one call."""
+
+    def __init__(self, given: tuple[Root, ...]) -> None:
+        self._given = given
+        self._shared = RootSet(given)
+        self._own = _Own()
+        self._retired: list[Root] = []
+
+    @property
+    def now(self) -> RootSet:
+        """The roots that this thread sees."""
+        return self._own.roots or self._shared
+
+    @property
+    def opened(self) -> tuple[Root, ...]:
+        """Those that people opened."""
+        return self._shared.all[len(self._given) :]
+
+    def open(self, roots: Sequence[Root]) -> None:
+        """Puts these in the place of all that people opened before."""
+        before = self.opened
+        self._shared = RootSet((*self._given, *roots))
+        # A call may be on its way through one of them, and its number must not become another file's meanwhile.
+        self._retired += [root for root in before if root not in roots]
+
+    @contextmanager
+    def lent(self, roots: Sequence[Root]) -> Generator[None]:
+        """While it lasts this thread sees these as well, and no other thread does."""
+        before = self._own.roots
+        self._own.roots = RootSet((*self._shared.all, *roots)) if roots else before
+        try:
+            yield
+        finally:
+            self._own.roots = before
+
+    def close(self) -> None:
+        """Gives every descriptor back."""
+        for root in (*self._shared.all, *self._retired):
+            root.close()

@@ -1,0 +1,55 @@
+"""Decides about a command in a workspace that is only imagined: what exists does not matter, where it leads does."""
+
+import posixpath
+from typing import Any
+
+from handrail.code.shell_commands import seen_commands
+
+from handrail.policy.script import command_uses, needs_display
+from handrail.policy.verdict import Rules, decide
+from handrail.protocol.decision import CommandFact, Decision, Facts, PathFact
+from handrail.protocol.tool import Arguments, ToolSpec
+
+EXEC = ToolSpec(
+    name="exec", title="", description="", arguments=Arguments, data=Arguments, permissions=("proc.exec",),
+    side_effects=("files", "processes"),
+)  # fmt: skip
+ROOT = "/work/shop"
+LINKS = {"out": "/etc", "secret": ".env", "docs": "manual"}
+"""Names in the workspace that are links, and where they lead."""
+
+
+def decided(command: str, mode: str = "ask", *, tier: int = 2, cwd: str = ".", **more: Any) -> Decision:
+    """The decision about a command; `more` goes into the rules."""
+    background = more.pop("background", False)
+    rules = Rules(mode, **more)  # type: ignore[arg-type]
+    return decide(EXEC, None, facts_of(command, tier=tier, cwd=cwd, background=background), rules)
+
+
+def facts_of(command: str, *, tier: int = 2, cwd: str = ".", background: bool = False) -> Facts:
+    """The facts about a command and the paths it names."""
+    seen = seen_commands(command) if needs_display(command) else None
+    paths = tuple(
+        PathFact(path=use.path, access=use.access, kind="file", real=real(use.path))
+        for use in command_uses(command, cwd, seen)
+    )
+    fact = CommandFact(text=command, cwd=cwd, background=background, tier=tier, seen=seen)
+    return Facts(paths=tuple(dict.fromkeys(paths)), command=fact)
+
+
+def real(path: str) -> str | None:
+    """Where a path leads: relative to the workspace, None outside it."""
+    names: list[str] = []
+    for name in path.removeprefix(ROOT + "/").split("/") if path != ROOT else []:
+        if name == "..":
+            if not names:
+                return None
+            names.pop()
+        elif name not in {"", "."}:
+            names.append(name)
+            target = LINKS.get("/".join(names))
+            if target is not None and target.startswith("/"):
+                return None
+            names = target.split("/") if target is not None else names
+    inside = not path.startswith("/") or path == ROOT or path.startswith(ROOT + "/")
+    return (posixpath.join(*names) if names else ".") if inside else None

@@ -1,0 +1,56 @@
+"""Paths outside all roots, as policy judges them: from facts alone."""
+
+from typing import Any
+
+import pytest
+
+from handrail.policy.configuration import Rules
+from handrail.policy.judging.paths import judge_path
+from handrail.protocol.decision import Access, Mode, PathFact
+
+
+def fact(access: Access = "read", **fields: Any) -> PathFact:
+    known = {"kind": "file", "outside": "/data/x.txt", "folder": "/data", **fields}
+    return PathFact(path="/data/x.txt", access=access, **known)
+
+
+@pytest.mark.parametrize(
+    ("access", "mode", "fields", "outside", "expected"),
+    [
+        ("read", "ask", {}, "ask", "confirm"),
+        ("write", "ask", {}, "ask", "confirm"),
+        ("delete", "auto", {}, "ask", "confirm"),
+        ("read", "full", {}, "ask", "confirm"),
+        ("read", "plan", {}, "ask", "confirm"),
+        ("write", "plan", {}, "ask", "deny"),
+        ("read", "ask", {}, "deny", "deny"),
+        ("read", "ask", {"shut": "it is never opened"}, "ask", "deny"),
+        ("read", "ask", {"folder": None, "outside": None}, "ask", "deny"),
+    ],
+)
+def test_it_asks_where_a_folder_may_be_opened(
+    access: Access, mode: Mode, fields: dict[str, Any], outside: Any, expected: str
+) -> None:
+    judged = judge_path(fact(access, **fields), Rules(mode, outside=outside), undo=True)
+    assert (judged.part.decision, judged.part.rule) == (expected, "fs.outside")
+    assert judged.code == ("OUTSIDE_WORKSPACE" if expected == "deny" else None)
+
+
+def test_the_reason_says_which_folder_or_why_not() -> None:
+    rules = Rules("ask", outside="ask")
+    assert judge_path(fact(), rules, undo=True).part.reason == "the path leads outside the workspace, to /data"
+    reason = judge_path(fact(shut="it is never opened"), rules, undo=True).part.reason
+    assert reason == "the path leads outside the workspace; it is never opened"
+
+
+@pytest.mark.parametrize("outside", ["ask", "deny"])
+def test_a_credential_outside_is_one_all_the_same(outside: Any) -> None:
+    judged = judge_path(fact(outside="/data/.ssh/id_rsa"), Rules("full", outside=outside), undo=True)
+    assert (judged.part.decision, judged.part.rule, judged.code) == ("deny", "fs.secret", "POLICY_DENIED")
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("plan", "deny"), ("ask", "confirm"), ("auto", "confirm")])
+def test_what_steers_a_repository_by_any_name_is_protected(mode: Mode, expected: str) -> None:
+    inside = PathFact(path="x/config", access="write", kind="file", real="x/config", repository=True)
+    judged = judge_path(inside, Rules(mode), undo=True)
+    assert (judged.part.decision, judged.part.rule) == (expected, "fs.protected")

@@ -1,0 +1,121 @@
+"""What is gathered about a command before it is judged."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from handrail.protocol.decision import PathFact
+from handrail.protocol.error import ToolError
+from handrail.runtime.command_facts import command_facts
+from handrail.workspace.root import Root
+from handrail.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def place(workspace: Path, tmp_path: Path) -> Iterator[Workspace]:
+    """The workspace with a read-only root beside it."""
+    (tmp_path / "extra").mkdir()
+    with Workspace(str(workspace), Root(str(tmp_path / "extra"), writable=False)) as opened:
+        yield opened
+
+
+def paths(place: Workspace, text: str, cwd: str = ".") -> list[PathFact]:
+    return list(command_facts(place, text, cwd, tier=2).paths)
+
+
+def test_every_path_that_a_command_names_is_looked_at(place: Workspace, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("hello")
+    (workspace / "dir").mkdir()
+    found = paths(place, "cat a.txt; rm -r dir; touch new")
+    assert [(fact.path, fact.access, fact.kind, fact.real) for fact in found] == [
+        ("a.txt", "read", "file", "a.txt"),
+        ("dir", "delete", "directory", "dir"),
+        ("new", "write", "missing", "new"),
+    ]
+
+
+def test_paths_are_those_of_the_folder_that_the_command_is_in(place: Workspace, workspace: Path) -> None:
+    (workspace / "api").mkdir()
+    (workspace / "api" / "a.txt").write_text("")
+    [fact] = paths(place, "cat a.txt", "api")
+    assert (fact.kind, fact.real) == ("file", "api/a.txt")
+    assert ("file", "api/a.txt") in [(fact.kind, fact.real) for fact in paths(place, "cd api && cat a.txt")]
+
+
+def test_a_path_that_leads_outside_is_a_fact(place: Workspace, workspace: Path) -> None:
+    (workspace / "link").symlink_to("/etc/hostname")
+    for path in ("../x", "/etc/hostname", "link"):
+        [fact] = paths(place, f"cat {path}")
+        assert (fact.path, fact.real) == (path, None)
+
+
+def test_a_path_in_another_root_is_what_it_is(place: Workspace, tmp_path: Path) -> None:
+    [fact] = paths(place, f"cat {tmp_path}/extra/a")
+    assert (fact.kind, fact.real, fact.writable) == ("missing", f"{tmp_path}/extra/a", False)
+
+
+IMPOSSIBLE = ["x" * 300, "/".join(["x" * 200] * 30), "a.txt/b", "circle"]
+
+
+@pytest.mark.parametrize("path", IMPOSSIBLE, ids=["long name", "long path", "below a file", "circle"])
+def test_where_nobody_can_tell_where_a_path_leads_it_counts_as_outside(
+    place: Workspace, workspace: Path, path: str
+) -> None:
+    (workspace / "a.txt").write_text("")
+    (workspace / "circle").symlink_to("circle")
+    assert paths(place, f"cat {path}") == [PathFact(path=path, access="read", kind="other", real=None)]
+
+
+def test_of_very_many_paths_the_last_count_as_outside(place: Workspace) -> None:
+    found = paths(place, f"cd a; cd b; cat {' '.join(f'f{n}' for n in range(380))}")  # in any of four folders
+    assert len(found) > 1_000
+    assert [fact.real is None for fact in found] == [n >= 1_000 for n in range(len(found))]
+
+
+def test_looking_opens_nothing_for_reading(place: Workspace, workspace: Path) -> None:
+    os.mkfifo(workspace / "pipe")
+    [fact] = paths(place, "cat pipe")
+    assert (fact.kind, fact.real) == ("other", "pipe")
+    with pytest.raises(OSError, match="No such device or address"):  # nobody has it open for reading
+        os.open(workspace / "pipe", os.O_WRONLY | os.O_NONBLOCK)
+
+
+@pytest.mark.parametrize(
+    ("cwd", "code"),
+    [
+        ("..", "OUTSIDE_WORKSPACE"),
+        ("/", "OUTSIDE_WORKSPACE"),
+        ("none", "NOT_FOUND"),
+        ("a.txt", "NOT_A_DIRECTORY"),
+        ("a.txt/b", "NOT_A_DIRECTORY"),
+        ("", "INVALID_ARGUMENT"),
+        ("a\0b", "INVALID_ARGUMENT"),
+    ],
+)
+def test_a_command_starts_in_a_folder_beneath_the_roots(place: Workspace, workspace: Path, cwd: str, code: str) -> None:
+    (workspace / "a.txt").write_text("")
+    with pytest.raises(ToolError) as caught:
+        command_facts(place, "ls", cwd, tier=2)
+    assert caught.value.code == code
+
+
+def test_what_can_be_done_with_the_command_is_kept_with_it(place: Workspace) -> None:
+    command = command_facts(place, "ls", background=True, tier=3).command
+    assert command is not None
+    assert (command.text, command.cwd, command.background, command.tier) == ("ls", ".", True, 3)
+
+
+def test_the_display_parser_looks_only_where_ours_cannot(place: Workspace) -> None:
+    plain, complex_one = (command_facts(place, text, tier=2).command for text in ("ls", 'rm "$HOME/x"; ls'))
+    assert plain is not None
+    assert complex_one is not None
+    assert plain.seen is None
+    assert complex_one.seen is not None
+    assert [seen.words[0] for seen in complex_one.seen] == ["rm", "ls"]
+
+
+def test_absolute_paths_in_what_the_display_parser_saw_are_looked_at_too(place: Workspace) -> None:
+    found = paths(place, "echo $X; rm /etc/passwd")
+    assert [(fact.path, fact.access, fact.real) for fact in found] == [("/etc/passwd", "delete", None)]

@@ -1,0 +1,260 @@
+"""Managed, session and project layers: which one decides, and what none of them may say."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from handrail.settings import Loaded, SettingsError, flat, load
+from handrail.settings.strictness import EVERYBODY, FILES, PERSON, STRICTNESS, may_loosen
+
+NOBODY: Mapping[str, object] = {}
+
+
+class Place(NamedTuple):
+    """A home, a workspace and a managed file of one test."""
+
+    tmp: Path
+
+    @property
+    def workspace(self) -> Path:
+        return self.tmp / "shop"
+
+    def load(
+        self,
+        *,
+        managed: str | None = None,
+        user: str | None = None,
+        project: str | None = None,
+        session: Mapping[str, object] = NOBODY,
+        environ: Mapping[str, str] = {},
+        flags: Mapping[str, object] = NOBODY,
+        trusted: bool | None = None,
+    ) -> Loaded:
+        self.workspace.mkdir(exist_ok=True)
+        for path, text in (
+            (self.tmp / "managed.toml", managed),
+            (self.tmp / "home/.config/handrail/config.toml", user),
+            (self.workspace / "handrail.toml", project),
+        ):
+            if text is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+        return load(
+            {"HOME": str(self.tmp / "home"), **environ},
+            flags,
+            str(self.workspace),
+            str(self.tmp / "managed.toml"),
+            session,
+            trusted=trusted,
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+MODES = [
+    # managed, user, trusted project, session, environment, flag → mode, first word of its source, number of notes
+    (("plan", "auto", "auto", "auto", "auto", "full"), ("plan", "managed", 1)),
+    (("auto", None, None, None, "", None), ("auto", "managed", 0)),
+    (("full", None, None, None, "", None), ("full", "managed", 0)),
+    (("auto", "plan", None, None, "", None), ("plan", "user", 0)),
+    (("ask", None, None, None, "", "plan"), ("plan", "flag", 0)),
+    (("ask", None, None, None, "", "ask"), ("ask", "managed", 0)),
+    (("ask", None, None, None, "plan", None), ("plan", "environment", 0)),
+    ((None, "plan", "auto", None, "", None), ("auto", "project", 0)),
+    ((None, "auto", "full", None, "", None), ("auto", "user", 1)),
+    ((None, "full", "auto", None, "", None), ("auto", "project", 0)),
+    ((None, "ask", "plan", "auto", "", None), ("auto", "session", 0)),
+    ((None, "ask", None, "full", "", None), ("ask", "user", 1)),
+    ((None, None, "auto", None, "plan", None), ("plan", "environment", 0)),
+    ((None, None, "ask", None, "auto", None), ("ask", "project", 1)),
+    ((None, None, "plan", "plan", "plan", "auto"), ("auto", "flag", 0)),
+]
+
+
+@pytest.mark.parametrize(("layers", "expected"), MODES)
+def test_the_nearest_layer_decides_the_mode_but_never_past_the_managed_one(
+    place: Place, layers: tuple[Any, ...], expected: tuple[str, str, int]
+) -> None:
+    managed, user, project, session, environment, flag = layers
+    loaded = place.load(
+        managed=f'mode = "{managed}"' if managed else None,
+        user=f'mode = "{user}"' if user else None,
+        project=f'mode = "{project}"' if project else None,
+        session={"mode": session} if session else {},
+        environ={"HANDRAIL_MODE": environment},
+        flags={"mode": flag},
+        trusted=True,
+    )
+    assert (loaded.settings.mode, loaded.sources["mode"].split()[0], len(loaded.notes)) == expected
+
+
+def test_a_value_that_the_managed_file_does_not_let_be_is_told(place: Place) -> None:
+    loaded = place.load(managed='mode = "ask"', flags={"mode": "auto"})
+    assert loaded.notes == (
+        f'mode = "auto" (flag) is ignored: the managed file {place.tmp}/managed.toml says "ask",'
+        " and nothing looser counts",
+    )
+    assert loaded.managed == {"mode": "ask"}
+
+
+def test_a_list_is_as_strict_as_both_say(place: Place) -> None:
+    loaded = place.load(
+        managed='[tools]\nenable = ["delete", "todo"]\ndisable = ["exec"]\n',
+        user='[tools]\nenable = ["delete", "memory"]\ndisable = ["write"]\n',
+    )
+    assert loaded.settings.tools.enable == ("delete",)
+    assert loaded.settings.tools.disable == ("exec", "write")
+    assert loaded.sources["tools.disable"].count(" file ") == 2
+
+
+@pytest.mark.parametrize(
+    "variable", ["HANDRAIL_MANAGED", "HANDRAIL_MANAGED_FILE", "HANDRAIL_CONFIG", "XDG_CONFIG_DIRS"]
+)
+def test_no_variable_moves_the_managed_file(place: Place, variable: str) -> None:
+    other = place.tmp / "other.toml"
+    other.write_text('mode = "ask"')
+    loaded = place.load(managed='mode = "plan"', environ={variable: str(other)}, flags={"mode": "full"})
+    assert loaded.settings.mode == "plan"
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+BROKEN = [
+    (lambda path: path.mkdir(), "it is not a regular file"),
+    (make_pipe, "it is not a regular file"),
+    (lambda path: path.symlink_to("gone.toml"), "it "),
+    (lambda path: path.write_text("mode = \n"), "line 1, column 8: not TOML: Invalid value"),
+    (lambda path: path.write_text('moode = "ask"'), "line 1: moode is not a setting; did you mean mode?"),
+    (lambda path: path.write_bytes(b"#" * 1024 * 1024 + b"##"), "it is larger than 1 MiB"),
+    (lambda path: path.write_text("[[rule]]\nallow = 'ls'"), "line 1: the rule has no id"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "problem"), BROKEN)
+def test_a_managed_file_that_cannot_be_used_stops_everything(place: Place, spoil: Any, problem: str) -> None:
+    spoil(place.tmp / "managed.toml")
+    with pytest.raises(SettingsError, match=r"\AThe managed file .*managed\.toml cannot be used") as caught:
+        place.load(flags={"mode": "plan"})
+    assert caught.value.problems[0].startswith(problem)
+    assert str(caught.value).endswith("Nothing was run. Whoever manages this machine has to correct the file.")
+
+
+@pytest.mark.parametrize(("spoil", "problem"), BROKEN)
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_project_file_that_cannot_be_used_stops_everything(
+    place: Place, spoil: Any, problem: str, trusted: bool
+) -> None:
+    place.workspace.mkdir()
+    spoil(place.workspace / "handrail.toml")
+    with pytest.raises(SettingsError, match=r"\AThe project file .*handrail\.toml cannot be used") as caught:
+        place.load(trusted=trusted)
+    assert caught.value.problems[0].startswith(problem)
+
+
+@pytest.mark.parametrize("target", ["inside.toml", "../outside.toml", "gone.toml", "/etc/passwd", "handrail.toml"])
+def test_a_project_file_that_is_a_link_is_refused_wherever_it_leads(place: Place, target: str) -> None:
+    place.workspace.mkdir()
+    for path in (place.workspace / "inside.toml", place.tmp / "outside.toml"):
+        path.write_text('mode = "plan"')
+    (place.workspace / "handrail.toml").symlink_to(target)
+    with pytest.raises(SettingsError, match="it is a link; a project's settings are read from a regular file only"):
+        place.load()
+
+
+def test_a_workspace_without_a_project_file_has_no_project(place: Place) -> None:
+    assert place.load().project is None
+    assert load({"HOME": "/nowhere"}, {}, str(place.tmp / "gone")).project is None
+
+
+@pytest.mark.parametrize("kind", ["named", "by default", "through a link", "by a link inside"])
+def test_a_user_file_in_the_workspace_cannot_loosen(place: Place, kind: str) -> None:
+    place.workspace.mkdir()
+    inside = place.workspace / ".config/handrail/config.toml"
+    inside.parent.mkdir(parents=True)
+    text = 'mode = "auto"\n[tools]\ndisable = ["write"]\n[[rule]]\nid = "a"\nallow = "make"\n'
+    inside.write_text(text)
+    outside = place.tmp / "link.toml"
+    outside.symlink_to(inside)
+    (place.tmp / "real.toml").write_text(text)
+    (place.workspace / "link.toml").symlink_to(place.tmp / "real.toml")
+    environ = {
+        "named": {"HANDRAIL_CONFIG": str(inside)},
+        "by default": {"HOME": str(place.workspace)},
+        "through a link": {"HANDRAIL_CONFIG": str(outside)},
+        "by a link inside": {"HANDRAIL_CONFIG": str(place.workspace / "link.toml")},
+    }[kind]
+    loaded = place.load(environ=environ)
+    assert (loaded.settings.mode, loaded.settings.tools.disable, loaded.rules) == ("ask", ("write",), ())
+    assert [note.partition(" line ")[2] for note in loaded.notes] == [
+        '1: mode = "auto" is ignored: the file lies in the workspace, where an agent could write it',
+        '4: rule a: allow "make" is ignored: the file lies in the workspace, where an agent could write it',
+    ]
+
+
+def test_a_user_file_beside_the_workspace_is_the_persons_own(place: Place) -> None:
+    (place.tmp / "shop.toml").write_text('mode = "auto"')
+    loaded = place.load(environ={"HANDRAIL_CONFIG": str(place.tmp / "shop.toml")})
+    assert (loaded.settings.mode, loaded.notes) == ("auto", ())
+
+
+def test_a_user_file_in_a_folder_that_it_opens_for_writing_is_refused(place: Place) -> None:
+    with pytest.raises(SettingsError, match=r"paths\.writable has .*/home, which it lies in"):
+        place.load(user='[paths]\nwritable = ["~"]\n')
+
+
+def test_the_session_speaks_as_a_file_does(place: Place) -> None:
+    loaded = place.load(
+        session={"tools.enable": ["todo"], "rule": [{"id": "push", "deny": "git push"}]}, user='mode = "auto"'
+    )
+    assert (loaded.settings.tools.enable, loaded.sources["tools.enable"]) == (("todo",), "session")
+    assert [(rule.id, rule.layer, rule.source) for rule in loaded.rules] == [("push", "session", "session")]
+
+
+def test_everything_that_is_wrong_with_a_session_is_told(place: Place) -> None:
+    with pytest.raises(SettingsError, match=r"\AThe session's settings cannot be used") as caught:
+        place.load(session={"mod": "ask", "rule": [{"deny": 3}]})
+    assert caught.value.problems == (
+        "mod is not a setting; did you mean mode?",
+        "rule 1: deny is 3; allowed: a text",
+        "rule 1: the rule has no id; decisions name the rule by it",
+    )
+
+
+RESERVED = [
+    # a value, who may give it, and what the project's note says of it
+    ("mode", "full", PERSON, "the user file or a flag can say so, a project cannot"),
+    ("paths.outside", "ask", FILES, "the user file can say so, a project cannot"),
+    ("events.jsonl", ".tasklogs", FILES, "the user file can say so, a project cannot"),
+    ("tools.folders", ["/opt/tools"], PERSON, "the user file or a flag can say so, a project cannot"),
+    ("undo.days", 1, PERSON, "the user file or a flag can say so, a project cannot"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "who", "why"), RESERVED)
+@pytest.mark.parametrize("trusted", [True, False])
+def test_some_values_are_nobodys_but_the_persons(
+    place: Place, key: str, value: object, who: tuple[str, ...], why: str, trusted: bool
+) -> None:
+    written = str(value).replace("'", '"') if not isinstance(value, str) else f'"{value}"'
+    loaded = place.load(project=f"{key} = {written}", trusted=trusted)
+    assert loaded.notes == (f"handrail.toml line 1: {key} = {written} is ignored: {why}",)
+    assert [loaded.sources[key], loaded.ignored[0].until_trusted] == ["default", False]
+    for layer in ("flag", "session"):
+        told = place.load(project="", **{"flags" if layer == "flag" else layer: {key: value}})
+        assert (told.sources[key] == layer) is (layer in who)
+
+
+def test_every_setting_says_what_is_stricter_and_who_may_loosen_it() -> None:
+    assert list(STRICTNESS) == list(flat(load({"HOME": "/nowhere"}, {}).settings))
+    for key, rule in STRICTNESS.items():
+        assert rule.why
+        assert rule.loosened_by in (EVERYBODY, PERSON, FILES)
+        assert not may_loosen("environment", key, None)

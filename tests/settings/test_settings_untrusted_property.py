@@ -1,0 +1,174 @@
+"""Whatever a project's file holds: until it is trusted, nothing is looser than without it."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.settings import REFERENCE, Loaded, flat, load
+from handrail.settings.strictness import STRICTNESS
+
+MODES = ("plan", "ask", "auto", "full")
+
+
+def one_of(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+def some_of(*values: str) -> st.SearchStrategy[Any]:
+    return st.lists(one_of(*values), max_size=4)
+
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "mode": one_of(*MODES),
+    "profile": one_of("standard", "restricted"),
+    "tools.enable": some_of("todo", "memory", "delete"),
+    "tools.disable": some_of("exec", "write", "grep"),
+    "tools.deny": some_of("fs.write", "proc.exec", "net.connect"),
+    "tools.folders": some_of("/opt/a", "/opt/b", "~/c"),
+    "tools.installed": st.booleans(),
+    "read.images": st.booleans(),
+    "results.characters": st.integers(1_000, 100_000),
+    "results.batch_characters": st.integers(1_000, 200_000),
+    "journal.durability": one_of("crash", "power"),
+    "events.jsonl": one_of(".tasklogs", "logs"),
+    "paths.read_only": some_of("/a", "/b", "~/c"),
+    "paths.writable": some_of("/a", "/b", "~/c"),
+    "paths.outside": one_of("deny", "ask"),
+    "bulk.deleted": st.integers(0, 100),
+    "bulk.changed": st.integers(0, 1_000),
+    "restricted.commands": some_of("ls", "cat", "git status", "make", "rm"),
+    "restricted.folders": some_of(".minds", ".tasklogs", "src"),
+    "search.ignore": some_of("*.lock", "vendor", "secret"),
+    "search.engine": one_of("auto", "ripgrep", "python"),
+    "undo.days": st.integers(1, 100),
+}
+
+
+def later_in(*strictest_first: object) -> Callable[[Any, Any], bool]:
+    return lambda one, other: strictest_first.index(one) > strictest_first.index(other)
+
+
+def has_more(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return not set(one) <= set(other)
+
+
+def lacks_some(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return not set(other) <= set(one)
+
+
+def higher(one: int, other: int) -> bool:
+    return one > other
+
+
+def differs(one: object, other: object) -> bool:
+    return one != other
+
+
+LOOSER: dict[str, Callable[[Any, Any], bool]] = {
+    "mode": later_in(*MODES),
+    "profile": later_in("restricted", "standard"),
+    "tools.enable": has_more,
+    "tools.disable": lacks_some,
+    "tools.deny": lacks_some,
+    "tools.folders": has_more,
+    "tools.installed": higher,
+    "read.images": higher,
+    "results.characters": higher,
+    "results.batch_characters": higher,
+    "journal.durability": later_in("power", "crash"),
+    "events.jsonl": differs,
+    "paths.read_only": has_more,
+    "paths.writable": has_more,
+    "paths.outside": later_in("deny", "ask"),
+    "bulk.deleted": higher,
+    "bulk.changed": higher,
+    "restricted.commands": has_more,
+    "restricted.folders": has_more,
+    "search.ignore": lacks_some,
+    "search.engine": later_in("python", "auto", "ripgrep"),
+    "undo.days": differs,
+}
+"""Said here in other words than in the settings themselves."""
+
+PROGRAMS = ("alpha", "beta", "gamma", "delta")
+said = st.dictionaries(one_of(*VALUES), st.none(), max_size=8).flatmap(
+    lambda keys: st.fixed_dictionaries({key: VALUES[key] for key in keys})
+)
+rules = st.lists(
+    st.tuples(one_of("allow", "ask", "deny"), one_of(*PROGRAMS)), max_size=4, unique_by=lambda rule: rule[1]
+)
+
+
+def document(values: Mapping[str, Any], rules: list[tuple[str, str]]) -> str:
+    lines = [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
+    lines += [f'[[rule]]\nid = "{program}"\n{verdict} = "{program}"' for verdict, program in rules]
+    return "\n".join(lines)
+
+
+documents = st.builds(document, said, rules)
+
+
+def loaded(folder: str, **texts: str) -> Loaded:
+    places = {"user": "config.toml", "project": "shop/handrail.toml", "managed": "managed.toml"}
+    Path(folder, "shop").mkdir(exist_ok=True)
+    for layer, text in texts.items():
+        Path(folder, places[layer]).write_text(text)
+    environ = {"HOME": "/home/ada", "HANDRAIL_STATE_DIR": f"{folder}/state"}
+    if "user" in texts:
+        environ["HANDRAIL_CONFIG"] = f"{folder}/config.toml"
+    return load(environ, {}, f"{folder}/shop", f"{folder}/managed.toml")
+
+
+def looser_keys(one: Loaded, other: Loaded) -> list[str]:
+    values, others = flat(one.settings), flat(other.settings)
+    return [key for key in values if LOOSER[key](values[key], others[key])]
+
+
+def unordered(value: object) -> object:
+    return frozenset(value) if isinstance(value, tuple) else value
+
+
+def test_the_words_of_this_test_are_about_every_setting() -> None:
+    assert list(LOOSER) == list(VALUES) == list(REFERENCE) == list(STRICTNESS)
+
+
+@given(documents, documents)
+def test_an_untrusted_project_loosens_nothing(user: str, project: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        without = loaded(folder, user=user)
+        untrusted = loaded(folder, user=user, project=project)
+    assert looser_keys(untrusted, without) == []
+    assert [rule for rule in untrusted.rules if rule.layer == "user"] == list(without.rules)
+    assert all(rule.verdict != "allow" for rule in untrusted.rules if rule.layer == "project")
+
+
+@given(documents, documents)
+def test_what_is_ignored_is_told_and_what_is_not_ignored_counts(user: str, project: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        untrusted = loaded(folder, user=user, project=project)
+        trusted = load(
+            {"HOME": "/home/ada", "HANDRAIL_CONFIG": f"{folder}/config.toml"},
+            {},
+            f"{folder}/shop",
+            f"{folder}/managed.toml",
+            trusted=True,
+        )
+    before, after = flat(untrusted.settings), flat(trusted.settings)
+    differing = {key for key in before if unordered(before[key]) != unordered(after[key])}
+    told = {ignored.said.partition(" = ")[0] for ignored in untrusted.ignored if ignored.until_trusted}
+    assert differing <= told
+    missing = {rule.id for rule in trusted.rules} - {rule.id for rule in untrusted.rules}
+    assert {f'rule {name}: allow "{name}"' for name in missing} <= told
+
+
+@given(documents, documents, st.booleans())
+def test_nothing_is_looser_than_the_managed_file(managed: str, other: str, is_user: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        alone = loaded(folder, managed=managed)
+        chosen = loaded(folder, managed=managed, **{"user" if is_user else "project": other})
+    assert not set(looser_keys(chosen, alone)) & set(alone.managed)
