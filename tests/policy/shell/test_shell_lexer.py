@@ -278,6 +278,7 @@ TOO_LARGE = {
     "parts of words": "a" + " b'c'd" * 150,
     "parts of one word": "a " + "'b'" * 101,
     "patterns": "a" + " b*" * 250,
+    "redirections": "a" + " >b" * 201,
     "commands": "a;" * (MOST_COMMANDS + 1),
 }
 
