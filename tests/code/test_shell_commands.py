@@ -140,7 +140,11 @@ TOO_MUCH: Mapping[str, str] = {
     "text in text": "a $(" * 20_000,
     "depth": nested("a $x", 7),
     "texts": ";".join(f"eval 'a{number} $x'" for number in range(101)),
-    "wrappers": "eval '" + "a;" * 99 + "' ; " + "eval '" + ";".join(f"sh -c b{number}" for number in range(99)) + "'",
+    "commands of several texts": ";".join(f"a{n} $x" for n in range(1_500))
+    + "; eval '"
+    + ";".join(f"b{n} $x" for n in range(1_500))
+    + "'",
+    "commands in one": "find $x " + " ".join(f"-exec a{n} \\;" for n in range(150)),
 }
 
 
