@@ -47,7 +47,7 @@ def check_tools(loaded: Loaded, names: Collection[str]) -> None:
     """A SettingsError when a rule names a tool that there is not; those of other servers come when they are there."""
     known = {*names, *_ALWAYS_KNOWN}
     problems = [
-        f"{rule.source}: the rule {rule.id} is about the tool {shown(rule.tool)}, and there is none; {_hint(rule, known)}"
+        f"{rule.source}: the rule {rule.id} is about the tool {shown(rule.tool)}; {_hint(rule, known)}"
         for rule in loaded.rules
         if rule.tool not in known and not rule.tool.startswith("mcp__")
     ]
@@ -59,4 +59,4 @@ def _hint(rule: Rule, known: Collection[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only for a mistake
 
     near = get_close_matches(rule.tool[:128].lower(), sorted(known), n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+    return f"did you mean {near[0]}?" if near else f"there is none of this name, but {', '.join(sorted(known))}"

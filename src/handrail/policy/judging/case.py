@@ -24,6 +24,15 @@ class Case(msgspec.Struct, frozen=True):
         """What is known of a path; of a glob, of the folder it starts from."""
         return self.known.get((fixed_folder(use.path) if use.is_glob else use.path, use.access))
 
+    def only_reads(self, use: Use) -> bool:
+        """Whether a use is plain reading inside the roots, which needs no verdict of its own."""
+        if use.access != "read" or use.is_glob or self.rules.restriction is not None:
+            return False
+        fact = self.known.get((use.path, "read"))
+        if fact is None or fact.real is None or fact.named is not None or protection(fact.real) == "credential":
+            return False
+        return fact.real == use.path or protection(use.path) != "credential"
+
     def is_inside(self, word: str, folders: tuple[str, ...]) -> bool:
         """Whether an operand is a path inside the roots, wherever the command runs, and no credential."""
         return all(self._is_inside(placed(word, folder)) for folder in folders)

@@ -54,7 +54,7 @@ def _by_default(step: Step, inner: tuple[Words, ...], case: Case) -> list[Judged
     never = never_run((step.words, *inner), step.writes, step.shown)
     if never is not None:
         return [never]
-    found = [judge_use(use, step.words[0], step.shown, case) for use in step.uses]
+    found = [judge_use(use, step.words[0], step.shown, case) for use in step.uses if not case.only_reads(use)]
     judged = [one for one in found if one is not None]
     # What changes just the files it names is judged by these.
     if not judged or step.reading.effect not in {"write", "delete"}:
