@@ -56,8 +56,8 @@ TABLES = (
         long_flags=_RG_LONG,
         long_values="after-context before-context color colors context context-separator dfa-size-limit encoding "
         "engine field-context-separator field-match-separator generate glob hyperlink-format iglob max-columns "
-        "max-count max-depth maxdepth max-filesize path-separator regex-size-limit regexp replace sort sortr threads type "
-        "type-add type-clear type-not",
+        "max-count max-depth maxdepth max-filesize path-separator regex-size-limit regexp replace sort sortr threads "
+        "type type-add type-clear type-not",
         paths={"-f": "read", "--file": "read", "--ignore-file": "read"},
         first="text",
         unless=frozenset({"-e", "--regexp", "-f", "--file", "--files", "--type-list"}),
