@@ -28,7 +28,7 @@ INSIDE_DOUBLE = rf'(?:[^"\\$`{_CONTROL}]++|\\[ -~]|\$(?=[ "|)]))*'
 INSIDE_SINGLE = rf"[^'{_CONTROL}]*+"
 _SET = rf"[!^]?[{_NAME}.]++\]"
 # Every piece begins with a sign that no other begins with, or looks at what follows: there is one way to take a word
-# apart, and going back over it finds nothing. Possessive groups would say so too, but Python 3.11.2 matches them wrongly.
+# apart, and going back over it finds nothing. (Possessive groups would say so too; Python 3.11.2 matches them wrongly.)
 _PIECES = {
     "literal": rf"{PLAIN}|{_INNER}|{_BRACES}|\$(?=[ \t\n]|\Z)",
     "single": f"'{INSIDE_SINGLE}'",
