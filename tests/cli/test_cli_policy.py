@@ -82,8 +82,9 @@ def test_an_example_that_does_not_come_out_is_told_with_what_did(here, config) -
     head, first, second, last = done.out.splitlines()
     assert (done.code, head.split()) == (1, ["rule", "example", "problem", "what", "came", "out"])
     assert first.startswith("rule tests (user:2)  tox           should match")
-    assert first.endswith("confirm by exec.unknown: handrail does not know what tox does")
+    assert "  confirm by exec.test: " in first
     assert second.startswith("rule tests (user:2)  pytest tests  should not match")
+    assert "  allow by tests: " in second
     assert last.startswith("2 of ")
     found = here("policy", "test", "--json").json
     assert (found["ok"], [one["example"] for one in found["failures"]]) == (False, ["tox", "pytest tests"])
@@ -93,6 +94,7 @@ def test_a_rule_that_never_decides_is_a_remark(here, config) -> None:
     config('[[rule]]\nid = "no-tests"\ndeny = "pytest"\n[[rule]]\nid = "no-q"\ndeny = "pytest -q"\n')
     found = here("policy", "test", "--json").json
     assert (found["ok"], len(found["remarks"])) == (True, 1)
+    assert f"{found['remarks'][0]}\n" in here("policy", "test").err
 
 
 BROKEN = [
@@ -186,6 +188,19 @@ def test_what_cannot_be_replayed_is_said_and_no_reason_to_stop(here, state: Path
     assert (done.code, done.out) == (0, "0 of 1 call would differ in mode ask\n")
     assert "1 call left out: the record cannot be read\n" in done.err
     assert f"a session left out: the journal {other} cannot be read: " in done.err
+
+
+def test_calls_of_a_tool_that_is_gone_are_named(here, config, tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    code = "from handrail import tool\n\n@tool\ndef shout(text: str) -> str:\n    'Shouts.'\n    return text\n"
+    (tmp_path / "tools" / "shout.py").write_text(code)
+    file = config(f'[tools]\nfolders = ["{tmp_path}/tools"]\n')
+    assert here("call", "shout", '{"text": "a"}', "--mode", "full").code == 0
+    assert here("policy", "replay").out.startswith("1 of 1 call would differ")
+    file.unlink()
+    done = here("policy", "replay")
+    assert done.out == "0 of 0 calls would differ in mode ask\n"
+    assert "1 call left out: there is no tool shout here\n" in done.err
 
 
 @pytest.mark.usefixtures("played")

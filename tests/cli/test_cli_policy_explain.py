@@ -8,9 +8,14 @@ import struct
 import subprocess
 import sys
 import termios
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
+from handrail.protocol.permission import OpenedFolder
+from handrail.store.folder import StateFolder
+from handrail.store.opened import OpenedFolders
 
 EXPLAIN = ("policy", "explain")
 
@@ -404,3 +409,30 @@ def test_an_extra_root_of_the_settings_is_known(here, config, tmp_path: Path) ->
     assert here(*EXPLAIN, "--json", "--", f"cat {extra}/a").json["decision"] == "allow"
     written = here(*EXPLAIN, "--json", "--mode", "full", "--", f"touch {extra}/a").json
     assert (written["decision"], written["rule"]) == ("deny", "fs.read-only")
+
+
+def test_a_folder_outside_is_asked_about_where_the_settings_say_so(here, config) -> None:
+    question = (*EXPLAIN, "--json", "--tool", "read", "--args", '{"path": "/usr/share/dict/words"}')
+    assert here(*question).json["decision"] == "deny"
+    config('[paths]\noutside = "ask"\n')
+    found = here(*question).json
+    assert (found["decision"], found["rule"]) == ("confirm", "fs.outside")
+
+
+def test_a_folder_that_was_opened_to_the_workspace_is_inside(here, config, workspace: Path, state: Path) -> None:
+    config('[paths]\noutside = "ask"\n')
+    folder = OpenedFolder(
+        path="/usr/share", access="read", scope="workspace", session_id="cli", time=datetime.now(UTC), named=None
+    )
+    OpenedFolders(StateFolder(str(state)).opened(str(workspace))).add(folder)
+    question = (*EXPLAIN, "--json", "--tool", "read", "--args", '{"path": "/usr/share/dict/words"}')
+    assert here(*question).json["decision"] == "allow"
+
+
+def test_a_command_is_explained_without_what_a_session_needs(environment: dict[str, str], workspace: Path) -> None:
+    code = "import sys; from handrail.cli.main import run; run(sys.argv[1:]); sys.stderr.write('\\n'.join(sys.modules))"
+    command = [sys.executable, "-c", code, *EXPLAIN, "-q", "--json", "--", "git status"]
+    done = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["decision"] == "allow"
+    assert "handrail.policy.judging.commands" in done.stderr.split()
+    assert not {"sqlite3", "handrail.store.journal", "tomllib", "asyncio", "json"} & set(done.stderr.split())

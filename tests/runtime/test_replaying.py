@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handrail import tool
@@ -102,6 +103,15 @@ def test_where_nobody_was_there_to_ask_nobody_is_now(rail, workspace: Path, agai
     played(rail, workspace, mode="ask", unattended=True)
     assert again(Rules("ask")).differ == ()
     assert [(one.then, one.now) for one in again(Rules("auto")).differ] == [("deny", "allow")]
+
+
+def test_what_the_restricted_profile_refused_would_be_asked_about_without_it(rail, workspace: Path, again) -> None:
+    (workspace / ".minds").mkdir()
+    restricted = msgspec.structs.replace(Settings(), profile="restricted")
+    with rail(session="one", mode="ask", settings=restricted) as opened:
+        opened.write("a.txt", "")
+    [one] = again(Rules("ask")).differ
+    assert (one.then, one.now) == ("deny", "confirm")
 
 
 def test_calls_of_a_tool_that_is_gone_are_counted_by_its_name(rail, again) -> None:

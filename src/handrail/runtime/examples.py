@@ -10,7 +10,6 @@ from handrail.policy.rules.examples import failing_examples
 from handrail.policy.rules.rule import Rule, named
 from handrail.policy.tables.form import Table
 from handrail.policy.tables.load import Registry, registry
-from handrail.protocol.error import ToolError
 from handrail.protocol.wire import Wire
 from handrail.runtime.explaining import Explainer
 from handrail.tools.exec import EXEC
@@ -54,10 +53,7 @@ def _apart(rule: Rule) -> Iterator[Rule]:
 
 
 def _decided(explainer: Explainer, command: str, rules: Rules) -> str:
-    try:
-        decision = explainer.explain(EXEC.name, {"command": command}, rules)
-    except ToolError as error:
-        return error.code
+    decision = explainer.explain(EXEC.name, {"command": command}, rules)
     return f"{decision.decision} by {decision.rule}: {decision.reason}"
 
 

@@ -15,6 +15,8 @@ from handrail.protocol.wire import Wire
 from handrail.store.journal import Broken
 from handrail.store.past_calls import PastCall, past_calls
 
+_NOBODY = "nobody is here to ask"
+"""How the reason ends where policy would have asked; the restricted profile, which never asks, says it otherwise."""
 _BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
 
 
@@ -103,7 +105,8 @@ class _Counts:
 
 def _as_then(rules: Rules, then: Decision) -> Rules:
     """Whether somebody was there to be asked is no rule: where nobody was, nobody is now."""
-    return msgspec.structs.replace(rules, unattended=then.code == "PERMISSION_DENIED")
+    unattended = then.code == "PERMISSION_DENIED" and then.reason.endswith(_NOBODY)
+    return msgspec.structs.replace(rules, unattended=unattended)
 
 
 def _difference(session: str, call: PastCall, now: Decision) -> Difference:

@@ -14,8 +14,9 @@ _STREAMS: dict[Access, frozenset[str]] = {
 """Not files: they hold nothing, and keep nothing."""
 _Options = list[tuple[str, str | None]]
 
-# Whether an option has a value: never, always, or only in the same word.
-_FLAG, _VALUE, _ATTACHED = 0, 1, 2
+# Whether an option has a value: never, always, perhaps but only in the same word, always in the same word.
+_FLAG, _VALUE, _ATTACHED, _INSIDE = 0, 1, 2, 3
+_BY_SIGNS = {0: _FLAG, 1: _ATTACHED, 2: _INSIDE}
 
 
 def read_words(table: Table, words: tuple[Word, ...]) -> tuple[Use, ...] | str:
@@ -58,7 +59,7 @@ class Sorter:
             self._short |= dict.fromkeys("0123456789", _FLAG)
         self._short |= dict.fromkeys(table.values, _VALUE) | dict.fromkeys(table.attached, _ATTACHED)
         names = table.long_flags.split()
-        self._long = {f"--{name.rstrip('=')}": _ATTACHED if name.endswith("=") else _FLAG for name in names}
+        self._long = {f"--{name.rstrip('=')}": _BY_SIGNS[name.count("=")] for name in names}
         self._long |= {f"--{name}": _VALUE for name in table.long_values.split()}
         for name in table.paths:
             if name.startswith("--"):
@@ -101,6 +102,8 @@ class Sorter:
             return self._unknown(f"{name}=" if takes is not None else name)
         if takes == _VALUE and not equals:
             return self._take_value(name, rest, options)
+        if takes == _INSIDE and not equals:
+            return f"{self.table.name}'s option {name} lacks its value behind ="
         options.append((name, value if equals else None))
         return None
 

@@ -1,7 +1,7 @@
 """What a command deletes, overwrites or changes the rights of, read leniently: an unknown option hides nothing."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 import msgspec
@@ -71,11 +71,11 @@ def _placing(name: str, rest: tuple[str, ...], operands: list[str]) -> Iterator[
 
 
 def _into(rest: tuple[str, ...]) -> Iterator[str]:
-    for word, following in zip(rest, (*rest[1:], ""), strict=True):
+    for place, word in enumerate(rest):
         if word == "--":
             return
         if word in {"-t", _INTO}:
-            yield following
+            yield from rest[place + 1 : place + 2]
         elif word.startswith(f"{_INTO}="):
             yield word[len(_INTO) + 1 :]
         elif word.startswith("-t"):
@@ -113,9 +113,5 @@ def _finds_to_delete(rest: tuple[str, ...]) -> bool:
 
 def _starts(rest: tuple[str, ...]) -> Iterator[str]:
     """Where find begins: what stands before its first expression."""
-    for word in rest:
-        if word in {"-H", "-L", "-P"}:
-            continue
-        if word.startswith(("-", "(", "!")):
-            return
-        yield word
+    words = (word for word in rest if word not in {"-H", "-L", "-P"})
+    return takewhile(lambda word: not word.startswith(("-", "(", "!")), words)

@@ -151,14 +151,19 @@ def _values_behind(word: str, wrapper: Wrapper) -> int:
 
 
 def _values_of(words: Words, options: list[str]) -> Iterator[str]:
+    """The values of options: `-c x`, `-qc x`, `-cx`, `--command x` and `--command=x`."""
     for place, word in enumerate(words):
         for option in options:
-            if word == option:
+            if word == option or (_is_short(option) and _is_short(word) and word[-1] == option[1]):
                 yield from words[place + 1 : place + 2]
-            elif option[1] == "-" and word.startswith(f"{option}="):
-                yield word[len(option) + 1 :]
-            elif option[1] != "-" and word.startswith(option):
+            elif _is_short(option) and word.startswith(option):
                 yield word[2:]
+            elif word.startswith(f"{option}="):
+                yield word[len(option) + 1 :]
+
+
+def _is_short(option: str) -> bool:
+    return len(option) > 1 and option[0] == "-" and option[1] != "-"
 
 
 def _shell_text(words: Words) -> Iterator[str]:

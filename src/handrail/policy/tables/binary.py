@@ -9,7 +9,9 @@ from handrail.policy.tables.form import Parsed, Table
 _GNU = "help version"
 
 _XXD_FLAG = re.compile(r"-(?:a|autoskip|b|bits|C|d|E|e|i|include|p|ps|plain|postscript|u|v|version|h)\Z")
-_XXD_VALUE = re.compile(r"-(?:c|cols|g|group|groupsize|l|len|n|name|o|offset|s|seek|skip)\Z")
+# Only by their letters: were the value of a longer name not the next word, the input would be taken for it, and the
+# output for the input.
+_XXD_VALUE = re.compile(r"-[cglnos]\Z")
 _XXD_JOINED = re.compile(r"-[cglos][+-]?[0-9][0-9a-fxA-F]*\Z")
 
 
@@ -66,7 +68,7 @@ TABLES = (
         match=("xxd a.bin", "xxd -l 64 a.bin", "xxd -c16 -g 1 a", "xxd -p", "xxd -s -16 a", "xxd -ps - "),
         no_match=(
             "xxd a b", "xxd -r a", "xxd -r -p a b", "xxd a -r", "xxd -p a b", "xxd -rp a", "xxd a*", "xxd - b",
-            "xxd --r a", "xxd -revert a", "xxd -pr a", "xxd -- a b", "xxd -l 5 a b",
+            "xxd --r a", "xxd -revert a", "xxd -pr a", "xxd -- a b", "xxd -l 5 a b", "xxd -group 4 a",
         ),
     ),
     Table(

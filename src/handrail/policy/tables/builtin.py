@@ -157,7 +157,7 @@ TABLES = (
         name="sleep",
         operands="text",
         refuse=_only_seconds,
-        match=("sleep 1", "sleep 0.5", "sleep 2s"),
+        match=("sleep 0.1", "sleep 0", "sleep 0s"),
         no_match=("sleep infinity", "sleep inf", "sleep x", "sleep --help=x"),
     ),
     Table(

@@ -39,7 +39,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Short options whose value, if there is one, can only be in the same word: `-I`, `-Iseconds`."""
     long_flags: str = ""
     """Long options without a value, without their dashes, separated by blanks; also `name=` where a value may follow
-    an equals sign but never as a word of its own (`color=`)."""
+    an equals sign but never as a word of its own (`color=`), and `name==` where it must."""
     long_values: str = ""
     """Long options with a value (text), in the same word behind `=` or in the next one."""
     paths: dict[str, Kind] = {}

@@ -106,7 +106,7 @@ _DIFFS = (
     _diff(
         "git diff-tree",
         flags="rtmcv",
-        long_flags="cc root no-commit-id always merge-base pretty= format= oneline no-notes",
+        long_flags="cc root no-commit-id always merge-base pretty= format== oneline no-notes",
         examples=("-r --no-commit-id --name-only HEAD", "--pretty=oneline HEAD"),
     ),
     _diff("git diff-index", flags="mrt", long_flags="cached merge-base", examples=("--cached HEAD", "--quiet HEAD --")),
@@ -131,7 +131,7 @@ _WALKS = (
         name="git shortlog",
         flags="snecEFPi",
         attached="w",
-        long_flags=f"{WALK_LONG} summary numbered email committer group=",
+        long_flags=f"{WALK_LONG} summary numbered email committer group==",
         long_values=WALK_VALUES,
         operands="text",
         more=read_paths,
@@ -148,8 +148,8 @@ _WALKS = (
         flags="ltsefnwpbc",
         attached="MC",
         values="L",
-        long_flags="""porcelain line-porcelain incremental root date= since= reverse first-parent show-email show-name
-            show-number show-stats color-lines color-by-age abbrev= score-debug minimal no-progress encoding=""",
+        long_flags="""porcelain line-porcelain incremental root date== since== reverse first-parent show-email show-name
+            show-number show-stats color-lines color-by-age abbrev= score-debug minimal no-progress encoding==""",
         long_values="ignore-rev",
         paths={"--contents": "read", "--ignore-revs-file": "read", "-S": "read"},
         operands="text",

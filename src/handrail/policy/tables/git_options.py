@@ -12,35 +12,36 @@ DIFF_FLAGS = "puswbRaWz"
 DIFF_ATTACHED = "MCBUXlI"
 DIFF_VALUES = "SG"
 DIFF_LONG = """
-    patch no-patch unified= raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal patience
-    histogram anchored= diff-algorithm= stat= stat-width= stat-count= stat-name-width= stat-graph-width= compact-summary
-    numstat shortstat dirstat= cumulative dirstat-by-file= summary name-only name-status color= no-color color-moved=
-    no-color-moved color-moved-ws= no-color-moved-ws word-diff= word-diff-regex= color-words= no-renames rename-empty
-    no-rename-empty check ws-error-highlight= full-index binary abbrev= no-abbrev break-rewrites= find-renames=
-    find-copies= find-copies-harder irreversible-delete diff-filter= find-object= pickaxe-all pickaxe-regex skip-to=
-    rotate-to= relative= no-relative text ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space
-    ignore-blank-lines ignore-matching-lines= inter-hunk-context= function-context exit-code quiet no-ext-diff
-    no-textconv ignore-submodules= src-prefix= dst-prefix= no-prefix default-prefix line-prefix= output-indicator-new=
-    output-indicator-old= output-indicator-context=
+    patch no-patch unified== raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal patience
+    histogram anchored== diff-algorithm== stat= stat-width== stat-count== stat-name-width== stat-graph-width==
+    compact-summary numstat shortstat dirstat= cumulative dirstat-by-file= summary name-only name-status color=
+    no-color color-moved= no-color-moved color-moved-ws== no-color-moved-ws word-diff= word-diff-regex== color-words=
+    no-renames rename-empty no-rename-empty check ws-error-highlight== full-index binary abbrev= no-abbrev
+    break-rewrites= find-renames= find-copies= find-copies-harder irreversible-delete diff-filter== find-object==
+    pickaxe-all pickaxe-regex skip-to== rotate-to== relative= no-relative text ignore-cr-at-eol ignore-space-at-eol
+    ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines== inter-hunk-context==
+    function-context exit-code quiet no-ext-diff no-textconv ignore-submodules= src-prefix== dst-prefix== no-prefix
+    default-prefix line-prefix== output-indicator-new== output-indicator-old== output-indicator-context==
 """
 
 WALK_FLAGS = "iEFPg"
 WALK_LONG = """
-    all branches= tags= remotes= glob= exclude= merges no-merges min-parents= max-parents= no-min-parents no-max-parents
-    first-parent exclude-first-parent-only not reflog walk-reflogs merge boundary left-only right-only cherry-mark
-    cherry-pick cherry left-right date-order author-date-order topo-order reverse simplify-by-decoration simplify-merges
-    show-pulls full-history dense sparse ancestry-path= date= relative-date parents children abbrev-commit
-    no-abbrev-commit encoding= all-match invert-grep regexp-ignore-case basic-regexp extended-regexp fixed-strings
-    perl-regexp remove-empty no-walk= do-walk since-as-filter= graph no-graph pretty= format= oneline notes= no-notes
-    show-notes= no-standard-notes expand-tabs= no-expand-tabs show-linear-break= ignore-missing no-show-signature
+    all branches= tags= remotes= glob== exclude== merges no-merges min-parents== max-parents== no-min-parents
+    no-max-parents first-parent exclude-first-parent-only not reflog walk-reflogs merge boundary left-only right-only
+    cherry-mark cherry-pick cherry left-right date-order author-date-order topo-order reverse simplify-by-decoration
+    simplify-merges show-pulls full-history dense sparse ancestry-path= date== relative-date parents children
+    abbrev-commit no-abbrev-commit encoding== all-match invert-grep regexp-ignore-case basic-regexp extended-regexp
+    fixed-strings perl-regexp remove-empty no-walk= do-walk since-as-filter== graph no-graph pretty= format== oneline
+    notes= no-notes show-notes= no-standard-notes expand-tabs= no-expand-tabs show-linear-break= ignore-missing
+    no-show-signature
 """
 WALK_VALUES = "max-count skip since until after before author grep grep-reflog"
 
 LOG_FLAGS = DIFF_FLAGS + WALK_FLAGS + "cmtq"
 LOG_VALUES = DIFF_VALUES + "nL"
 LOG_LONG = f"""{DIFF_LONG} {WALK_LONG}
-    decorate= no-decorate decorate-refs= decorate-refs-exclude= clear-decorations source follow full-diff log-size
-    mailmap no-mailmap use-mailmap no-use-mailmap diff-merges= no-diff-merges cc combined-all-paths
+    decorate= no-decorate decorate-refs== decorate-refs-exclude== clear-decorations source follow full-diff log-size
+    mailmap no-mailmap use-mailmap no-use-mailmap diff-merges== no-diff-merges cc combined-all-paths
 """
 LOG_LONG_VALUES = f"{WALK_VALUES} committer"
 

@@ -4,13 +4,20 @@ from handrail.policy.commands.revisions import named_paths
 from handrail.policy.tables.form import Parsed, Table
 from handrail.policy.tables.git_options import refuse_fields
 
-_ASKS_FOR_A_LIST = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
+_LISTS = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
 
 
-def _refuse_creation(parsed: Parsed) -> str | None:
+def _refuse_new_tag(parsed: Parsed) -> str | None:
+    return _refuse_creation(parsed, _LISTS | {"-l"})
+
+
+def _refuse_new_branch(parsed: Parsed) -> str | None:
+    return _refuse_creation(parsed, _LISTS)  # to git before 2.19 `branch -l x` is no list
+
+
+def _refuse_creation(parsed: Parsed, lists: frozenset[str]) -> str | None:
     """Of `git branch` and `git tag` an operand is a pattern only in a list; otherwise it is the name of a new one."""
-    listed = any(name in _ASKS_FOR_A_LIST for name, _ in parsed.options)
-    if parsed.operands and not listed:
+    if parsed.operands and not any(name in lists for name, _ in parsed.options):
         return f"{parsed.operands[0]} would be created"
     if any(operand.startswith("-") for operand in parsed.operands):
         return "an operand that begins with - may be an option"
@@ -26,7 +33,7 @@ REFERENCES = (
             abbrev= no-abbrev quiet omit-empty""",
         long_values="sort format",
         operands="text",
-        refuse=_refuse_creation,
+        refuse=_refuse_new_branch,
         match=(
             "git branch", "git branch -a", "git branch -vv", "git branch -r", "git branch --show-current",
             "git branch --list 'fix/*'", "git branch --contains abc123", "git branch --merged main",
@@ -48,10 +55,10 @@ REFERENCES = (
         long_flags=f"{_FIELDS} list ignore-case column= no-column color= omit-empty",
         long_values="sort format",
         operands="text",
-        refuse=_refuse_creation,
+        refuse=_refuse_new_tag,
         match=(
-            "git tag", "git tag -l", "git tag --list 'v1.*'", "git tag -n3", "git tag --contains HEAD",
-            "git tag --sort=-creatordate", "git tag --points-at HEAD", "git tag --merged",
+            "git tag", "git tag -l", "git tag -l 'v1.*'", "git tag --list 'v1.*'", "git tag -n3",
+            "git tag --contains HEAD", "git tag --sort=-creatordate", "git tag --points-at HEAD", "git tag --merged",
         ),
         no_match=(
             "git tag v1", "git tag -a v1", "git tag -d v1", "git tag -f v1", "git tag -s v1", "git tag -v v1",
@@ -110,7 +117,7 @@ REFERENCES = (
     ),
     Table(
         name="git describe",
-        long_flags="dirty= all tags contains abbrev= candidates= exact-match debug long always first-parent",
+        long_flags="dirty= all tags contains abbrev= candidates== exact-match debug long always first-parent",
         long_values="match exclude",
         operands="text",
         match=("git describe", "git describe --tags --always --dirty", "git describe --tags --abbrev=0 HEAD"),
@@ -135,10 +142,11 @@ REFERENCES = (
     Table(
         name="git rev-parse",
         flags="q",
-        long_flags="""verify quiet short= abbrev-ref= symbolic symbolic-full-name all branches= tags= remotes= glob=
-            exclude= disambiguate= git-dir absolute-git-dir git-common-dir show-toplevel show-prefix show-cdup
+        long_flags="""verify quiet short= abbrev-ref= symbolic symbolic-full-name all branches= tags= remotes= glob==
+            exclude== disambiguate== git-dir absolute-git-dir git-common-dir show-toplevel show-prefix show-cdup
             is-inside-git-dir is-inside-work-tree is-bare-repository is-shallow-repository local-env-vars
-            path-format= show-object-format= show-ref-format revs-only no-revs flags no-flags sq not since= until=""",
+            path-format== show-object-format= show-ref-format revs-only no-revs flags no-flags sq not since==
+            until==""",
         long_values="default git-path",
         operands="text",
         more=named_paths,

@@ -10,7 +10,7 @@ _GREP_LONG = (
     "initial-tab null no-group-separator color= colour= binary"
 )
 _RG_LONG = (
-    "auto-hybrid-regex binary block-buffered byte-offset case-sensitive column context-separator= count count-matches "
+    "auto-hybrid-regex binary block-buffered byte-offset case-sensitive column context-separator== count count-matches "
     "crlf debug files files-with-matches files-without-match fixed-strings follow glob-case-insensitive heading help "
     "hidden ignore-case ignore-file-case-insensitive include-zero invert-match json line-buffered line-number "
     "line-regexp max-columns-preview mmap multiline multiline-dotall no-auto-hybrid-regex no-binary no-block-buffered "

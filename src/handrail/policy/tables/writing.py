@@ -57,7 +57,7 @@ _PLACING = (
         flags="abdfHilLnPprRsTuvx",
         values="S",
         long_flags=f"""archive attributes-only {_BACKUP} copy-contents force interactive link dereference
-            no-dereference no-clobber preserve= no-preserve= parents recursive reflink= remove-destination sparse=
+            no-dereference no-clobber preserve= no-preserve== parents recursive reflink= remove-destination sparse==
             strip-trailing-slashes symbolic-link no-target-directory update= verbose one-file-system""",
         long_values="suffix",
         paths={"-t": "write", f"--{_TARGET}": "write"},

@@ -1,0 +1,30 @@
+"""Whether a command goes unasked: asked in the way in which a call of the exec tool is judged."""
+
+from handrail.policy.shell.lexer import lex
+from handrail.policy.shell.rewrite import rewrite
+from handrail.runtime.command_facts import command_facts
+from handrail.tools.exec import EXEC
+
+from handrail.policy.shell.script import Outside
+from handrail.policy.verdict import Rules, decide
+from handrail.protocol.decision import Decision
+from handrail.workspace.workspace import Workspace
+
+_RULES = Rules(mode="plan")
+
+
+def decision(place: Workspace, text: str) -> Decision:
+    """What policy says in plan mode, which runs nothing but what is proven."""
+    return decide(EXEC, None, command_facts(place, text, tier=2), _RULES)
+
+
+def is_proven(place: Workspace, text: str) -> bool:
+    """Whether policy proves that a command only reads."""
+    return decision(place, text).decision == "allow"
+
+
+def as_run(text: str) -> str:
+    """What bash is given for a proven text: never the text itself, but what was read in it, written anew."""
+    script = lex(text)
+    assert not isinstance(script, Outside), "what cannot be read is not proven"
+    return rewrite(script)

@@ -1,0 +1,28 @@
+"""Commands of tests, read as policy reads them."""
+
+from handrail.policy.commands.reader import read_command
+from handrail.policy.commands.reading import Reading
+from handrail.policy.shell.lexer import lex
+from handrail.policy.shell.script import Script, SimpleCommand, Word
+from handrail.policy.tables.form import Table
+from handrail.policy.tables.load import registry
+
+TABLES: list[Table] = list({id(table): table for table in registry().tables.values()}.values())
+
+
+def command(text: str) -> SimpleCommand:
+    """The one command of a text that is inside the subset."""
+    script = lex(text)
+    assert isinstance(script, Script), (text, script)
+    (only,) = script.commands
+    return only
+
+
+def words(*texts: str) -> tuple[Word, ...]:
+    """Words without patterns."""
+    return tuple(Word(text) for text in texts)
+
+
+def read(text: str) -> Reading:
+    """What policy says of a command."""
+    return read_command(command(text))

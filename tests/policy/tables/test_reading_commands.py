@@ -1,0 +1,127 @@
+"""A command is read by the table of its program; what no table accepts is unproven, and says why."""
+
+import pytest
+from commands import read
+
+from handrail.policy.commands.reading import Use
+
+
+@pytest.mark.parametrize("text", ["ls -la", "/bin/ls -la", "/usr/bin/ls -la", "'ls' -la", "l\\s -la"])
+def test_a_known_program_is_found_by_its_name_and_in_the_folders_of_the_system(text: str) -> None:
+    reading = read(text)
+    assert (reading.effect, reading.rule, reading.reason) == ("proven", "exec.read-only", "ls only reads")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "./ls",
+        "bin/ls",
+        "/tmp/ls",
+        "/usr/local/bin/ls",
+        "/usr/bin/../../tmp/ls",
+        "../ls",
+        "/usr/bin/no-such-program-here",
+    ],
+)
+def test_a_program_given_by_any_other_path_is_unproven(text: str) -> None:
+    reading = read(text)
+    assert (reading.effect, reading.rule, reading.grant) == ("unproven", "exec.script", "")
+    assert reading.reason == f"{text} is a program given by its path"
+
+
+@pytest.mark.parametrize(
+    ("text", "grant"),
+    [
+        ("frobnicate", "frobnicate"),
+        ("frobnicate build", "frobnicate build"),
+        ("frobnicate build-all x", "frobnicate build-all"),
+        ("frobnicate -x build", "frobnicate"),
+        ("frobnicate a.txt", "frobnicate"),
+        ("frobnicate ./x", "frobnicate"),
+    ],
+)
+def test_an_unknown_program_is_unproven_and_may_be_allowed_with_its_first_word(text: str, grant: str) -> None:
+    reading = read(text)
+    assert (reading.effect, reading.rule, reading.grant) == ("unproven", "exec.unknown", grant)
+    assert reading.reason == "handrail does not know what frobnicate does"
+
+
+def test_every_word_of_an_unproven_command_that_may_be_a_path_is_a_use() -> None:
+    assert read("frobnicate -x a --into=b/c --all '' src/*.py").uses == (
+        Use("a", "read", certain=False),
+        Use("b/c", "read", certain=False),
+        Use("src/*.py", "read", is_glob=True, certain=False),
+    )
+
+
+def test_git_may_be_told_to_page_nothing_before_its_sub_command() -> None:
+    assert read("git --no-pager log -5").effect == "proven"
+    assert read("git -c core.pager=x log").effect == "unproven"
+
+
+def test_an_option_that_a_table_does_not_list_is_unproven_and_told() -> None:
+    reading = read("cat --frob a.txt")
+    assert (reading.effect, reading.rule) == ("unproven", "exec.option")
+    assert reading.reason == "cat's option --frob is not among those that only read"
+    assert reading.uses == (Use("a.txt", "read", certain=False),)
+    assert reading.grant == "cat"
+
+
+@pytest.mark.parametrize("text", ["sort --compress-program=sh a", "rg --pre sh x", "tree -R", "find . -exec id ';'"])
+def test_a_program_that_can_run_others_is_never_allowed_for_good(text: str) -> None:
+    reading = read(text)
+    assert (reading.effect, reading.grant) == ("unproven", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("env ls", "exec.wrapper"),
+        ("env A=b ls", "exec.wrapper"),
+        ("find . -delete", "exec.wrapper"),
+        ("python3 --version -c x", "exec.interpreter"),
+        ("python3 x.py", "exec.interpreter"),
+        ("sed -i s/a/b/ x", "exec.interpreter"),
+    ],
+)
+def test_what_a_table_does_not_accept_is_of_the_class_of_its_program(text: str, rule: str) -> None:
+    reading = read(text)
+    assert (reading.effect, reading.rule, reading.grant) == ("unproven", rule, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "uses"),
+    [
+        ("cat a b", ["a", "b"]),
+        ("grep -rn foo src", ["src"]),
+        ("grep -e foo src", ["src"]),
+        ("grep -f patterns a", ["patterns", "a"]),
+        ("rg --ignore-file=x foo src", ["x", "src"]),
+        ("find -L src tests -newer a -name b", ["src", "tests", "a"]),
+        ("find . -newermt 2024-01-01 -newermm b", [".", "b"]),
+        ("diff --from-file=a b -X c", ["a", "c", "b"]),
+        ("jq --slurpfile a b.json . c.json", ["b.json", "c.json"]),
+        ("jq --arg a b . c.json", ["c.json"]),
+        ("yq . a.yaml", [".", "a.yaml"]),
+        ("sed -n 5p a", ["a"]),
+        ("sed -n -e 5p a", ["a"]),
+        ("xxd -l 5 a", ["a"]),
+        ("tree --gitfile x -L 2 src", ["x", "src"]),
+        ("test -f a -a b -nt c", ["a", "b", "c", "b"]),
+        ("[ -e a ]", ["a"]),
+        ("echo a b", []),
+        ("echo a*", ["a*"]),
+        ("printf %s a*", ["a*"]),
+        ("date -r a +%s", ["a"]),
+        ("realpath --relative-to=a b", ["a", "b"]),
+        ("tr a b", []),
+        ("basename a/b", []),
+        ("fd foo src --search-path x", ["x", "src"]),
+    ],
+)
+def test_the_paths_of_a_proven_command_are_its_uses(text: str, uses: list[str]) -> None:
+    reading = read(text)
+    assert reading.effect == "proven", reading
+    assert [use.path for use in reading.uses] == uses
+    assert all(use.access == "read" and use.certain for use in reading.uses)

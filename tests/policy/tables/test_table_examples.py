@@ -1,0 +1,109 @@
+"""Every table carries examples, and what it says of them comes out."""
+
+from importlib import import_module
+
+import pytest
+from commands import TABLES, command, read
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.policy.commands.examples import check, faults, refusal
+from handrail.policy.commands.reader import read_command
+from handrail.policy.shell.script import SimpleCommand, Word
+from handrail.policy.tables.form import Group, Table
+from handrail.policy.tables.load import Registry, known, registry
+
+MODULES = (
+    "binary", "builtin", "columns", "comparing", "data", "digests", "files", "find", "git", "search", "sed", "system",
+    "text", "versions", "writing",
+)  # fmt: skip
+LIST = Table(name="list", flags="a", match=("list -a",), no_match=("list -b",))
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_a_table_has_examples_and_they_come_out(table: Table) -> None:
+    assert table.match
+    assert table.no_match
+    assert faults(table, registry()) == []
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_the_part_of_the_registry_for_a_program_has_all_that_is_about_it(table: Table) -> None:
+    for name in (table.name, *table.also):
+        words = tuple(name.split())
+        assert known(words[0]).tables[words] is table
+    check(table)
+
+
+def test_no_table_is_left_out_of_the_registry() -> None:
+    tables = [table for module in MODULES for table in import_module(f"handrail.policy.tables.{module}").TABLES]
+    assert {id(table) for table in tables} == {id(table) for table in TABLES}
+
+
+def test_a_program_is_in_one_table_only() -> None:
+    with pytest.raises(ValueError, match="list is in two tables"):
+        Registry((LIST, Table(name="other", also=("list",))), ())
+    group = Group(rule="exec.wrapper", reason="runs another program", programs=frozenset({"list"}))
+    with pytest.raises(ValueError, match="list is in two tables"):
+        Registry((), (group, group))
+
+
+def test_a_name_may_have_a_table_and_a_class_besides() -> None:
+    group = Group(rule="exec.wrapper", reason="runs another program", programs=frozenset({"list"}))
+    found = Registry((LIST,), (group,)).find(("list",))
+    assert found is not None
+    assert (found.table, found.group) == (LIST, group)
+
+
+def test_an_example_that_comes_out_wrong_is_told_with_its_table() -> None:
+    wrong = Table(name="list", flags="a", match=("list -b", "list >$x", "list; list", "cat"), no_match=("list -a",))
+    told = faults(wrong, Registry((wrong,), ()))
+    assert told == [
+        "the table of list must accept 'list -b', but list's option -b is not among those that only read",
+        f"the table of list must accept 'list >$x', but {refusal(wrong, Registry((wrong,), ()), 'list >$x')}",
+        "the table of list must accept 'list; list', but it is more than one command",
+        "the table of list must accept 'cat', but it is not about it",
+        "the table of list must not accept 'list -a'",
+    ]
+
+
+def test_a_wrong_example_keeps_its_table_from_being_used() -> None:
+    with pytest.raises(ValueError, match="the table of cat must accept 'cat x', but it is not about it"):
+        check(Table(name="cat", match=("cat x",)))
+
+
+PROVEN = [text for table in TABLES if table.effect == "proven" for text in table.match]
+# What these get is text, whatever it looks like, or behind it an unknown option is an operand.
+TAKE_ANYTHING = (
+    "echo",
+    "true",
+    "false",
+    ":",
+    "expr",
+    "printf",
+    "unzip",
+    "exit",
+    "test",
+    "[",
+    "command",
+    "git rev-parse",
+)
+
+
+@given(st.sampled_from(PROVEN), st.sampled_from(["--no-such-option", "--no-such-option=x", "-\x7f", "-£"]))
+def test_an_unknown_option_makes_a_proven_command_unproven(text: str, option: str) -> None:
+    words = command(text).words
+    if "--" in [word.text for word in words] or text.startswith(TAKE_ANYTHING):
+        return
+    # Right behind the program it is nobody's value.
+    longest = 3 if words[0].text in {"git", "yq"} else 1
+    for place in range(1, longest + 1):
+        if words[place - 1 : place] and all(not word.text.startswith("-") for word in words[1:place]):
+            changed = (*words[:place], Word(option), *words[place:])
+            assert read_command(SimpleCommand(changed)).effect != "proven", changed
+
+
+def test_an_example_is_read_as_its_table_says() -> None:
+    for table in TABLES:
+        for text in table.match:
+            assert read(text).effect == table.effect, text

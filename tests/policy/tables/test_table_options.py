@@ -1,0 +1,179 @@
+"""Words are sorted as the program itself sorts them, and what the table does not list is refused."""
+
+import getopt
+
+import pytest
+from commands import words
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.policy.commands.options import read_words, sort_words, uses
+from handrail.policy.commands.reading import Use
+from handrail.policy.shell.script import Word
+from handrail.policy.tables.form import Parsed, Table
+
+TOOL = Table(
+    name="tool",
+    flags="abc",
+    values="nk",
+    attached="I",
+    long_flags="all quiet color=",
+    long_values="lines",
+    paths={"-f": "read", "--file": "read", "--out": "write"},
+    numbers=True,
+)
+PLAIN = Table(name="plain", flags="ab", values="n")
+ONE = Table(name="one", flags="c", most=1)
+NONE = Table(name="none", operands=None)
+SEARCH = Table(name="search", values="e", first="text", unless=frozenset({"-e"}))
+COPY = Table(name="copy", effect="write", operands="read", last="write", flags="t", unless=frozenset({"-t"}))
+
+
+@pytest.mark.parametrize(
+    ("given_words", "options", "operands"),
+    [
+        ("-a x", [("-a", None)], ["x"]),
+        ("-abn 5 x", [("-a", None), ("-b", None), ("-n", "5")], ["x"]),
+        ("-abn5 x", [("-a", None), ("-b", None), ("-n", "5")], ["x"]),
+        ("-n -5 x", [("-n", "-5")], ["x"]),
+        ("-n -- x", [("-n", "--")], ["x"]),
+        ("x -a y", [("-a", None)], ["x", "y"]),
+        ("-- -a --all", [], ["-a", "--all"]),
+        ("- -a", [("-a", None)], ["-"]),
+        ("-12 x", [("-NUM", "12")], ["x"]),
+        ("-a3 x", [("-a", None), ("-3", None)], ["x"]),
+        ("-I x", [("-I", None)], ["x"]),
+        ("-aIsec x", [("-a", None), ("-I", "sec")], ["x"]),
+        ("--all x", [("--all", None)], ["x"]),
+        ("--color x", [("--color", None)], ["x"]),
+        ("--color=never x", [("--color", "never")], ["x"]),
+        ("--lines 5 x", [("--lines", "5")], ["x"]),
+        ("--lines=5 x", [("--lines", "5")], ["x"]),
+        ("--lines= x", [("--lines", "")], ["x"]),
+        ("--file x y", [("--file", "x")], ["y"]),
+        ("-fx y", [("-f", "x")], ["y"]),
+    ],
+)
+def test_words_are_sorted_as_gnu_programs_sort_them(
+    given_words: str, options: list[tuple[str, str | None]], operands: list[str]
+) -> None:
+    parsed = sort_words(TOOL, words(*given_words.split()))
+    assert isinstance(parsed, Parsed), parsed
+    assert (list(parsed.options), list(parsed.operands)) == (options, operands)
+
+
+@pytest.mark.parametrize(
+    ("given_words", "reason"),
+    [
+        ("-z", "tool's option -z is not among those that only read"),
+        ("-abz", "tool's option -z is not among those that only read"),
+        ("-12x", "tool's option -x is not among those that only read"),
+        ("x -z", "tool's option -z is not among those that only read"),
+        ("--unknown", "tool's option --unknown is not among those that only read"),
+        ("--al", "tool's option --al is not among those that only read"),
+        ("--all=5", "tool's option --all= is not among those that only read"),
+        ("-n", "tool's option -n lacks its value"),
+        ("--lines", "tool's option --lines lacks its value"),
+        ("-f=x", "-f=x names another file for some programs than for others"),
+    ],
+)
+def test_what_the_table_does_not_list_is_refused_with_the_reason(given_words: str, reason: str) -> None:
+    assert sort_words(TOOL, words(*given_words.split())) == reason
+
+
+def test_numbers_are_options_only_where_the_table_says_so() -> None:
+    assert sort_words(PLAIN, words("-5")) == "plain's option -5 is not among those that only read"
+    assert sort_words(TOOL, words("-٥")) == "tool's option -٥ is not among those that only read"
+
+
+def test_an_option_of_a_program_that_writes_is_not_said_to_be_none_that_reads() -> None:
+    assert sort_words(COPY, words("-x")) == "copy's option -x is not among those that are known"
+
+
+@pytest.mark.parametrize(
+    ("given_words", "reason"),
+    [
+        ([Word("-a*", (2,))], "-a* is a pattern that may become any option"),
+        ([Word("--all*", (5,))], "--all* is a pattern that may become any option"),
+        ([Word("-n"), Word("a*", (1,))], "a* is a pattern where tool's option -n has its value"),
+    ],
+)
+def test_a_pattern_is_refused_anywhere_but_as_an_operand(given_words: list[Word], reason: str) -> None:
+    assert sort_words(TOOL, tuple(given_words)) == reason
+
+
+def test_there_are_no_more_operands_than_the_table_says() -> None:
+    assert isinstance(sort_words(ONE, words("-c", "a")), Parsed)
+    assert sort_words(ONE, words("a", "b")) == "one only reads with at most 1 operand"
+    assert sort_words(ONE, (Word("a*", (1,)),)) == "one only reads with at most 1 operand"
+    assert sort_words(NONE, words("a")) == "none only reads without operands such as a"
+
+
+def test_operands_and_path_options_are_uses() -> None:
+    assert read_words(TOOL, words("-f", "in", "--out=out", "-n", "5", "a", "-")) == (
+        Use("in", "read"),
+        Use("out", "write"),
+        Use("a", "read"),
+        Use("-", "read"),
+    )
+
+
+def test_the_first_operand_is_text_unless_an_option_takes_its_place() -> None:
+    assert read_words(SEARCH, words("x", "a", "b")) == (Use("a", "read"), Use("b", "read"))
+    assert read_words(SEARCH, words("-e", "x", "a")) == (Use("a", "read"),)
+
+
+def test_the_last_of_several_operands_is_the_destination_unless_an_option_names_it() -> None:
+    assert read_words(COPY, words("a", "b")) == (Use("a", "read"), Use("b", "write"))
+    assert read_words(COPY, words("a")) == (Use("a", "read"),)
+    assert read_words(COPY, words("-t", "a", "b")) == (Use("a", "read"), Use("b", "read"))
+
+
+@pytest.mark.parametrize(
+    ("table", "given_words", "expected"),
+    [
+        (SEARCH, [Word("x*", (1,)), Word("a")], (Use("x*", "read", is_glob=True), Use("a", "read"))),
+        (COPY, [Word("a*", (1,))], (Use("a*", "read", is_glob=True), Use("a*", "write", is_glob=True))),
+        (COPY, [Word("a*", (1,)), Word("b")], (Use("a*", "read", is_glob=True), Use("b", "write"))),
+        (
+            COPY,
+            [Word("b"), Word("a*", (1,))],
+            (Use("b", "read"), Use("a*", "read", is_glob=True), Use("a*", "write", is_glob=True)),
+        ),
+    ],
+)
+def test_a_pattern_is_all_that_its_names_may_be(
+    table: Table, given_words: list[Word], expected: tuple[Use, ...]
+) -> None:
+    assert read_words(table, tuple(given_words)) == expected
+
+
+def test_a_pattern_that_is_only_text_reads_the_names_it_stands_for() -> None:
+    table = Table(name="say", operands="text")
+    parsed = Parsed((), ("a*", "b"), (0,))
+    assert uses(table, parsed) == (Use("a*", "read", is_glob=True),)
+
+
+def test_a_table_refuses_what_its_own_function_refuses() -> None:
+    table = Table(name="say", operands="text", refuse=lambda parsed: "no" if "x" in parsed.operands else None)
+    assert sort_words(table, words("x")) == "no"
+    assert isinstance(sort_words(table, words("y")), Parsed)
+
+
+WORDS = st.sampled_from(
+    "-a -b -ab -n -n5 -abn -na x y - -- -x -ax --all --quiet --lines --lines=3 --lines= --all=1 --zzz -5 -nk 7".split()  # noqa: SIM905
+)
+
+
+@given(st.lists(WORDS, max_size=6))
+def test_the_sorting_agrees_with_another_reader_of_gnu_options(texts: list[str]) -> None:
+    table = Table(name="tool", flags="ab", values="nk", long_flags="all quiet", long_values="lines")
+    try:
+        options, operands = getopt.gnu_getopt(texts, "abn:k:", ["all", "quiet", "lines="])
+    except getopt.GetoptError:
+        assert isinstance(sort_words(table, words(*texts)), str)
+        return
+    parsed = sort_words(table, words(*texts))
+    assert isinstance(parsed, Parsed), parsed
+    assert [(name, value or "") for name, value in parsed.options] == options
+    assert list(parsed.operands) == operands
