@@ -31,6 +31,8 @@ from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.folder import StateFolder
 from handrail.tools.contract import Touched
+from handrail.workspace.root import opened_root
+from handrail.workspace.workspace import Workspace
 
 Make = Callable[..., Handrail]
 ASK = Settings(paths=Paths(outside="ask"))
@@ -469,6 +471,20 @@ def test_a_path_that_leads_elsewhere_by_the_time_of_the_yes_is_refused(
     result = answered(house, first, "once")
     assert code(result) == "OUTSIDE_WORKSPACE"
     assert "hidden" not in str(result)
+
+
+def test_a_command_never_opens_a_folder_and_may_read_what_is_open(asks: Make, other: Path, workspace: Path) -> None:
+    """No mode and no answer lets a command write outside the roots."""
+    house = asks(session="one")
+    answered(house, house.read(str(other / "a.txt")), "workspace")
+    with Workspace(str(workspace)) as roots:
+        before = roots.look(str(other / "a.txt"), "read")
+        assert (before.real, before.folder) == (None, None)
+        opened = opened_root(str(other), writable=False)
+        assert opened is not None
+        roots.variable.open([opened])
+        assert roots.look(str(other / "a.txt"), "read").real == str(other / "a.txt")
+        assert not roots.look(str(other / "a.txt"), "write").writable
 
 
 # Closing
