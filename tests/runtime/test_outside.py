@@ -323,6 +323,16 @@ def test_a_deletion_opens_the_folder_of_the_name(asks: Make, other: Path) -> Non
     assert not (other / "link").is_symlink()
 
 
+@pytest.mark.parametrize("name", ["missing", "sub/..", "sub/../missing"])
+def test_a_deletion_of_what_is_no_name_or_not_there_deletes_nothing(asks: Make, other: Path, name: str) -> None:
+    house = asks(settings=Settings(paths=Paths(outside="ask"), tools=Tools(enable=("delete",))))
+    result = house.delete(f"{other}/{name}")
+    if code(result) == "PERMISSION_REQUIRED":
+        result = answered(house, result, "once")
+    assert not result.ok
+    assert sorted(path.name for path in other.iterdir()) == ["a.txt", "b.txt", "sub"]
+
+
 # What stays shut
 
 
@@ -357,6 +367,16 @@ def test_home_folders_are_never_opened(asks: Make, tmp_path: Path, monkeypatch: 
     assert code(house.ls("/home/somebody")) == "OUTSIDE_WORKSPACE"
     assert "credentials are kept there" in house.read(str(home / ".cargo" / "config.toml")).content
     asked(house.read(str(home / "project" / "x.txt")))
+
+
+def test_what_must_stay_shut_by_now_is_not_opened_again(
+    asks: Make, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = asks(session="one")
+    answered(house, house.read(str(other / "a.txt")), "session")
+    house.close()
+    monkeypatch.setenv("HOME", str(other))
+    assert code(asks(session="one").read(str(other / "a.txt"))) == "OUTSIDE_WORKSPACE"
 
 
 def test_what_handrail_keeps_for_itself_is_never_opened(
