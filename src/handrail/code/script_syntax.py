@@ -1,20 +1,13 @@
 """Whether JavaScript and TypeScript parse, by tree-sitter, which is the extra `code`. Without it: no opinion."""
 
-import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from handrail.code.feeding import parsed
+
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
-
-_SECONDS = 0.5
-_CHUNK = 4096
-"""Bytes that the parser is given at a time: between two of them it can be stopped."""
-_PAGE = bytearray()
-"""What it is given them in, always the same: it never lets go of what it was given."""
-_ONE_AT_A_TIME = threading.Lock()
 
 
 def javascript_problem(text: str) -> str | None:
@@ -57,7 +50,7 @@ def _problem(text: str, language: Callable[[], "Language"], name: str) -> str | 
 
 def _faulty_tree(language: "Language", data: bytes) -> "Tree | None":
     """A tree with errors; None where there are none, but for what the grammar does not know."""
-    tree = _tree(language, data)
+    tree = parsed(language, data)
     if tree is None or not tree.root_node.has_error:
         return None
     from handrail.code.script_dialect import known  # noqa: PLC0415  few texts come to this
@@ -65,28 +58,8 @@ def _faulty_tree(language: "Language", data: bytes) -> "Tree | None":
     told = known(data)
     if told == data:
         return tree
-    tree = _tree(language, told)
+    tree = parsed(language, told)
     return tree if tree and tree.root_node.has_error else None
-
-
-def _tree(language: "Language", data: bytes) -> "Tree | None":
-    """None where it takes too long: on what is no program at all, the time grows with the square of the length.
-
-    The parser can be stopped by telling it that the text is over; the callback that is meant for it crashes in 0.26.
-    """
-    from tree_sitter import Parser  # noqa: PLC0415  as above
-
-    end, stopped = time.monotonic() + _SECONDS, False
-
-    def read(start: int, _: object) -> bytearray:
-        nonlocal stopped
-        stopped = stopped or time.monotonic() > end
-        _PAGE[:] = b"" if stopped else data[start : start + _CHUNK]
-        return _PAGE
-
-    with _ONE_AT_A_TIME:
-        tree = Parser(language).parse(read)
-    return None if stopped else tree
 
 
 def _first_error(tree: "Tree") -> "Node":

@@ -1,0 +1,78 @@
+"""What a complex command would run, as far as tree-sitter sees: to show it and to be stricter, never to prove it safe.
+
+The grammar is not bash: it takes a carriage return for a blank and knows nothing of aliases. Where it is wrong, a
+command may be missing here, or be one too many.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from handrail.code.feeding import parsed
+from handrail.code.shell_text import joined_lines
+from handrail.code.shell_tree import MOST_COMMANDS, Found, found_in
+from handrail.policy.commands.wrapped import MOST_COMMANDS as MOST_INSIDE
+from handrail.policy.commands.wrapped import inside
+from handrail.protocol.decision import SeenCommand
+
+if TYPE_CHECKING:
+    from tree_sitter import Language
+
+MOST_BYTES = 128 << 10
+MOST_DEPTH = 5
+MOST_TEXTS = 100
+"""Texts in one command: strings for `sh -c` and `eval`, what is fed to a shell."""
+MOST_PIPES = 1_000
+"""In one text: the parser's memory grows with their square (4,000 of them take 240 MB)."""
+MOST_HEREDOCS = 1_000
+
+
+def seen_commands(text: str) -> tuple[SeenCommand, ...] | None:
+    """Every simple command in a text, wherever it stands, and in texts that a shell is given; None: nobody can tell."""
+    seen: dict[SeenCommand, None] = {}
+    known, waiting = {text}, [(text, 0), (joined_lines(text), 0)]
+    for one, depth in waiting:
+        found = _found(one)
+        if found is None:
+            return None
+        seen |= dict.fromkeys(found.commands)
+        texts = _texts(found)
+        if texts is None or len(seen) > MOST_COMMANDS:
+            return None
+        new = [inner for inner in dict.fromkeys(texts) if inner not in known]
+        known.update(new)
+        waiting += [(inner, depth + 1) for inner in new]
+        if new and (depth == MOST_DEPTH or len(known) > MOST_TEXTS):
+            return None
+    return tuple(seen)
+
+
+def _texts(found: Found) -> list[str] | None:
+    """The texts that a shell is given in what was found."""
+    texts = list(found.texts)
+    for command in found.commands:
+        within = inside(command.words)
+        if not within.complete and len(within.commands) > MOST_INSIDE:
+            return None
+        texts += within.texts
+    return texts
+
+
+def _found(text: str) -> Found | None:
+    data = text.encode(errors="replace")
+    if len(data) > MOST_BYTES or b"\0" in data:
+        return None
+    if data.count(b"|") > MOST_PIPES or data.count(b"<<") > MOST_HEREDOCS:
+        return None
+    try:
+        tree = parsed(_bash(), data)
+    except (ImportError, ValueError):  # not there, or grammar and parser are of different times
+        return None
+    return found_in(tree.root_node, data) if tree else None
+
+
+@cache
+def _bash() -> "Language":
+    import tree_sitter_bash  # noqa: PLC0415  only for commands that are not proven
+    from tree_sitter import Language  # noqa: PLC0415
+
+    return Language(tree_sitter_bash.language())

@@ -1,0 +1,224 @@
+"""Walks the tree of a shell text and takes the simple commands out of it."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from handrail.code.shell_text import source, word_text
+from handrail.protocol.decision import SeenCommand
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MOST_NODES = 50_000
+MOST_COMMANDS = 2_000
+MOST_TEXT = 1 << 20
+"""Of all commands together: one that stands in another is told twice."""
+
+_COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_command"))
+# fmt: off
+_WORDS = frozenset((
+    "command_name", "word", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "number",
+    "simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion",
+    "brace_expression", "variable_assignment", "variable_name", "test_operator", "regex", "extglob_pattern",
+))
+# fmt: on
+_REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+_WRITING = frozenset((">", ">>", "&>", "&>>", ">|", ">&", "<>"))
+_NO_FILE = re.compile(r"\d*-?")
+_SHELL = r"(?:[^\s|;&()]*/)?(?:ba|da|z|k|a|fi|c|tc)?sh"
+_IS_SHELL = re.compile(rf"(?:^|[\s|;&(]){_SHELL}(?=$|[\s|;&)<])")
+_INTO_SHELL = re.compile(rf"\|&?\s*(?:sudo\s+)?{_SHELL}(?=$|[\s|;&)<])")
+# Words that the grammar takes for a program when it does not understand what stands before them.
+_LEADING = frozenset(("then", "else", "elif", "do", "if", "while", "until", "{", "!", "coproc"))
+_SPEAKING = frozenset(("echo", "printf"))
+
+
+class Found(NamedTuple):
+    """What a text holds."""
+
+    commands: list[SeenCommand]
+    texts: list[str]
+    """Texts that a shell is fed with: `sh <<EOF`, `echo … | sh`."""
+
+
+class _Place(NamedTuple):
+    """A node, and what is around it."""
+
+    node: "Node"
+    writes: tuple[str, ...] = ()
+    """Files that the redirections behind it write to …"""
+    redirects: str = ""
+    """… and how these are written."""
+    function: str = ""
+    forks: bool = False
+    """In a pipeline or in the background, as seen from the function."""
+    into_shell: bool = False
+
+
+def found_in(root: "Node", data: bytes) -> Found | None:
+    """Everything below a node, None where it is too much; no deeper calls for deeper trees."""
+    walk = _Walk(data)
+    waiting, count = [_Place(root)], 0
+    while waiting:
+        place = waiting.pop()
+        # Turned around, since the last is taken first.
+        waiting += list(walk.visit(place))[::-1]
+        count += 1
+        if count > MOST_NODES or len(walk.found) > MOST_COMMANDS or walk.size > MOST_TEXT:
+            return None
+    return Found(walk.commands(), walk.texts)
+
+
+class _Walk:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.found: list[tuple[SeenCommand, _Place]] = []
+        self.texts: list[str] = []
+        self.size = 0
+        self.calls: dict[str, set[str]] = {}
+        """Which programs each function names."""
+
+    def visit(self, place: _Place) -> Iterator[_Place]:
+        """Takes what is of interest, and says where to look next."""
+        node = place.node
+        if node.type == "redirected_statement":
+            yield from self.redirected(place)
+            return
+        if node.type in _COMMANDS:
+            self.take(place)
+        elif node.type == "ERROR":
+            self.take_stray(place)
+        elif node.type == "function_definition":
+            yield from self.function(place)
+            return
+        elif node.type == "pipeline":
+            place = place._replace(forks=True, into_shell=bool(_INTO_SHELL.search(self.text(node))))
+        elif node.type == "command_substitution":
+            self.take_backticks(node)
+        yield from self.below(place)
+
+    def below(self, place: _Place) -> Iterator[_Place]:
+        children = place.node.children
+        for number, child in enumerate(children):
+            if child.child_count:
+                behind = children[number + 1].type if number + 1 < len(children) else ""
+                yield place._replace(node=child, writes=(), redirects="", forks=place.forks or behind == "&")
+
+    def redirected(self, place: _Place) -> Iterator[_Place]:
+        """A statement and its redirections: they are the command's if it is a simple one."""
+        body = next((child for child in place.node.children if child.type not in _REDIRECTS), None)
+        writes = tuple(self.writes(place.node))
+        is_simple = body is not None and body.type in _COMMANDS
+        shown = " ".join(self.head(child) for child in place.node.children if child.type in _REDIRECTS)
+        if writes and not is_simple:
+            self.add((), place._replace(writes=writes), shown)
+        self.take_fed(place.node)
+        for inner in self.below(place):
+            is_body = is_simple and inner.node == body
+            yield inner._replace(writes=writes, redirects=f" {shown}") if is_body else inner
+
+    def function(self, place: _Place) -> Iterator[_Place]:
+        name = next((self.text(child) for child in place.node.children if child.type == "word"), "")
+        writes = tuple(self.writes(place.node))
+        if writes:
+            self.add((), place._replace(writes=writes), self.head(place.node))
+        for inner in self.below(place):
+            yield inner._replace(function=name, forks=False)
+
+    def take(self, place: _Place) -> None:
+        """A simple command."""
+        node = place.node
+        words = self.words(node)
+        while words and words[0] in _LEADING:
+            del words[0]
+        writes = (*place.writes, *self.writes(node))
+        self.add(tuple(words), place._replace(writes=writes), self.text(node) + place.redirects)
+        if place.into_shell and words and words[0] in _SPEAKING:
+            self.texts.append(" ".join(words[1:]))
+        self.take_fed(node)
+
+    def words(self, node: "Node") -> list[str]:
+        if node.type == "test_command":
+            return self.text(node).split()
+        if node.type != "command":  # `export`, `unset`: their names are signs of the grammar
+            return [self.word(child) for child in node.children if child.type in _WORDS or not child.is_named]
+        # What stands before the program is for its environment.
+        wanted = _WORDS - {"variable_assignment"}
+        return [self.word(child) for child in node.children if child.type in wanted and not child.is_missing]
+
+    def take_stray(self, place: _Place) -> None:
+        """Words that the parser could not make sense of: each row of them may be a command."""
+        row: list[Node] = []
+        for child in [*place.node.children, None]:
+            if child is not None and child.type in _WORDS:
+                row.append(child)
+            elif row:
+                self.add(tuple(self.word(word) for word in row), place, self.head(place.node))
+                row = []
+
+    def take_backticks(self, node: "Node") -> None:
+        """Substitutions in one another: the grammar does not see the inner ones."""
+        text = self.text(node)
+        if text.startswith("`") and "\\`" in text:
+            self.texts.append(text[1:-1].replace("\\`", "`"))
+
+    def take_fed(self, node: "Node") -> None:
+        """What a shell gets on its input."""
+        for redirect in node.children:
+            if redirect.type == "heredoc_redirect":
+                body = next((child for child in redirect.children if child.type == "heredoc_body"), redirect)
+                before = self.data[node.start_byte : body.start_byte].decode(errors="replace")
+                if body is not redirect and _IS_SHELL.search(before):
+                    self.texts.append(self.text(body))
+            elif redirect.type == "herestring_redirect" and _IS_SHELL.search(self.text(node)):
+                self.texts += [self.word(child) for child in redirect.children if child.type in _WORDS]
+
+    def writes(self, node: "Node") -> Iterator[str]:
+        """The files that a node's own redirections write to."""
+        for redirect in node.children:
+            if redirect.type == "heredoc_redirect":
+                yield from self.writes(redirect)
+            elif redirect.type == "file_redirect":
+                signs = {child.type for child in redirect.children if not child.is_named}
+                errors = {self.text(child) for child in redirect.children if child.type == "ERROR"}
+                for child in redirect.children:
+                    if child.type in _WORDS and (signs | errors) & _WRITING:
+                        target = self.word(child)
+                        if not (">&" in signs and _NO_FILE.fullmatch(target)):
+                            yield target
+
+    def add(self, words: tuple[str, ...], place: _Place, text: str) -> None:
+        if words or place.writes:
+            self.found.append((SeenCommand(words=words, text=text, writes=place.writes), place))
+            self.size += len(text) + sum(map(len, words))
+        if place.function and words:
+            self.calls.setdefault(place.function, set()).add(words[0])
+
+    def commands(self) -> list[SeenCommand]:
+        """Those that were found, with what is known only at the end: which functions start themselves again."""
+        return [
+            SeenCommand(words=one.words, text=one.text, writes=one.writes, forks_itself=self.comes_back(one, place))
+            for one, place in self.found
+        ]
+
+    def comes_back(self, command: SeenCommand, place: _Place) -> bool:
+        """Whether a call that forks leads back to the function that it is in."""
+        if not (place.forks and place.function and command.words):
+            return False
+        reached, waiting = {command.words[0]}, [command.words[0]]
+        while waiting:
+            new = self.calls.get(waiting.pop(), set()) - reached
+            reached |= new
+            waiting += new
+        return place.function in reached
+
+    def head(self, node: "Node") -> str:
+        """The first line."""
+        return self.text(node).partition("\n")[0]
+
+    def text(self, node: "Node") -> str:
+        return source(node, self.data)
+
+    def word(self, node: "Node") -> str:
+        return word_text(node, self.data)
