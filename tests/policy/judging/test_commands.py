@@ -259,9 +259,10 @@ def test_a_command_opens_no_folder_outside_though_file_tools_may_ask_for_one() -
 @pytest.mark.parametrize(
     ("command", "rule"),
     [
-        ("sudo rm -rf /etc/x", "deny"), ("env rm ../x", "fs.outside"), ("bash -c 'rm -rf /etc/x'", "deny"),
+        ("sudo rm -rf /etc/x", "fs.outside"), ("env rm ../x", "fs.outside"), ("bash -c 'rm /etc/x'", "fs.outside"),
         ("sh -c 'cat .env'", "fs.secret"), ("xargs rm -rf /", "deny"), ("bash -c 'X=1; rm -rf $HOME'", "deny"),
-        ("find . -exec rm -rf / +", "deny"), ("timeout 5 cp a ../b", "fs.outside"), ("bash -c 'ls > ../x'", "fs.outside"),
+        ("find . -exec rm -rf / +", "deny"), ("timeout 5 cp a ../b", "fs.outside"),
+        ("bash -c 'ls > ../x'", "fs.outside"),
         ("bash -c 'ls > /dev/sda'", "deny"), ("sudo cat .env", "fs.secret"),
     ],
 )  # fmt: skip
