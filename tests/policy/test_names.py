@@ -168,20 +168,20 @@ def test_a_glob_that_only_takes_what_is_there(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("path", "folders"),
     [
-        ("x/config", ("x",)),
-        ("config", (".",)),
-        ("x/hooks/update", ("x",)),
-        ("x/objects/info/alternates", ("x", "x/objects")),
-        ("/a/HEAD", ("/a",)),
-        ("/HEAD", ("/",)),
-        ("./x/./refs/heads/main", ("x",)),
+        ("x/config", (("x", "config"),)),
+        ("config", ((".", "config"),)),
+        ("x/hooks/update", (("x", "hooks"),)),
+        ("x/objects/info/alternates", (("x", "objects"), ("x/objects", "info"))),
+        ("/a/HEAD", (("/a", "HEAD"),)),
+        ("/HEAD", (("/", "HEAD"),)),
+        ("./x/./refs/heads/main", (("x", "refs"),)),
         ("src/main.py", ()),
         (".git/config", ()),
         ("bare.git/hooks/x", ()),
-        ("x/CONFIG", ("x",)),
+        ("x/CONFIG", (("x", "CONFIG"),)),
     ],
 )
-def test_where_somebody_has_to_look_for_a_repository(path: str, folders: tuple[str, ...]) -> None:
+def test_where_somebody_has_to_look_for_a_repository(path: str, folders: tuple[tuple[str, str], ...]) -> None:
     assert may_be_in_repository(path) == folders
 
 

@@ -31,6 +31,8 @@ from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.folder import StateFolder
 from handrail.tools.contract import Touched
+from handrail.workspace.root import opened_root
+from handrail.workspace.workspace import Workspace
 
 Make = Callable[..., Handrail]
 ASK = Settings(paths=Paths(outside="ask"))
@@ -321,6 +323,16 @@ def test_a_deletion_opens_the_folder_of_the_name(asks: Make, other: Path) -> Non
     assert not (other / "link").is_symlink()
 
 
+@pytest.mark.parametrize("name", ["missing", "sub/..", "sub/../missing"])
+def test_a_deletion_of_what_is_no_name_or_not_there_deletes_nothing(asks: Make, other: Path, name: str) -> None:
+    house = asks(settings=Settings(paths=Paths(outside="ask"), tools=Tools(enable=("delete",))))
+    result = house.delete(f"{other}/{name}")
+    if code(result) == "PERMISSION_REQUIRED":
+        result = answered(house, result, "once")
+    assert not result.ok
+    assert sorted(path.name for path in other.iterdir()) == ["a.txt", "b.txt", "sub"]
+
+
 # What stays shut
 
 
@@ -355,6 +367,16 @@ def test_home_folders_are_never_opened(asks: Make, tmp_path: Path, monkeypatch: 
     assert code(house.ls("/home/somebody")) == "OUTSIDE_WORKSPACE"
     assert "credentials are kept there" in house.read(str(home / ".cargo" / "config.toml")).content
     asked(house.read(str(home / "project" / "x.txt")))
+
+
+def test_what_must_stay_shut_by_now_is_not_opened_again(
+    asks: Make, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = asks(session="one")
+    answered(house, house.read(str(other / "a.txt")), "session")
+    house.close()
+    monkeypatch.setenv("HOME", str(other))
+    assert code(asks(session="one").read(str(other / "a.txt"))) == "OUTSIDE_WORKSPACE"
 
 
 def test_what_handrail_keeps_for_itself_is_never_opened(
@@ -469,6 +491,20 @@ def test_a_path_that_leads_elsewhere_by_the_time_of_the_yes_is_refused(
     result = answered(house, first, "once")
     assert code(result) == "OUTSIDE_WORKSPACE"
     assert "hidden" not in str(result)
+
+
+def test_a_command_never_opens_a_folder_and_may_read_what_is_open(asks: Make, other: Path, workspace: Path) -> None:
+    """No mode and no answer lets a command write outside the roots."""
+    house = asks(session="one")
+    answered(house, house.read(str(other / "a.txt")), "workspace")
+    with Workspace(str(workspace)) as roots:
+        before = roots.look(str(other / "a.txt"), "read")
+        assert (before.real, before.folder) == (None, None)
+        opened = opened_root(str(other), writable=False)
+        assert opened is not None
+        roots.variable.open([opened])
+        assert roots.look(str(other / "a.txt"), "read").real == str(other / "a.txt")
+        assert not roots.look(str(other / "a.txt"), "write").writable
 
 
 # Closing

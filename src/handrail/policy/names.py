@@ -62,12 +62,12 @@ def may_name_credential(pattern: str) -> bool:
     return protection(pattern) == "credential" or any(aims(folded(part)) for part in parts)
 
 
-def may_be_in_repository(path: str) -> tuple[str, ...]:
-    """The folders on a path that may be git repositories, whatever they are called: the name that follows is one that
-    repositories have. Whether they are, somebody has to look."""
+def may_be_in_repository(path: str) -> tuple[tuple[str, str], ...]:
+    """The folders on a path that may be git repositories, whatever they are called, each with the name that follows:
+    one that repositories have. Whether they are, somebody has to look."""
     names = [part for part in path.split("/") if part != "."]
     found = [n for n, name in enumerate(names) if _compared(name) in REPOSITORY_PARTS and not _is_git(names[n - 1 : n])]
-    return tuple("/".join(names[:n]) or ("/" if path.startswith("/") else ".") for n in found)
+    return tuple(("/".join(names[:n]) or ("/" if path.startswith("/") else "."), names[n]) for n in found)
 
 
 def steers_repository(name: str) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
+from handrail.policy.commands.wrapped import inside
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
@@ -33,6 +34,12 @@ class Step(msgspec.Struct, frozen=True):
     """Those of the reading, relative to the workspace or absolute, for each of the folders."""
     redirected: tuple[Use, ...] = ()
     """Where its streams come from and go to, likewise."""
+    inner: tuple[SeenCommand, ...] = ()
+    """The commands that it would start, as far as its words tell."""
+    unread: bool = False
+    """Whether it would start what the lexer cannot read either."""
+    endless: bool = False
+    """Whether it would start more than can be looked at."""
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -50,15 +57,21 @@ def read_script(text: str, cwd: str) -> tuple[Step, ...] | Outside:
 def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = None) -> tuple[Use, ...]:
     """The paths whose facts the decision about a command needs. A glob is about the folder it starts from."""
     steps = read_script(text, cwd)
-    if isinstance(steps, Outside):
-        folder = start_of(seen or (), cwd)
-        return tuple(use for one in seen or () for use in seen_uses(one, folder))
-    return tuple(dict.fromkeys(_looked_at(use) for step in steps for use in (*step.uses, *step.redirected)))
+    uses: list[Use] = []
+    if not isinstance(steps, Outside):
+        for step in steps:
+            uses += (*step.uses, *step.redirected)
+            uses += (use for one in step.inner for folder in step.folders for use in seen_uses(one, folder))
+    if seen:
+        folder = start_of(seen, cwd)
+        uses += (use for one in seen for use in seen_uses(one, folder))
+    return tuple(dict.fromkeys(map(_looked_at, uses)))
 
 
 def needs_display(text: str) -> bool:
     """Whether the display parser should look at a command: only where ours cannot."""
-    return isinstance(read_script(text, "."), Outside)
+    steps = read_script(text, ".")
+    return isinstance(steps, Outside) or any(step.unread for step in steps)
 
 
 def start_of(seen: tuple[SeenCommand, ...], cwd: str) -> str | None:
@@ -131,8 +144,21 @@ def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
         uses = [
             Use(placed(use.path, folder), use.access, use.is_glob, use.certain) for folder in folders for use in uses
         ]
-    words = tuple(word.text for word in command.words)
-    return Step(words, shown(command), reading, folders, tuple(uses), tuple(redirected))
+    words = tuple([word.text for word in command.words])
+    step = Step(words, shown(command), reading, folders, tuple(uses), tuple(redirected))
+    # What a table knows word by word starts nothing else.
+    return _with_inner(step) if reading.effect in {"unproven", "network"} else step
+
+
+def _with_inner(step: Step) -> Step:
+    found = inside(step.words)
+    if not found.commands and not found.texts:
+        return step
+    inner = [SeenCommand(words=words) for words in found.commands]
+    if found.writes:
+        inner.append(SeenCommand(words=(), text=step.shown, writes=found.writes))
+    unread = any(isinstance(lex(text), Outside) for text in found.texts)
+    return msgspec.structs.replace(step, inner=tuple(inner), unread=unread, endless=not found.complete)
 
 
 def placed(path: str, folder: str) -> str:

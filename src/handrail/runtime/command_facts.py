@@ -1,7 +1,5 @@
 """What policy needs to know about a command: what it is, where it starts, and what each path in it is now."""
 
-import msgspec
-
 from handrail.policy.commands.reading import Use
 from handrail.policy.script import command_uses, needs_display
 from handrail.protocol.decision import CommandFact, Facts, PathFact, SeenCommand
@@ -25,7 +23,7 @@ def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background
 
 
 def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
-    fact = workspace.fact(cwd, "write")
+    fact = workspace.look(cwd, "read")
     if fact.real is None:
         message = f"cwd {clipped(cwd)} is outside the workspace. Folders are relative to it."
         raise ToolError("OUTSIDE_WORKSPACE", message)
@@ -36,10 +34,8 @@ def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
 
 
 def _fact(workspace: Workspace, use: Use) -> PathFact:
-    # To be read, a file would be opened and kept for the call that reads it. No such call follows: looking is enough.
-    access = "delete" if use.access == "delete" else "write"
     try:
-        return msgspec.structs.replace(workspace.fact(use.path, access), access=use.access)
+        return workspace.look(use.path, use.access)
     except ToolError:  # no path can be like this, or nobody can tell where it leads
         return _outside(use)
 

@@ -65,6 +65,13 @@ def close(session: Session, flight: Flight) -> None:
 
 def cut_short(session: Session, flight: Flight) -> None:
     """Closes a call that an interrupt came upon, at whatever point: what was done is said, the rest was cancelled."""
+    try:
+        _cut_short(session, flight)
+    finally:
+        _let_go(session, flight)
+
+
+def _cut_short(session: Session, flight: Flight) -> None:
     if _is_parked(session, flight):
         return  # it waits for its answer
     with session.workspace.variable.lent(flight.roots):

@@ -220,7 +220,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         trace_id=call.trace_id,
         message_id=call.message_id,
         workspace=session.workspace,
-        limits=Limits(characters=flight.budget),
+        limits=Limits(characters=flight.budget, must_parse=session.rules.restriction is not None),
         cancelled=session.cancelled.is_set,
         metadata=metadata,
     )

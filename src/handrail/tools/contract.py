@@ -18,6 +18,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     characters: int = 30_000
     """Of the result's content."""
+    must_parse: bool = False
+    """Whether data that does not parse is refused; otherwise it is written, with a warning."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

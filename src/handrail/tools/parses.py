@@ -7,6 +7,8 @@ import msgspec
 from handrail.code.data_syntax import front_matter_problem, json_problem, toml_problem, yaml_problem
 from handrail.code.python_syntax import python_problem
 from handrail.code.script_syntax import javascript_problem, tsx_problem, typescript_problem
+from handrail.protocol.error import ToolError
+from handrail.tools.contract import Limits
 from handrail.workspace.errors import clipped
 from handrail.workspace.text import decoded
 
@@ -25,6 +27,15 @@ def parse_warning(path: str, before: bytes | None, after: bytes) -> str | None:
     if before is None or not before.strip():
         return f"{clipped(path)} was written, but {problem}."
     return None if parse_problem(path, before) else f"{clipped(path)} was changed and no longer parses: {problem}."
+
+
+def refuse_broken(limits: Limits, path: str, data: bytes) -> None:
+    """Where data has to parse, what does not is not written: JSON, YAML, and the front matter of Markdown."""
+    if not limits.must_parse or _kind(path) not in _DATA:
+        return
+    if problem := parse_problem(path, data):
+        message = f"{clipped(path)} was not written: {problem}. The restricted profile keeps only data that parses."
+        raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]})
 
 
 def parse_problem(path: str, data: bytes) -> str | None:
@@ -52,6 +63,7 @@ def _has_comments(path: str) -> bool:
     return name.startswith(_COMMENTED) or folder.endswith(".vscode")
 
 
+_DATA = frozenset({"json", "yaml", "yml", "md", "mdx", "markdown"})
 _COMMENTED = (
     *("tsconfig", "jsconfig", "devcontainer", ".eslintrc", "tslint", "babel.config", ".babelrc", ".swcrc"),
     *("api-extractor", "biome.json", "deno.json", "turbo.json", "wrangler.json", "rush.json"),

@@ -9,7 +9,7 @@ from handrail.protocol.permission import Preview
 from handrail.tools.apply_patch import ApplyPatchArguments, ApplyPatchData, PatchedFile
 from handrail.tools.contract import Context, Output, Seen, Touched
 from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_warning
+from handrail.tools.parses import parse_warning, refuse_broken
 from handrail.tools.patch_places import placed_by_path, refuse_nested
 from handrail.tools.patch_plan import PlannedFile, worked_out
 from handrail.tools.saving import Records
@@ -47,6 +47,8 @@ def apply_patch(context: Context, arguments: ApplyPatchArguments, seen: Seen, re
     """Applies the patch."""
     planned = _plan(context, arguments, seen, records)
     becoming = [each.becomes for each in planned]
+    for each in becoming:
+        refuse_broken(context.limits, each.slot.real, each.data or b"")
     summary = _summary(planned)
     made = change_together(records, context, "apply_patch", f"apply_patch {_named(planned)}", becoming)
     for each in becoming:

@@ -13,6 +13,7 @@ from handrail.protocol.change import ChangeSet, State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
+from handrail.tools.parses import refuse_broken
 from handrail.workspace.content import Content, hash_meanwhile
 from handrail.workspace.current import Current
 from handrail.workspace.errors import clipped
@@ -81,6 +82,7 @@ class Saved(msgspec.Struct, frozen=True):
 
 def save(records: Records, context: Context, landing: Landing, saving: Saving) -> Saved:
     """Puts the bytes in the place of `before`, or creates the file with its parents; CONFLICT when it is another."""
+    refuse_broken(context.limits, saving.real, saving.data)
     before, hashed = saving.before, hash_meanwhile(saving.data)
     if before is not None and _holds(before, saving.data, hashed):
         return Saved(Written(before.hash, len(saving.data), before.status.st_mode & 0o7777), None)

@@ -10,6 +10,8 @@ _MADE_OF = ("HEAD", "objects", "refs", "commondir")
 
 def changes_repository(folder: int, name: str, *, adds: bool) -> bool:
     """Whether a change of a name in a folder steers the repository that the folder is, or makes it one."""
+    if folded(name) != "head" and not _exists(folder, "HEAD"):
+        return False  # hardly any folder has one
     there = {part for part in _MADE_OF if _exists(folder, part)}
     if _is_repository(there):
         return steers_repository(name)

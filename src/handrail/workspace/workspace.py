@@ -1,5 +1,6 @@
 """The roots of a session, and race-free access to what is in them."""
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -197,6 +198,12 @@ class Workspace:
             return self._fact_outside(fact)
         return fact if access == "read" else self._with_repository(fact, fact.real)
 
+    def look(self, path: str, access: Access) -> PathFact:
+        """The same about a path that a command names: no call follows that reads it, and nothing is opened for it."""
+        fact = self._fact_inside(path, "delete" if access == "delete" else "write")
+        fact = msgspec.structs.replace(fact, access=access)
+        return fact if access == "read" or fact.real is None else self._with_repository(fact, fact.real)
+
     def _fact_outside(self, fact: PathFact) -> PathFact:
         """Where a person may be asked: where it leads. A root that was opened for reading may be opened further."""
         if self.boundary is None or (fact.real is not None and not self.variable.now.holding(fact.real).answered):
@@ -204,16 +211,10 @@ class Workspace:
         return outside_fact(self.main, self.roots, fact.path, fact.access, self.boundary)
 
     def _with_repository(self, fact: PathFact, real: str) -> PathFact:
-        for folder in may_be_in_repository(real):
-            try:
-                with self._open(self._place(folder), _LOOK) as found:
-                    name = (
-                        real[len(folder) :].lstrip("/").partition("/")[0] if folder != "." else real.partition("/")[0]
-                    )
-                    if changes_repository(found.descriptor, name, adds=fact.access == "write"):
-                        return msgspec.structs.replace(fact, repository=True)
-            except (OSError, ToolError):
-                continue
+        for folder, name in may_be_in_repository(real):
+            with contextlib.suppress(OSError, ToolError), self._open(self._place(folder), _LOOK) as found:
+                if changes_repository(found.descriptor, name, adds=fact.access == "write"):
+                    return msgspec.structs.replace(fact, repository=True)
         return fact
 
     def _fact_inside(self, path: str, access: Access) -> PathFact:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from handrail.policy.tables.load import registry
 
 from handrail.policy.tables.form import Table
+from handrail.policy.tables.load import registry
 
 from .records import attacks, everyday
 from .sandbox import Sandbox

@@ -2,12 +2,11 @@
 
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.rewrite import rewrite
-from handrail.runtime.command_facts import command_facts
-from handrail.tools.exec import EXEC
-
 from handrail.policy.shell.script import Outside
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import Decision
+from handrail.runtime.command_facts import command_facts
+from handrail.tools.exec import EXEC
 from handrail.workspace.workspace import Workspace
 
 _RULES = Rules(mode="plan")

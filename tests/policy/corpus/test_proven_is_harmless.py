@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from handrail.policy.shell.lexer import lex
-
 from handrail.policy.shell.script import Outside
 from handrail.workspace.workspace import Workspace
 

@@ -251,7 +251,29 @@ def test_a_path_that_nothing_is_known_about_is_refused() -> None:
     assert decide(EXEC, None, Facts(command=fact), Rules("full")).rule == "fs.unknown"
 
 
-def test_outside_paths_ask_where_the_person_wants_to_be_asked() -> None:
-    assert verdicts("cat /etc/hosts", outside="ask") == "cccc"
-    assert decided("cat ~/.ssh/id_rsa", outside="ask").decision == "deny"
-    assert verdicts("cp a /etc/x", outside="ask")[0] == "d"
+def test_a_command_opens_no_folder_outside_though_file_tools_may_ask_for_one() -> None:
+    assert verdicts("cat /etc/hosts", outside="ask") == NEVER
+    assert verdicts("cp a /etc/x", outside="ask") == NEVER
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("sudo rm -rf /etc/x", "fs.outside"), ("env rm ../x", "fs.outside"), ("bash -c 'rm /etc/x'", "fs.outside"),
+        ("sh -c 'cat .env'", "fs.secret"), ("xargs rm -rf /", "deny"), ("bash -c 'X=1; rm -rf $HOME'", "deny"),
+        ("find . -exec rm -rf / +", "deny"), ("timeout 5 cp a ../b", "fs.outside"),
+        ("bash -c 'ls > ../x'", "fs.outside"),
+        ("bash -c 'ls > /dev/sda'", "deny"), ("sudo cat .env", "fs.secret"),
+    ],
+)  # fmt: skip
+def test_what_a_wrapper_starts_is_refused_as_if_it_stood_alone(command: str, rule: str) -> None:
+    assert verdicts(command) == NEVER
+    assert decided(command).rule.startswith(rule)
+
+
+def test_a_copy_onto_a_protected_name_asks_also_where_the_name_is_only_guessed() -> None:
+    assert decided("cp a/handrail.toml .", "auto", tier=3).rule == "fs.protected"
+
+
+def test_a_quoted_tilde_is_a_name_like_any_other() -> None:
+    assert decided("rm -rf '~'").rule == "fs.delete"

@@ -1,10 +1,10 @@
 """What is inside a command that runs others, as far as its words tell. Used to be stricter, never to allow."""
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
+from handrail.policy.commands.wrapper_options import ASSIGNMENT, behind_options, values_of
 from handrail.policy.commands.wrappers import GIT_VALUES, SHELLS, WRAPPERS, Wrapper
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Script
@@ -13,7 +13,6 @@ Words = tuple[str, ...]
 
 MOST_COMMANDS = 100
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 _RUNS_IN_FD = frozenset(["-x", "-X", "--exec", "--exec-batch"])
 _JOINING = frozenset(["watch", "parallel"])
@@ -78,7 +77,7 @@ def _argv(words: Words) -> Iterator[Words]:
     if not words:
         return
     name = _base(words[0])
-    if _ASSIGNMENT.match(words[0]):
+    if ASSIGNMENT.match(words[0]):
         yield words[1:]
     elif name == "git":
         yield _git(words)
@@ -88,9 +87,9 @@ def _argv(words: Words) -> Iterator[Words]:
         yield from _behind(words, _RUNS_IN_FD)
     elif name == "parallel":
         end = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
-        yield _behind_options(words[1:end], Wrapper(values="jSa"))
+        yield behind_options(words[1:end], Wrapper(values="jSa"))
     elif found := _wrapper(name, words):
-        yield _behind_options(found[1], found[0])
+        yield behind_options(found[1], found[0])
 
 
 def _texts(words: Words) -> Iterator[str]:
@@ -101,13 +100,13 @@ def _texts(words: Words) -> Iterator[str]:
     elif name == "trap":
         yield from [word for word in words[1:] if word != "--"][:1]
     elif name == "git":  # an alias that begins with ! is for the shell
-        yield from (value.partition("=!")[2] for value in _values_of(words, ["-c"]) if "=!" in value)
+        yield from (value.partition("=!")[2] for value in values_of(words, ["-c"]) if "=!" in value)
     elif name in SHELLS:
         yield from _shell_text(words[1:])
     elif name in _JOINING:
         yield " ".join(next(_argv(words), ()))
     elif found := _wrapper(name, words):
-        yield from _values_of(found[1], found[0].text.split())
+        yield from values_of(found[1], found[0].text.split())
 
 
 def _wrapper(name: str, words: Words) -> tuple[Wrapper, Words] | None:
@@ -116,54 +115,6 @@ def _wrapper(name: str, words: Words) -> tuple[Wrapper, Words] | None:
         if wrapper and len(words) >= length:
             return wrapper, words[length:]
     return None
-
-
-def _behind_options(words: Words, wrapper: Wrapper) -> Words:
-    """What is left behind the options and the operands of a wrapper's own."""
-    skipped, place = wrapper.skipped, 0
-    while skipped is not None and place < len(words):
-        word = words[place]
-        if word in wrapper.silent.split():
-            break
-        if word == "--":
-            return words[place + 1 + skipped :]
-        if word.startswith("-"):
-            place += _values_behind(word, wrapper)
-        elif wrapper.assigns and _ASSIGNMENT.match(word):
-            pass
-        elif skipped == 0:
-            return words[place:]
-        else:
-            skipped -= 1
-        place += 1
-    return ()
-
-
-def _values_behind(word: str, wrapper: Wrapper) -> int:
-    """How many of the next words belong to an option."""
-    if word.startswith("--"):
-        if word[2:] in wrapper.pairs.split():
-            return 2
-        return int(word[2:] in wrapper.long_values.split() or word in wrapper.text.split())
-    values = wrapper.values + "".join(option[1] for option in wrapper.text.split() if option[1] != "-")
-    taking = next((place for place, letter in enumerate(word) if place and letter in values), None)
-    return int(taking == len(word) - 1)  # otherwise the value is in the same word
-
-
-def _values_of(words: Words, options: list[str]) -> Iterator[str]:
-    """The values of options: `-c x`, `-qc x`, `-cx`, `--command x` and `--command=x`."""
-    for place, word in enumerate(words):
-        for option in options:
-            if word == option or (_is_short(option) and _is_short(word) and word[-1] == option[1]):
-                yield from words[place + 1 : place + 2]
-            elif _is_short(option) and word.startswith(option):
-                yield word[2:]
-            elif word.startswith(f"{option}="):
-                yield word[len(option) + 1 :]
-
-
-def _is_short(option: str) -> bool:
-    return len(option) > 1 and option[0] == "-" and option[1] != "-"
 
 
 def _shell_text(words: Words) -> Iterator[str]:

@@ -49,5 +49,5 @@ class Case(msgspec.Struct, frozen=True):
 
 def case_of(fact: CommandFact, facts: Facts, rules: Rules, book: RuleBook) -> Case:
     """The case of a call."""
-    known = {(path.path, path.access): path for path in facts.paths}
+    known: dict[tuple[str, Access], PathFact] = {(path.path, path.access): path for path in facts.paths}
     return Case(fact, rules, known, book, undo=fact.tier >= 3 and not fact.background)

@@ -3,7 +3,7 @@
 from handrail.policy.configuration import Rules
 from handrail.policy.judging.case import Case, case_of
 from handrail.policy.judging.judged import Judged, denied, moded
-from handrail.policy.judging.seen import judge_unreadable
+from handrail.policy.judging.seen import judge_unreadable, refused_inside
 from handrail.policy.judging.steps import judge_step
 from handrail.policy.rules.book import book_of
 from handrail.policy.script import Step, read_script
@@ -20,6 +20,7 @@ def judge_command(fact: CommandFact, facts: Facts, rules: Rules) -> list[Judged]
     else:
         judged = [judge_step(step, case) for step in steps]
         judged += _together(steps, case)
+        judged += refused_inside(case) if any(step.unread for step in steps) else []
     if fact.background:
         judged.append(moded("background", "exec.background", "process", rules.mode, undo=False))
     return judged if fact.tier > 0 else [_unsandboxed(one) for one in judged]

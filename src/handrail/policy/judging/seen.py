@@ -1,14 +1,15 @@
 """Judges a command outside the provable subset, by what the display parser saw in it: it can only get stricter."""
 
+from collections.abc import Iterator
+
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading
 from handrail.policy.commands.wrapped import inner_commands
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, moded, ruled
-from handrail.policy.judging.steps import by_effect, never_run
-from handrail.policy.judging.uses import judge_use
-from handrail.policy.names import protection
-from handrail.policy.script import as_simple, seen_uses, start_of
+from handrail.policy.judging.inner import refused
+from handrail.policy.judging.judged import Judged, denied, moded
+from handrail.policy.judging.steps import by_effect
+from handrail.policy.script import as_simple, start_of
 from handrail.policy.shell.lexer import MOST_BYTES
 from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import SeenCommand
@@ -31,36 +32,35 @@ def judge_unreadable(outside: Outside, case: Case) -> list[Judged]:
     whole = moded(fact.text, "exec.syntax", "unproven", rules.mode, undo=case.undo, why=why)
     folder = start_of(fact.seen, fact.cwd)
     parts = [_judge_seen(one, folder, case) for one in fact.seen]
-    refused = [part for part in parts[_MOST_SHOWN:] if part.part.decision != "allow"]
-    return [whole, *parts[:_MOST_SHOWN], *refused[:_MOST_SHOWN]]
+    later = [part for part in parts[_MOST_SHOWN:] if part.firm]
+    return [whole, *parts[:_MOST_SHOWN], *later[:_MOST_SHOWN]]
+
+
+def refused_inside(case: Case) -> list[Judged]:
+    """What the display parser saw in the strings of a command that can be read, as far as it makes it stricter."""
+    if case.fact.seen is None:
+        return [denied(case.fact.text, "exec.limit", "it starts a command that cannot be looked into")]
+    folder = start_of(case.fact.seen, case.fact.cwd)
+    found = [refused(one, (folder,), _shown(one), case, literal=False) for one in _everything(case.fact.seen)]
+    return [one for one in found if one is not None][:_MOST_SHOWN]
 
 
 def _judge_seen(seen: SeenCommand, folder: str | None, case: Case) -> Judged:
-    shown = seen.text or " ".join(seen.words)
-    if seen.forks_itself:
-        return denied(shown, "deny.fork-bomb", "it starts itself again and again")
-    never = never_run((seen.words, *inner_commands(seen.words)), seen.writes, shown)
-    if never is not None:
-        return never
-    reading = read_command(as_simple(seen.words)) if seen.words else _REDIRECTS
-    secret = next((use.path for use in reading.uses if protection(use.path) == "credential"), None)
-    if secret is not None:
-        return denied(shown, "fs.secret", f"credentials are neither read nor written: {secret}")
-    return _refused_path(seen, folder, shown, case) or _by_rule(seen, shown, case) or by_effect(reading, shown, case)
-
-
-def _refused_path(seen: SeenCommand, folder: str | None, shown: str, case: Case) -> Judged | None:
-    program = seen.words[0] if seen.words else ""
-    for use in seen_uses(seen, folder):
-        found = judge_use(use, program, shown, case)
-        if found is not None and found.part.decision == "deny":
+    shown = _shown(seen)
+    for one in _everything((seen,)):
+        found = refused(one, (folder,), shown, case, literal=False)
+        if found is not None:
             return found
-    return None
+    reading = read_command(as_simple(seen.words)) if seen.words else _REDIRECTS
+    return by_effect(reading, shown, case)
 
 
-def _by_rule(seen: SeenCommand, shown: str, case: Case) -> Judged | None:
-    for words in (seen.words, *inner_commands(seen.words)):
-        rule = case.book.stricter(words)
-        if rule is not None:
-            return ruled(shown, rule)
-    return None
+def _everything(seen: tuple[SeenCommand, ...]) -> Iterator[SeenCommand]:
+    """The commands, and those that they would start."""
+    for one in seen:
+        yield one
+        yield from (SeenCommand(words=words) for words in inner_commands(one.words))
+
+
+def _shown(seen: SeenCommand) -> str:
+    return seen.text or " ".join(seen.words)

@@ -4,9 +4,9 @@ import msgspec
 
 from handrail.policy.commands.denies import denied as never_done
 from handrail.policy.commands.reading import Effect, Reading
-from handrail.policy.commands.wrapped import inner_commands
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import STRICTNESS, Judged, allowed, denied, moded, ruled, strictest
+from handrail.policy.judging.inner import refused
+from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.modes import Subject
@@ -14,7 +14,6 @@ from handrail.policy.rules.grant import granted
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import Step
 
-Words = tuple[str, ...]
 SUBJECTS: dict[Effect, Subject] = {
     "proven": "proven",
     "write": "write",
@@ -26,13 +25,17 @@ SUBJECTS: dict[Effect, Subject] = {
 
 def judge_step(step: Step, case: Case) -> Judged:
     """The verdict on one simple command: a built-in no, else what rules say, else grants, else the mode."""
-    # What a table knows word by word starts nothing else.
-    inner = inner_commands(step.words) if step.reading.effect in {"unproven", "network"} else ()
-    by_default = _grantable(strictest(_by_default(step, inner, case)), step.reading.grant)
-    judged = by_default if by_default.code is not None else _by_rule(step, inner, case, by_default)
-    for use in step.redirected:  # a rule about a program says nothing of where its output goes
-        found = judge_use(use, "", step.shown, case)
-        judged = strictest([judged, found]) if found is not None else judged
+    if step.endless:
+        return denied(step.shown, "exec.limit", "it starts more commands than can be looked at")
+    by_default = _grantable(strictest(_by_default(step, case)), step.reading.grant)
+    judged = [by_default if by_default.code is not None else _by_rule(step, case, by_default)]
+    # A rule about a program says nothing of where its output goes, nor of what else it starts.
+    judged += (one for use in step.redirected if (one := judge_use(use, "", step.shown, case)))
+    judged += (one for inner in step.inner if (one := refused(inner, step.folders, step.shown, case, literal=True)))
+    return _restricted(strictest(judged), step, case)
+
+
+def _restricted(judged: Judged, step: Step, case: Case) -> Judged:
     if case.rules.restriction is None:
         return judged
     if step.redirected:
@@ -41,19 +44,10 @@ def judge_step(step: Step, case: Case) -> Judged:
     return restrict_command(judged, step.words, case.rules.restriction, proven=proven)
 
 
-def never_run(commands: tuple[Words, ...], writes: Words, shown: str) -> Judged | None:
-    """The built-in no to a command, or to one that it would start: the first of them is the command itself."""
-    for one in commands:
-        found = never_done(one, writes)
-        if found is not None:
-            return denied(shown, found.rule, found.reason)
-    return None
-
-
-def _by_default(step: Step, inner: tuple[Words, ...], case: Case) -> list[Judged]:
-    never = never_run((step.words, *inner), step.writes, step.shown)
+def _by_default(step: Step, case: Case) -> list[Judged]:
+    never = never_done(step.words, step.writes, literal=True)
     if never is not None:
-        return [never]
+        return [denied(step.shown, never.rule, never.reason)]
     found = [judge_use(use, step.words[0], step.shown, case) for use in step.uses if not case.only_reads(use)]
     judged = [one for one in found if one is not None]
     # What changes just the files it names is judged by these.
@@ -70,31 +64,20 @@ def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
     return moded(shown, reading.rule, kind, case.rules.mode, undo=case.undo, why=reading.reason)
 
 
-def _by_rule(step: Step, inner: tuple[Words, ...], case: Case, by_default: Judged) -> Judged:
-    rule = _rule(step, inner, case)
+def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:
+    rule = _rule(step, case) if case.rules.rules else None
     if rule is not None:
         said = ruled(step.shown, rule)
         return strictest([by_default, said]) if by_default.firm else said
     grant = granted(case.rules.grants, by_default.part.grant)
-    if grant is None or by_default.part.decision != "confirm":
+    if grant is None:
         return by_default
     return allowed(step.shown, f"grant.{grant.id}", f"a person allowed {grant.command} for good")
 
 
-def _rule(step: Step, inner: tuple[Words, ...], case: Case) -> Rule | None:
-    if not case.rules.rules:
-        return None
+def _rule(step: Step, case: Case) -> Rule | None:
     at_root = step.folders == (".",)
-    rule = case.book.command(step.words, lambda word: case.is_inside(word, step.folders), at_root=at_root)
-    for words in inner:
-        rule = _stricter(rule, case.book.stricter(words))
-    return rule
-
-
-def _stricter(one: Rule | None, other: Rule | None) -> Rule | None:
-    if one is None or other is None:
-        return one or other
-    return other if STRICTNESS[other.verdict] > STRICTNESS[one.verdict] else one
+    return case.book.command(step.words, lambda word: case.is_inside(word, step.folders), at_root=at_root)
 
 
 def _grantable(judged: Judged, grant: str) -> Judged:

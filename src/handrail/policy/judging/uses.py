@@ -22,7 +22,7 @@ def judge_use(use: Use, program: str, shown: str, case: Case) -> Judged | None:
         return denied(shown, "fs.secret", f"{_NEVER}: {use.path}")
     fact = case.fact_of(use)
     if not use.certain:
-        return _judge_guess(use, fact, shown)
+        return _judge_guess(use, fact, shown, case)
     if fact is None:
         return denied(shown, "fs.unknown", f"nothing is known about {use.path}")
     return _judge_place(use, fact, program, shown, case)
@@ -47,10 +47,13 @@ def _judge_fact(fact: PathFact, use: Use, shown: str, case: Case) -> Judged:
     return judged.about(use.path)
 
 
-def _judge_guess(use: Use, fact: PathFact | None, shown: str) -> Judged | None:
-    """A word that may be a path: all it can tell is that it leads to a credential."""
-    if fact is not None and fact.real is not None and protection(fact.real) == "credential":
+def _judge_guess(use: Use, fact: PathFact | None, shown: str, case: Case) -> Judged | None:
+    """A word that may be a path: all it can tell is that it leads to a credential, or to what is changed by asking."""
+    found = protection(use.path) if fact is None or fact.real is None else protection(fact.real)
+    if found == "credential":
         return denied(shown, "fs.secret", f"{_NEVER}: {use.path}")
+    if found == "protected" and use.access != "read":
+        return moded(shown, "fs.protected", "protected", case.rules.mode, undo=case.undo).about(use.path)
     return None
 
 

@@ -31,9 +31,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PLAIN, _MIXED, _JOIN, _COPY, _OPERATOR, _TARGET, _OTHER = range(1, 8)
-_BEGUN = re.compile(rf"(?:(?:{_TO_FILE})[ \t]*+)?+(?:{WORD})?+")
+_BEGUN = re.compile(rf"(?:(?:{_TO_FILE})[ \t]*+)?(?:{WORD})?")
 _PARTS = re.compile(WORD)
-_QUOTED = re.compile(f"(?:'{INSIDE_SINGLE}|\"{INSIDE_DOUBLE})?+")
+_QUOTED = re.compile(f"(?:'{INSIDE_SINGLE}|\"{INSIDE_DOUBLE})?")
 _PROGRAM = re.compile(r"\[|[A-Za-z0-9_./:][A-Za-z0-9_./:+@,^~# -]*+")
 # fmt: off
 _RESERVED = frozenset((

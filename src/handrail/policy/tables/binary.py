@@ -87,7 +87,7 @@ TABLES = (
     ),
     Table(
         name="nm",
-        flags="aABCDegjnopPrSsuUWhV",
+        flags="aABCDegjnopPrSsuWhV",
         values="ft",
         long_flags="debug-syms print-file-name demangle= no-demangle dynamic extern-only just-symbols numeric-sort "
         "no-sort "
@@ -96,7 +96,7 @@ TABLES = (
         long_values="format radix",
         refuse=_no_files_of_options,
         match=("nm a.o", "nm -C -D lib.so", "nm --defined-only a.o"),
-        no_match=("nm --plugin x.so a.o", "nm --plugin=x.so a", "nm @options", "nm -l a"),
+        no_match=("nm --plugin x.so a.o", "nm --plugin=x.so a", "nm @options", "nm -l a", "nm -U a"),
     ),
     Table(
         name="readelf",

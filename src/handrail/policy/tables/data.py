@@ -69,6 +69,9 @@ def _read_rest(words: tuple[Word, ...], files: list[Use]) -> tuple[Use, ...] | s
 
 
 def _refuse_yq(parsed: Parsed) -> str | None:
+    # What is a value to one of the two programs is an option to the other.
+    if odd := next((value for _, value in parsed.options if value and value.startswith("-")), None):
+        return f"yq may take {odd} for an option"
     if 0 in parsed.globs:
         return f"{parsed.operands[0]} is a pattern where yq has its filter"
     return refused_filter(parsed.operands[0] if parsed.operands else "")
@@ -109,7 +112,7 @@ TABLES = (
             "yq -i .a=1 a.yaml", "yq --inplace .a=1 a", "yq --in-place . a", "yq -ri . a", "yq -s .a a.yaml",
             "yq -f x . a", "yq 'load(\"b\")' a", "yq '.a = load_str(\"b\")' a", "yq 'strenv(A)' a", "yq 'env(A)' a",
             "yq '..load(\"b\")' a", "yq 'eval(.a)' a", "yq 'system(\"id\")' a", "yq --from-file x a",
-            "yq --split-exp .a a", "yq e -i . a", "yq '.a.load(\"b\")' a", "yq '. | envsubst' a",
+            "yq --split-exp .a a", "yq e -i . a", "yq -I -i . a", "yq '.a.load(\"b\")' a", "yq '. | envsubst' a",
         ),
     ),
 )  # fmt: skip

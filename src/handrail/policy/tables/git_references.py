@@ -117,11 +117,11 @@ REFERENCES = (
     ),
     Table(
         name="git describe",
-        long_flags="dirty= all tags contains abbrev= candidates== exact-match debug long always first-parent",
+        long_flags="all tags contains abbrev= candidates== exact-match debug long always first-parent",
         long_values="match exclude",
         operands="text",
-        match=("git describe", "git describe --tags --always --dirty", "git describe --tags --abbrev=0 HEAD"),
-        no_match=("git describe --broken",),
+        match=("git describe", "git describe --tags --always", "git describe --tags --abbrev=0 HEAD"),
+        no_match=("git describe --broken", "git describe --dirty"),  # both write the index anew
     ),
     Table(
         name="git name-rev",

@@ -25,7 +25,7 @@ _MODULES = {
     "search": "grep egrep fgrep rg fd fdfind",
     "sed": "sed",
     "system": "date cal ncal env printenv id whoami logname arch groups users uname hostname uptime nproc getconf "
-    "locale ps pidof pgrep free lscpu tty who w",
+    "locale ps pgrep free lscpu tty who w",
     "text": "cat head tail wc nl tac rev fold fmt expand unexpand iconv",
     "writing": "rm rmdir unlink mv cp ln install rsync mkdir touch tee truncate chmod chown chgrp dd",
 }

@@ -10,7 +10,7 @@ _GREP_LONG = (
     "initial-tab null no-group-separator color= colour= binary"
 )
 _RG_LONG = (
-    "auto-hybrid-regex binary block-buffered byte-offset case-sensitive column context-separator== count count-matches "
+    "auto-hybrid-regex binary block-buffered byte-offset case-sensitive column count count-matches "
     "crlf debug files files-with-matches files-without-match fixed-strings follow glob-case-insensitive heading help "
     "hidden ignore-case ignore-file-case-insensitive include-zero invert-match json line-buffered line-number "
     "line-regexp max-columns-preview mmap multiline multiline-dotall no-auto-hybrid-regex no-binary no-block-buffered "
@@ -54,10 +54,10 @@ TABLES = (
         flags=".abcFHhIiLlNnoPpqSsUuVvwx0",
         values="ABCEdegjMmrTt",
         long_flags=_RG_LONG,
-        long_values="after-context before-context color colors context dfa-size-limit encoding engine "
-        "field-context-separator field-match-separator generate glob hyperlink-format iglob max-columns max-count "
-        "max-depth maxdepth max-filesize path-separator regex-size-limit regexp replace sort sortr threads type "
-        "type-add type-clear type-not",
+        long_values="after-context before-context color colors context context-separator dfa-size-limit encoding "
+        "engine field-context-separator field-match-separator generate glob hyperlink-format iglob max-columns "
+        "max-count max-depth maxdepth max-filesize path-separator regex-size-limit regexp replace sort sortr threads "
+        "type type-add type-clear type-not",
         paths={"-f": "read", "--file": "read", "--ignore-file": "read"},
         first="text",
         unless=frozenset({"-e", "--regexp", "-f", "--file", "--files", "--type-list"}),
@@ -71,6 +71,7 @@ TABLES = (
             "rg --pre sh foo", "rg --pre=sh foo", "rg foo --pre-glob '*.x'", "rg --hostname-bin=sh foo", "rg -z foo",
             "rg --search-zip foo", "rg -nz foo", "rg --hostname-bin sh --hyperlink-format default x",
             "rg -f=/etc/x a",
+            "rg --context-separator -- --pre sh x",
         ),
     ),
     Table(

@@ -147,14 +147,6 @@ TABLES = (
         no_match=("ps auxe", "ps e", "ps eww", "ps --unknown", "ps ./x", "ps -Z"),
     ),
     Table(
-        name="pidof",
-        flags="cqswx",
-        values="doS",
-        operands="text",
-        match=("pidof node", "pidof -s bash"),
-        no_match=("pidof --unknown", "pidof -k x"),
-    ),
-    Table(
         name="pgrep",
         flags="acfiLlnovwxAhV",
         values="dgGOPstuUr",
