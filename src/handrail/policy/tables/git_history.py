@@ -73,7 +73,13 @@ _LOGS = (
             "-S needle --name-status", "--no-merges --first-parent", "-1 --format=fuller", "--grep fix -i",
         ),
     ),
-    _log("git show", examples=("HEAD:src/a.py", "HEAD --stat", "v1.0", "abc123 -- src/a.py", ":src/a.py", "-s HEAD")),
+    _log(
+        "git show",
+        examples=(
+            "HEAD:src/a.py", "HEAD --stat", "v1.0", "abc123 -- src/a.py", ":src/a.py", "-s HEAD",
+            "--name-only --format= HEAD", "--pretty= --stat HEAD",
+        ),
+    ),
     _log("git whatchanged"),
     _log("git stash list"),
     _log("git reflog show", examples=("main",)),

@@ -75,4 +75,5 @@ def refuse_fields(parsed: Parsed) -> str | None:
 
 
 def _is_plain(value: str) -> bool:
-    return "%" in value or value in FORMATS or value.startswith(("format:", "tformat:"))
+    # An empty one shows nothing of the commit; no name is empty.
+    return not value or "%" in value or value in FORMATS or value.startswith(("format:", "tformat:"))
