@@ -78,6 +78,11 @@ PROVEN, UNPROVEN, NETWORK, NEVER = "aaaa", "dcca", "dcca", "dddd"
         ("ls && rm -rf /", NEVER, None),
         ("ls > /dev/sda", NEVER, None),
         ("echo $HOME", UNPROVEN, "exec.syntax"),
+        ("time touch a", UNPROVEN, "exec.syntax"),
+        ("timeout 5 rm a; echo $?", UNPROVEN, "exec.syntax"),
+        ("for f in 1 2; do sudo rm -rf build; done", UNPROVEN, "exec.syntax"),
+        ("timeout 5 rm ../x; echo $?", NEVER, "fs.outside"),
+        ("for f in 1 2; do sudo rm -rf out/passwd; done", NEVER, "fs.outside"),
         ("for f in *.py; do wc -l $f; done", UNPROVEN, "exec.syntax"),
     ],
 )  # fmt: skip
