@@ -66,7 +66,7 @@ def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = Non
     if seen:
         folder = start_of(seen, cwd)
         uses += (use for one in with_inner(seen) for use in seen_uses(one, folder))
-    return tuple(dict.fromkeys(map(_looked_at, uses)))
+    return tuple(dict.fromkeys(map(looked_at, uses)))
 
 
 def needs_display(text: str) -> bool:
@@ -98,11 +98,16 @@ def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
     return tuple(Use(placed(use.path, folder), use.access) for use in plain)
 
 
-def _looked_at(use: Use) -> Use:
-    return Use(fixed_folder(use.path), use.access) if use.is_glob else Use(use.path, use.access)
+def looked_at(use: Use) -> Use:
+    """The path whose fact speaks for a use: of a glob, the folder it starts from."""
+    if not use.is_glob:
+        return Use(use.path, use.access)
+    folder = _fixed_folder(use.path)
+    # What is deleted is in the folder that a link leads to, and not the link.
+    return Use(f"{folder.rstrip('/')}/." if use.access == "delete" else folder, use.access)
 
 
-def fixed_folder(pattern: str) -> str:
+def _fixed_folder(pattern: str) -> str:
     """The folder that a glob starts from: the names before the first one with a wildcard."""
     names: list[str] = []
     for name in pattern.split("/")[:-1]:

@@ -6,7 +6,7 @@ from handrail.policy.commands.reading import Use
 from handrail.policy.configuration import Rules
 from handrail.policy.names import protection
 from handrail.policy.rules.book import RuleBook
-from handrail.policy.script import fixed_folder, placed
+from handrail.policy.script import looked_at, placed
 from handrail.protocol.decision import Access, CommandFact, Facts, PathFact
 
 
@@ -22,7 +22,8 @@ class Case(msgspec.Struct, frozen=True):
 
     def fact_of(self, use: Use) -> PathFact | None:
         """What is known of a path; of a glob, of the folder it starts from."""
-        return self.known.get((fixed_folder(use.path) if use.is_glob else use.path, use.access))
+        asked = looked_at(use)
+        return self.known.get((asked.path, asked.access))
 
     def only_reads(self, use: Use) -> bool:
         """Whether a use is plain reading inside the roots, which needs no verdict of its own."""
