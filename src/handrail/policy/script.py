@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
+from handrail.policy.commands.places import SINKS
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.commands.wrapped import inside
@@ -15,7 +16,6 @@ from handrail.protocol.decision import Access, SeenCommand
 
 _MOST_FOLDERS = 16
 """Folders that the command may be in, depending on which `cd` succeeds."""
-_STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 _FOLLOWED = "exec.cd"
 _EXPANDED = frozenset("$`*?[{")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
@@ -83,7 +83,7 @@ def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
     """Paths that a command would change which the display parser saw, as far as they are certain."""
     reading = read_command(as_simple(seen.words)) if seen.words else None
     found = [use for use in reading.uses if use.access != "read" and use.certain] if reading is not None else []
-    found += [Use(path, "write") for path in seen.writes if path not in _STREAMS]
+    found += [Use(path, "write") for path in seen.writes if path not in SINKS]
     plain = [use for use in found if use.path and _EXPANDED.isdisjoint(use.path) and not use.path.startswith("~")]
     if folder is None:
         return tuple(use for use in plain if use.path.startswith("/"))
@@ -136,7 +136,7 @@ def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     uses = list(reading.uses)
     redirected: list[Use] = []
     for redirection in command.redirections:
-        if redirection.target is None or redirection.target.text in _STREAMS:
+        if redirection.target is None or redirection.target.text in SINKS:
             continue
         access: Access = "read" if redirection.operator == "<" else "write"
         redirected += [Use(placed(redirection.target.text, folder), access) for folder in folders]
@@ -175,7 +175,7 @@ def _target(command: SimpleCommand) -> str | None:
 
 
 def _keeps_streams(command: SimpleCommand) -> bool:
-    return all(one.target is None or one.target.text in _STREAMS for one in command.redirections)
+    return all(one.target is None or one.target.text in SINKS for one in command.redirections)
 
 
 def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:
