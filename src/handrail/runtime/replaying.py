@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from handrail.policy.configuration import Rules
+from handrail.policy.judging.deciding import NOBODY
 from handrail.policy.verdict import decide
 from handrail.protocol.decision import Decision, Verdict
 from handrail.protocol.error import StoreError
@@ -15,8 +16,6 @@ from handrail.protocol.wire import Wire
 from handrail.store.journal import Broken
 from handrail.store.past_calls import PastCall, past_calls
 
-_NOBODY = "nobody is here to ask"
-"""How the reason ends where policy would have asked; the restricted profile, which never asks, says it otherwise."""
 _BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
 
 
@@ -105,7 +104,7 @@ class _Counts:
 
 def _as_then(rules: Rules, then: Decision) -> Rules:
     """Whether somebody was there to be asked is no rule: where nobody was, nobody is now."""
-    unattended = then.code == "PERMISSION_DENIED" and then.reason.endswith(_NOBODY)
+    unattended = then.code == "PERMISSION_DENIED" and then.reason.endswith(NOBODY)
     return msgspec.structs.replace(rules, unattended=unattended)
 
 

@@ -12,7 +12,7 @@ FORK_BOMB = Reading("deny", "deny.fork-bomb", "starts itself again and again unt
 _SHOWN = 80
 
 
-def denied(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Reading | None:
+def never_done(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Reading | None:
     """Why a command is never run, or None; `writes` are the files that its output goes to.
 
     `literal`: nothing in the words is left to expand, so that `$HOME` is a name like any other.
