@@ -618,7 +618,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "the examples of rules are checked at load",
-            "policy/rules/test_review.py::test_an_error",
+            "policy/rules/test_review.py::test_a_rule_that_cannot_be_used_is_an_error",
             "settings/test_settings_review.py::test_rules_that_cannot_be_used_stop_everything_with_file_and_line",
         ),
     ),

@@ -9,7 +9,8 @@ import msgspec
 Act = Literal["delete", "rights", "write"]
 
 _DELETING = frozenset(["rm", "rmdir", "unlink", "shred", "srm", "trash"])
-_RIGHTS = frozenset(["chmod", "chown", "chgrp", "chattr", "setfacl"])
+RIGHTS = frozenset(["chmod", "chown", "chgrp", "chattr", "setfacl"])
+"""Change who may do what with a file, not what is in it."""
 _WRITING = frozenset(["tee", "touch", "mkdir", "truncate", "mkfifo", "mknod", "wipefs", "blkdiscard"])
 _PLACING = frozenset(["mv", "cp", "ln", "install", "rsync"])
 _MANY_IN_ONE = frozenset(["busybox", "toybox"])
@@ -53,7 +54,7 @@ def _targets(name: str, rest: tuple[str, ...]) -> Iterator[Target]:
     options, operands = _sorted(rest, _VALUES.get(name, ""))
     if name in _DELETING:
         yield from (Target(operand, "delete", whole=True) for operand in operands)
-    elif name in _RIGHTS:
+    elif name in RIGHTS:
         whole = any(option.startswith("-") and ("R" in option or option == "--recursive") for option in options)
         yield from (Target(operand, "rights", whole) for operand in operands)
     elif name in _WRITING or (name == "sed" and _in_place(options)):
@@ -114,7 +115,7 @@ def _finds_to_delete(rest: tuple[str, ...]) -> bool:
         return True
     # An inner command is judged by itself as well, but of that the words do not say on what.
     runs = {following.rpartition("/")[2] for word, following in pairwise(rest) if word in RUNNING}
-    return bool(runs & (_DELETING | _RIGHTS))
+    return bool(runs & (_DELETING | RIGHTS))
 
 
 def _starts(rest: tuple[str, ...]) -> Iterator[str]:

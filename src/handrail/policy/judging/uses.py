@@ -3,14 +3,13 @@
 import posixpath
 
 from handrail.policy.commands.reading import Use
+from handrail.policy.commands.targets import RIGHTS, base_name
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.judged import Judged, denied, moded, secret
 from handrail.policy.judging.paths import ACCESSES, judge_path
 from handrail.policy.judging.restricted import restrict_path
 from handrail.policy.names import may_name_credential, protection
 from handrail.protocol.decision import PathFact
-
-_OWNING = frozenset({"chmod", "chown", "chgrp"})
 
 
 def judge_use(use: Use, program: str, shown: str, case: Case) -> Judged | None:
@@ -55,7 +54,7 @@ def _judge_guess(use: Use, fact: PathFact | None, shown: str, case: Case) -> Jud
 
 
 def _owns(use: Use, program: str) -> bool:
-    return use.access == "write" and posixpath.basename(program) in _OWNING
+    return use.access == "write" and base_name(program) in RIGHTS
 
 
 def _climbs(pattern: str) -> bool:
@@ -65,4 +64,4 @@ def _climbs(pattern: str) -> bool:
 
 def _is_temporary(path: str) -> bool:
     """Whether a path is in the sandbox's own /tmp, which begins empty, so that no link leads out of it."""
-    return posixpath.normpath(path).startswith("/tmp/") or posixpath.normpath(path) == "/tmp"  # noqa: S108
+    return f"{posixpath.normpath(path)}/".startswith("/tmp/")  # noqa: S108  nothing is made there
