@@ -36,24 +36,20 @@ class Contents(msgspec.Struct, frozen=True):
 def contents(words: Words) -> Contents:
     """Looks into a command, and into what it finds there."""
     found: dict[Words, None] = {}
-    writes: list[str] = []
-    texts: list[str] = []
+    scripts: dict[str, Script | Outside] = {}
     waiting = [words]
-    complete = True
     for outer in waiting:
-        strings = list(_texts(outer))
-        scripts = [lex(text) for text in strings]
-        texts += strings
-        writes += [path for script in scripts for path in _writes(script)]
-        complete = complete and not any(isinstance(script, Outside) and script.too_large for script in scripts)
-        opened = [*_argv(outer), *(words for script in scripts for words in _commands(script))]
+        strings = {text: lex(text) for text in _texts(outer)}
+        scripts |= strings
+        opened = [*_argv(outer), *(words for script in strings.values() for words in _commands(script))]
         new = {inner: None for inner in opened if inner and inner not in found}
         found |= new
         waiting += new
         if len(found) > MOST_COMMANDS:
-            complete = False
             break
-    return Contents(tuple(found), tuple(writes), tuple(texts), complete)
+    writes = tuple(path for script in scripts.values() for path in _writes(script))
+    too_large = any(isinstance(script, Outside) and script.too_large for script in scripts.values())
+    return Contents(tuple(found), writes, tuple(scripts), complete=len(found) <= MOST_COMMANDS and not too_large)
 
 
 def inner_commands(words: Words) -> tuple[Words, ...]:
