@@ -11,7 +11,7 @@ from handrail.code.feeding import parsed
 from handrail.code.shell_text import joined_lines
 from handrail.code.shell_tree import MOST_COMMANDS, Found, found_in
 from handrail.policy.commands.wrapped import MOST_COMMANDS as MOST_INSIDE
-from handrail.policy.commands.wrapped import inside
+from handrail.policy.commands.wrapped import contents
 from handrail.protocol.decision import SeenCommand
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _texts(found: Found) -> list[str] | None:
     """The texts that a shell is given in what was found."""
     texts = list(found.texts)
     for command in found.commands:
-        within = inside(command.words)
+        within = contents(command.words)
         if not within.complete and len(within.commands) > MOST_INSIDE:
             return None
         texts += within.texts

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from handrail.policy.configuration import Rules
 from handrail.policy.judging.deciding import decision_of
-from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
+from handrail.policy.judging.judged import Judged, allowed, moded, ruled, secret
 from handrail.policy.modes import Subject
 from handrail.policy.names import protection
 from handrail.policy.repository import is_new_object, new_repositories
@@ -52,8 +52,8 @@ def _spoken_for(judged: Judged) -> Judged:
 
 
 def _never(changes: tuple[Change, ...]) -> list[Judged]:
-    secret = [change.path for change in changes if "credential" in {protection(path) for path in _names(change)}]
-    return [denied(_listed(secret), "fs.secret", "credentials are neither read nor written")] if secret else []
+    credentials = [change.path for change in changes if "credential" in {protection(path) for path in _names(change)}]
+    return [secret(_listed(credentials))] if credentials else []
 
 
 def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judged]:

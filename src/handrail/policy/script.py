@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import msgspec
 
+from handrail.policy.commands.places import SINKS
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
-from handrail.policy.commands.wrapped import inner_commands, inside
+from handrail.policy.commands.wrapped import contents, inner_commands
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
@@ -16,7 +17,6 @@ from handrail.protocol.decision import Access, SeenCommand
 
 _MOST_FOLDERS = 16
 """Folders that the command may be in, depending on which `cd` succeeds."""
-_STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 _FOLLOWED = "exec.cd"
 _EXPANDED = frozenset("$`*?[{")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
@@ -91,11 +91,11 @@ def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
     """Paths that a command would change which the display parser saw, as far as they are certain."""
     reading = read_command(as_simple(seen.words)) if seen.words else None
     found = [use for use in reading.uses if use.access != "read" and use.certain] if reading is not None else []
-    found += [Use(path, "write") for path in seen.writes if path not in _STREAMS]
+    found += [Use(path, "write") for path in seen.writes if path not in SINKS]
     plain = [use for use in found if use.path and _EXPANDED.isdisjoint(use.path) and not use.path.startswith("~")]
     if folder is None:
         return tuple(use for use in plain if use.path.startswith("/"))
-    return tuple(Use(placed(use.path, folder), use.access) for use in plain)
+    return tuple(Use(from_workspace(use.path, folder), use.access) for use in plain)
 
 
 def looked_at(use: Use) -> Use:
@@ -146,25 +146,30 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
 
 def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     reading = read_command(command)
-    uses = list(reading.uses)
-    redirected: list[Use] = []
-    for redirection in command.redirections:
-        if redirection.target is None or redirection.target.text in _STREAMS:
-            continue
-        access: Access = "read" if redirection.operator == "<" else "write"
-        redirected += [Use(placed(redirection.target.text, folder), access) for folder in folders]
-    if folders != (".",):
-        uses = [
-            Use(placed(use.path, folder), use.access, use.is_glob, use.certain) for folder in folders for use in uses
-        ]
+    uses = [_seen_from(folder, use) for folder in folders for use in reading.uses]
     words = tuple([word.text for word in command.words])
-    step = Step(words, shown(command), reading, folders, tuple(uses), tuple(redirected))
+    step = Step(words, shown(command), reading, folders, tuple(uses), _redirected(command, folders))
     # What a table knows word by word starts nothing else.
     return _with_inner(step) if reading.effect in {"unproven", "network"} else step
 
 
+def _seen_from(folder: str, use: Use) -> Use:
+    path = from_workspace(use.path, folder)
+    return use if path == use.path else Use(path, use.access, use.is_glob, use.certain)
+
+
+def _redirected(command: SimpleCommand, folders: tuple[str, ...]) -> tuple[Use, ...]:
+    found: list[Use] = []
+    for redirection in command.redirections:
+        if redirection.target is None or redirection.target.text in SINKS:
+            continue
+        access: Access = "read" if redirection.operator == "<" else "write"
+        found += [Use(from_workspace(redirection.target.text, folder), access) for folder in folders]
+    return tuple(found)
+
+
 def _with_inner(step: Step) -> Step:
-    found = inside(step.words)
+    found = contents(step.words)
     if not found.commands and not found.texts:
         return step
     inner = [SeenCommand(words=words) for words in found.commands]
@@ -174,7 +179,7 @@ def _with_inner(step: Step) -> Step:
     return msgspec.structs.replace(step, inner=tuple(inner), unread=unread, endless=not found.complete)
 
 
-def placed(path: str, folder: str) -> str:
+def from_workspace(path: str, folder: str) -> str:
     """A path that is named in a folder, as it is named from the workspace."""
     return path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
@@ -188,7 +193,7 @@ def _target(command: SimpleCommand) -> str | None:
 
 
 def _keeps_streams(command: SimpleCommand) -> bool:
-    return all(one.target is None or one.target.text in _STREAMS for one in command.redirections)
+    return all(one.target is None or one.target.text in SINKS for one in command.redirections)
 
 
 def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:

@@ -58,16 +58,7 @@ def _xdg_folder(environ: Mapping[str, str], variable: str, in_home: str) -> str:
 
 def _home(environ: Mapping[str, str]) -> str:
     # os.path.expanduser would read the process's environment, not the one given.
-    return _absolute(environ, "HOME") or _home_on_record()
-
-
-def _home_on_record() -> str:
-    import pwd  # noqa: PLC0415 - only where HOME is not set
-
-    try:
-        home = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # usual in containers that run under an arbitrary number
-        home = ""
+    home = _absolute(environ, "HOME") or home_on_record()
     if home.startswith("/"):
         return home
     raise SettingsError(
@@ -75,6 +66,16 @@ def _home_on_record() -> str:
         [f"HOME is not set, and the account of user {os.getuid()} names none"],
         "Nothing was run. Set HOME, or both HANDRAIL_STATE_DIR and HANDRAIL_CONFIG.",
     )
+
+
+def home_on_record() -> str:
+    """The home folder of this user's account; empty where there is none, as in containers under any number."""
+    import pwd  # noqa: PLC0415 - rarely asked for
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
 
 
 def _absolute(environ: Mapping[str, str], variable: str) -> str | None:

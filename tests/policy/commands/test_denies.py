@@ -4,11 +4,11 @@ import shlex
 
 import pytest
 
-from handrail.policy.commands.denies import FORK_BOMB, denied
+from handrail.policy.commands.denies import FORK_BOMB, never_done
 
 
 def rule(command: str, *writes: str, literal: bool = False) -> str | None:
-    found = denied(tuple(shlex.split(command)), writes, literal=literal)
+    found = never_done(tuple(shlex.split(command)), writes, literal=literal)
     assert found is None or found.effect == "deny"
     return found and found.rule
 
@@ -83,7 +83,7 @@ def test_devices_are_not_written_to(command: str) -> None:
 @pytest.mark.parametrize("path", ["/dev/sda", "/dev/tcp/host/80", "/dev/fd/1", "/dev/mem", "/x/../dev/sda"])
 def test_nor_is_output_redirected_to_one(path: str) -> None:
     assert rule("echo x", path) == "deny.device"
-    assert denied((), (path,)) is not None
+    assert never_done((), (path,)) is not None
 
 
 def test_output_redirected_to_a_home_folder_is_outside() -> None:
@@ -115,7 +115,7 @@ def test_the_machine_is_not_stopped(command: str) -> None:
     ["bash -c ':(){ :|:& };:'", "sh -c ':() { : | : & } ; :'", "eval 'b(){ b|b& };b'", "zsh -c 'x () { x | x & }; x'"],
 )
 def test_fork_bombs_are_not_started(command: str) -> None:
-    found = denied(tuple(shlex.split(command)))
+    found = never_done(tuple(shlex.split(command)))
     assert found == FORK_BOMB
     assert FORK_BOMB.rule == "deny.fork-bomb"
 
@@ -162,7 +162,7 @@ def test_only_null_stdout_and_stderr_are_written_to() -> None:
 
 
 def test_nothing_is_nothing() -> None:
-    assert denied(()) is None
+    assert never_done(()) is None
 
 
 @pytest.mark.parametrize("command", ["rm -rf '~'", "rm '$HOME'", "rm -rf '$PWD'", "cp a '~/x'"])
@@ -172,6 +172,6 @@ def test_where_nothing_is_left_to_expand_these_are_names(command: str) -> None:
 
 
 def test_the_reason_says_what_would_happen_and_to_what() -> None:
-    found = denied(("chmod", "-R", "777", "/usr/.."))
+    found = never_done(("chmod", "-R", "777", "/usr/.."))
     assert found is not None
     assert found.reason == "changes the rights of the root of the file system (/usr/..)"

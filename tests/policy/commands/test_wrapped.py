@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.commands.denies import denied
-from handrail.policy.commands.wrapped import MOST_COMMANDS, inner_commands, inside
+from handrail.policy.commands.denies import never_done
+from handrail.policy.commands.wrapped import MOST_COMMANDS, contents, inner_commands
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -81,14 +81,14 @@ def test_git_is_given_with_its_sub_command_first(command: str, inner: tuple[str,
 
 
 def test_files_that_commands_in_strings_write_to_are_told() -> None:
-    found = inside(words("sudo sh -c 'cat < in > a 2>> b; echo c >&2'"))
+    found = contents(words("sudo sh -c 'cat < in > a 2>> b; echo c >&2'"))
     assert found.writes == ("a", "b")
     assert found.texts == ("cat < in > a 2>> b; echo c >&2",)
-    assert denied(("sh",), inside(words("sh -c 'echo x > /dev/sda'")).writes) is not None
+    assert never_done(("sh",), contents(words("sh -c 'echo x > /dev/sda'")).writes) is not None
 
 
 def test_a_string_that_nobody_can_read_is_told_as_it_is() -> None:
-    found = inside(words("bash -c 'rm -rf $X'"))
+    found = contents(words("bash -c 'rm -rf $X'"))
     assert (found.commands, found.texts, found.complete) == ((), ("rm -rf $X",), True)
 
 
@@ -104,13 +104,13 @@ def test_a_string_that_nobody_can_read_is_told_as_it_is() -> None:
     ids=["env", "eval", "watch", "find", "long"],
 )
 def test_what_is_too_deep_says_so(deep: tuple[str, ...]) -> None:
-    found = inside((*deep, "rm", "x"))
+    found = contents((*deep, "rm", "x"))
     assert not found.complete
     assert len(found.commands) <= MOST_COMMANDS + 1
 
 
 def test_as_much_as_fits_is_complete() -> None:
-    found = inside((*("env",) * 90, "rm", "x"))
+    found = contents((*("env",) * 90, "rm", "x"))
     assert found.complete
     assert ("rm", "x") in found.commands
 
@@ -128,7 +128,7 @@ def test_no_wrapping_hides_a_command(layers: list[tuple[str, ...]]) -> None:
     for layer in layers:
         takes_a_string = layer[0] in {"sh", "bash", "eval"}
         command = (*layer, shlex.join(command)) if takes_a_string else (*layer, *command)
-    found = inside(command)
+    found = contents(command)
     assert not found.complete or ("rm", "x") in (command, *found.commands)
 
 
@@ -176,7 +176,7 @@ _PROGRAMS = [
 
 @given(st.lists(st.sampled_from(_ODD + _PROGRAMS) | st.text(max_size=6), max_size=8).map(tuple))
 def test_any_words_can_be_looked_into(odd: tuple[str, ...]) -> None:
-    for command in (odd, *inside(odd).commands):
+    for command in (odd, *contents(odd).commands):
         assert command == odd or command
-        found = denied(command, odd)
+        found = never_done(command, odd)
         assert found is None or found.rule.startswith("deny.")

@@ -5,14 +5,15 @@ import re
 from handrail.policy.commands.places import Place, place_of
 from handrail.policy.commands.reading import Reading
 from handrail.policy.commands.targets import Act, Target, program, targets
+from handrail.policy.commands.wrappers import SHELLS
 
 FORK_BOMB = Reading("deny", "deny.fork-bomb", "starts itself again and again until the machine stands still")
 """Also for who finds by other means that a function starts itself."""
 
-_SHOWN = 80
+_LONGEST_SHOWN = 80
 
 
-def denied(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Reading | None:
+def never_done(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Reading | None:
     """Why a command is never run, or None; `writes` are the files that its output goes to.
 
     `literal`: nothing in the words is left to expand, so that `$HOME` is a name like any other.
@@ -35,7 +36,6 @@ _DOWNLOAD = re.compile(
     r"|\bnet\.webclient\b|\.download(?:string|file|data)\b|\bnet\.http\.httpclient\b",
     re.IGNORECASE,
 )
-_SHELLS = frozenset(["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "eval"])
 _BOMB = re.compile(r"([\w.:@%+-]{1,80})\s*\(\s*\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
 
 
@@ -49,7 +49,7 @@ def _by_program(words: tuple[str, ...]) -> Reading | None:
     lower = name.lower().removesuffix(".exe")
     if lower in _CMDLETS or (lower in _POWERSHELLS and any(_DOWNLOAD.search(word) for word in rest)):
         return Reading("deny", "deny.powershell-download", "PowerShell downloads what nobody has seen")
-    return FORK_BOMB if name in _SHELLS and _BOMB.search(" ".join(rest)) else None
+    return FORK_BOMB if (name in SHELLS or name == "eval") and _BOMB.search(" ".join(rest)) else None
 
 
 def _is_the_workspaces(word: str) -> bool:
@@ -83,7 +83,7 @@ def _by_target(target: Target, *, literal: bool) -> Reading | None:
     if place == "home" and target.act == "write":  # what is put into a home folder does not take its place
         place = "below home"
     rule, what = _RULES[place]
-    return Reading("deny", rule, f"{_ACTS[target.act]} {what} ({target.path[:_SHOWN]})")
+    return Reading("deny", rule, f"{_ACTS[target.act]} {what} ({target.path[:_LONGEST_SHOWN]})")
 
 
 def _is_denied(place: Place, target: Target) -> bool:

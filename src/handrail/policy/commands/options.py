@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from handrail.policy.commands.places import SINKS
 from handrail.policy.commands.reading import Use
 from handrail.policy.shell.script import Word
 from handrail.policy.tables.form import Kind, Parsed, Table
@@ -9,7 +10,7 @@ from handrail.protocol.decision import Access
 
 _STREAMS: dict[Access, frozenset[str]] = {
     "read": frozenset(["/dev/null", "/dev/stdin", "/dev/zero", "/dev/random", "/dev/urandom"]),
-    "write": frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"]),
+    "write": SINKS,
 }
 """Not files: they hold nothing, and keep nothing."""
 _Options = list[tuple[str, str | None]]

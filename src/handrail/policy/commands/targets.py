@@ -9,11 +9,13 @@ import msgspec
 Act = Literal["delete", "rights", "write"]
 
 _DELETING = frozenset(["rm", "rmdir", "unlink", "shred", "srm", "trash"])
-_RIGHTS = frozenset(["chmod", "chown", "chgrp", "chattr", "setfacl"])
+RIGHTS = frozenset(["chmod", "chown", "chgrp", "chattr", "setfacl"])
+"""Change who may do what with a file, not what is in it."""
 _WRITING = frozenset(["tee", "touch", "mkdir", "truncate", "mkfifo", "mknod", "wipefs", "blkdiscard"])
 _PLACING = frozenset(["mv", "cp", "ln", "install", "rsync"])
 _MANY_IN_ONE = frozenset(["busybox", "toybox"])
-_RUNNING = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
+RUNNING = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
+"""Behind these find has the words of a command."""
 _INTO = "--target-directory"
 _VALUES = {
     "mv": "tS", "cp": "tS", "ln": "tS", "install": "tSgmo", "rsync": "efTBM", "touch": "dtr", "mkdir": "m",
@@ -32,10 +34,15 @@ class Target(msgspec.Struct, frozen=True):
 
 def program(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The base name of the program and what it is given; of `busybox rm x` that is rm."""
-    name = words[0].removeprefix("\\").rpartition("/")[2]
+    name = base_name(words[0])
     if name in _MANY_IN_ONE and len(words) > 1:
         return program(words[1:])
     return name, words[1:]
+
+
+def base_name(word: str) -> str:
+    """A program by whatever path it is called, also with the backslash that keeps aliases away."""
+    return word.removeprefix("\\").rpartition("/")[2]
 
 
 def targets(words: tuple[str, ...]) -> tuple[Target, ...]:
@@ -47,7 +54,7 @@ def _targets(name: str, rest: tuple[str, ...]) -> Iterator[Target]:
     options, operands = _sorted(rest, _VALUES.get(name, ""))
     if name in _DELETING:
         yield from (Target(operand, "delete", whole=True) for operand in operands)
-    elif name in _RIGHTS:
+    elif name in RIGHTS:
         whole = any(option.startswith("-") and ("R" in option or option == "--recursive") for option in options)
         yield from (Target(operand, "rights", whole) for operand in operands)
     elif name in _WRITING or (name == "sed" and _in_place(options)):
@@ -107,8 +114,8 @@ def _finds_to_delete(rest: tuple[str, ...]) -> bool:
     if "-delete" in rest:
         return True
     # An inner command is judged by itself as well, but of that the words do not say on what.
-    runs = {following.rpartition("/")[2] for word, following in pairwise(rest) if word in _RUNNING}
-    return bool(runs & (_DELETING | _RIGHTS))
+    runs = {following.rpartition("/")[2] for word, following in pairwise(rest) if word in RUNNING}
+    return bool(runs & (_DELETING | RIGHTS))
 
 
 def _starts(rest: tuple[str, ...]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from handrail.policy.commands.targets import RUNNING, base_name
 from handrail.policy.commands.wrapper_options import ASSIGNMENT, behind_options, values_of
 from handrail.policy.commands.wrappers import GIT_VALUES, SHELLS, WRAPPERS, Wrapper
 from handrail.policy.shell.lexer import lex
@@ -13,14 +14,13 @@ Words = tuple[str, ...]
 
 MOST_COMMANDS = 100
 
-_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 _RUNS_IN_FD = frozenset(["-x", "-X", "--exec", "--exec-batch"])
 _JOINING = frozenset(["watch", "parallel"])
 """Give their words, joined, to a shell."""
 _ENDS = frozenset([";", "\\;", "+"])
 
 
-class Inside(msgspec.Struct, frozen=True):
+class Contents(msgspec.Struct, frozen=True):
     """What a command holds."""
 
     commands: tuple[Words, ...]
@@ -33,32 +33,28 @@ class Inside(msgspec.Struct, frozen=True):
     """Whether a limit was not reached; otherwise the answer must be the strictest there is."""
 
 
-def inside(words: Words) -> Inside:
+def contents(words: Words) -> Contents:
     """Looks into a command, and into what it finds there."""
     found: dict[Words, None] = {}
-    writes: list[str] = []
-    texts: list[str] = []
+    scripts: dict[str, Script | Outside] = {}
     waiting = [words]
-    complete = True
     for outer in waiting:
-        strings = list(_texts(outer))
-        scripts = [lex(text) for text in strings]
-        texts += strings
-        writes += [path for script in scripts for path in _writes(script)]
-        complete = complete and not any(isinstance(script, Outside) and script.too_large for script in scripts)
-        opened = [*_argv(outer), *(words for script in scripts for words in _commands(script))]
+        strings = {text: lex(text) for text in _texts(outer)}
+        scripts |= strings
+        opened = [*_argv(outer), *(words for script in strings.values() for words in _commands(script))]
         new = {inner: None for inner in opened if inner and inner not in found}
         found |= new
         waiting += new
         if len(found) > MOST_COMMANDS:
-            complete = False
             break
-    return Inside(tuple(found), tuple(writes), tuple(texts), complete)
+    writes = tuple(path for script in scripts.values() for path in _writes(script))
+    too_large = any(isinstance(script, Outside) and script.too_large for script in scripts.values())
+    return Contents(tuple(found), writes, tuple(scripts), complete=len(found) <= MOST_COMMANDS and not too_large)
 
 
 def inner_commands(words: Words) -> tuple[Words, ...]:
     """The commands that a command runs, and those that they run in turn."""
-    return inside(words).commands
+    return contents(words).commands
 
 
 def _commands(script: Script | Outside) -> Iterator[Words]:
@@ -76,13 +72,13 @@ def _argv(words: Words) -> Iterator[Words]:
     """Commands that stand there word by word."""
     if not words:
         return
-    name = _base(words[0])
+    name = base_name(words[0])
     if ASSIGNMENT.match(words[0]):
         yield words[1:]
     elif name == "git":
         yield _git(words)
     elif name == "find":
-        yield from _behind(words, _RUNS)
+        yield from _behind(words, RUNNING)
     elif name in {"fd", "fdfind"}:
         yield from _behind(words, _RUNS_IN_FD)
     elif name == "parallel":
@@ -94,7 +90,7 @@ def _argv(words: Words) -> Iterator[Words]:
 
 def _texts(words: Words) -> Iterator[str]:
     """Commands in strings."""
-    name = _base(words[0]) if words else ""
+    name = base_name(words[0]) if words else ""
     if name == "eval":
         yield " ".join(words[1:])
     elif name == "trap":
@@ -147,7 +143,3 @@ def _git(words: Words) -> Words:
     while place < len(words) and words[place].startswith("-"):
         place += 2 if words[place] in GIT_VALUES else 1
     return ("git", *words[place:]) if 1 < place < len(words) else ()
-
-
-def _base(word: str) -> str:
-    return word.removeprefix("\\").rpartition("/")[2]

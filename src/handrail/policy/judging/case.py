@@ -6,7 +6,7 @@ from handrail.policy.commands.reading import Use
 from handrail.policy.configuration import Rules
 from handrail.policy.names import protection
 from handrail.policy.rules.book import RuleBook
-from handrail.policy.script import looked_at, placed
+from handrail.policy.script import from_workspace, looked_at
 from handrail.protocol.decision import Access, CommandFact, Facts, PathFact
 
 
@@ -36,7 +36,7 @@ class Case(msgspec.Struct, frozen=True):
 
     def is_inside(self, word: str, folders: tuple[str, ...]) -> bool:
         """Whether an operand is a path inside the roots, wherever the command runs, and no credential."""
-        return all(self._is_inside(placed(word, folder)) for folder in folders)
+        return all(self._is_inside(from_workspace(word, folder)) for folder in folders)
 
     def _is_inside(self, path: str) -> bool:
         if protection(path) == "credential":

@@ -1,9 +1,9 @@
 """Judges a command that stands inside another, seen by its words alone: it can only make the answer stricter."""
 
-from handrail.policy.commands.denies import denied as never_done
+from handrail.policy.commands.denies import FORK_BOMB, never_done
 from handrail.policy.commands.reader import read_command
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, ruled
+from handrail.policy.judging.judged import Judged, denied, ruled, secret
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.names import protection
 from handrail.policy.script import as_simple, seen_uses
@@ -18,7 +18,7 @@ def refused(seen: SeenCommand, folders: Folders, shown: str, case: Case, *, lite
     `folders`: where it may run, None where nobody knows; `literal`: nothing in its words is left to expand.
     """
     if seen.forks_itself:
-        return denied(shown, "deny.fork-bomb", "it starts itself again and again")
+        return denied(shown, FORK_BOMB.rule, FORK_BOMB.reason)
     never = never_done(seen.words, seen.writes, literal=literal)
     if never is not None:
         return denied(shown, never.rule, never.reason)
@@ -29,7 +29,7 @@ def _secret(seen: SeenCommand, shown: str) -> Judged | None:
     uses = read_command(as_simple(seen.words)).uses if seen.words else ()
     named = [*(use.path for use in uses), *seen.writes]
     found = next((path for path in named if protection(path) == "credential"), None)
-    return None if found is None else denied(shown, "fs.secret", f"credentials are neither read nor written: {found}")
+    return None if found is None else secret(shown, found)
 
 
 def _path(seen: SeenCommand, folders: Folders, shown: str, case: Case) -> Judged | None:

@@ -3,11 +3,9 @@
 import msgspec
 
 from handrail.policy.modes import Subject, by_mode
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.decision import DecisionPart, Mode, Verdict
+from handrail.policy.rules.rule import STRICTEST_FIRST, Rule
+from handrail.protocol.decision import DecisionPart, Mode
 from handrail.protocol.error import ErrorCode
-
-STRICTNESS: dict[Verdict, int] = {"allow": 0, "confirm": 1, "deny": 2}
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -29,12 +27,17 @@ class Judged(msgspec.Struct, frozen=True):
 
 def strictest(judged: list[Judged]) -> Judged:
     """The first of the strictest; among equals one that is firm goes before one that is not."""
-    return max(judged, key=lambda one: (STRICTNESS[one.part.decision], one.firm))
+    return min(judged, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.firm))
 
 
 def denied(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> Judged:
     """A part that is never done."""
     return Judged(DecisionPart(subject=subject, decision="deny", rule=rule, reason=reason), code, firm=True)
+
+
+def secret(subject: str, path: str = "") -> Judged:
+    """A part that reaches for a credential; `path` names it where the subject does not."""
+    return denied(subject, "fs.secret", "credentials are neither read nor written" + (f": {path}" if path else ""))
 
 
 def confirmed(subject: str, rule: str, reason: str) -> Judged:

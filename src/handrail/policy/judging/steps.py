@@ -2,25 +2,16 @@
 
 import msgspec
 
-from handrail.policy.commands.denies import denied as never_done
-from handrail.policy.commands.reading import Effect, Reading
+from handrail.policy.commands.denies import never_done
+from handrail.policy.commands.reading import Reading
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.inner import refused
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
-from handrail.policy.modes import Subject
 from handrail.policy.rules.grant import granted
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import Step
-
-SUBJECTS: dict[Effect, Subject] = {
-    "proven": "proven",
-    "write": "write",
-    "delete": "delete",
-    "network": "network",
-    "unproven": "unproven",
-}
 
 
 def judge_step(step: Step, case: Case) -> Judged:
@@ -60,8 +51,7 @@ def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
     """What the mode says to what a command does."""
     if reading.effect == "deny":
         return denied(shown, reading.rule, reading.reason)
-    kind = SUBJECTS[reading.effect]
-    return moded(shown, reading.rule, kind, case.rules.mode, undo=case.undo, why=reading.reason)
+    return moded(shown, reading.rule, reading.effect, case.rules.mode, undo=case.undo, why=reading.reason)
 
 
 def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:

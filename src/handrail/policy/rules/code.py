@@ -1,7 +1,5 @@
 """Commands that run the code or the command they are given: an allow rule cannot speak of them as a whole."""
 
-import re
-
 from handrail.policy.rules.prefix import Prefix, is_about, prefix
 from handrail.policy.tables.groups import GROUPS
 
@@ -20,14 +18,14 @@ _STARTERS = tuple(
     )
 )  # fmt: skip
 """They start what follows them: a rule may name that, but must name it."""
-_VERSION = re.compile(r"[-\d.]+$")
+_VERSION = "0123456789.-"
 
 
 def runs_code(words: tuple[str, ...]) -> bool:
     """Whether commands that begin with these words run whatever comes next, by any path and in any version."""
     program = words[0].rpartition("/")[2]
     name = program.casefold()
-    if name in _ALWAYS or _VERSION.sub("", name) in _ALWAYS:
+    if name in _ALWAYS or name.rstrip(_VERSION) in _ALWAYS:
         return True
     for starter in _STARTERS:
         size = len(starter.words)
