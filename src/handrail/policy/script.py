@@ -10,13 +10,15 @@ from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.commands.wrapped import inside
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
+from handrail.policy.shell.script import Outside, Redirection, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
 from handrail.protocol.decision import Access, SeenCommand
 
 _MOST_FOLDERS = 16
 """Folders that the command may be in, depending on which `cd` succeeds."""
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+_EMPTY = frozenset({"/dev/null", "/dev/stdin"})
+"""What may be read from: who reads from /dev/stdout waits for what only it could write."""
 _FOLLOWED = "exec.cd"
 _EXPANDED = frozenset("$`*?[{")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
@@ -138,7 +140,7 @@ def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     uses = list(reading.uses)
     redirected: list[Use] = []
     for redirection in command.redirections:
-        if redirection.target is None or redirection.target.text in _STREAMS:
+        if redirection.target is None or _is_stream(redirection):
             continue
         access: Access = "read" if redirection.operator == "<" else "write"
         redirected += [Use(placed(redirection.target.text, folder), access) for folder in folders]
@@ -177,7 +179,12 @@ def _target(command: SimpleCommand) -> str | None:
 
 
 def _keeps_streams(command: SimpleCommand) -> bool:
-    return all(one.target is None or one.target.text in _STREAMS for one in command.redirections)
+    return all(one.target is None or _is_stream(one) for one in command.redirections)
+
+
+def _is_stream(redirection: Redirection) -> bool:
+    target = redirection.target
+    return target is not None and target.text in (_EMPTY if redirection.operator == "<" else _STREAMS)
 
 
 def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:
