@@ -4,7 +4,6 @@ import posixpath
 from typing import Any
 
 from handrail.code.shell_commands import seen_commands
-
 from handrail.policy.script import command_uses, needs_display
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import CommandFact, Decision, Facts, PathFact
@@ -15,7 +14,7 @@ EXEC = ToolSpec(
     side_effects=("files", "processes"),
 )  # fmt: skip
 ROOT = "/work/shop"
-LINKS = {"out": "/etc", "secret": ".env", "docs": "manual"}
+LINKS = {"out": "/etc", "secret": ".env", "docs": "manual", "self": "."}
 """Names in the workspace that are links, and where they lead."""
 
 
@@ -50,6 +49,6 @@ def real(path: str) -> str | None:
             target = LINKS.get("/".join(names))
             if target is not None and target.startswith("/"):
                 return None
-            names = target.split("/") if target is not None else names
+            names = target.split("/") if target not in {None, "."} else names if target is None else []
     inside = not path.startswith("/") or path == ROOT or path.startswith(ROOT + "/")
     return (posixpath.join(*names) if names else ".") if inside else None

@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import dropwhile
 
 import msgspec
 
@@ -11,12 +12,14 @@ from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.commands.wrapped import contents, inner_commands
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
+from handrail.policy.shell.script import Outside, Redirection, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
 from handrail.protocol.decision import Access, SeenCommand
 
 _MOST_FOLDERS = 16
 """Folders that the command may be in, depending on which `cd` succeeds."""
+_EMPTY = frozenset({"/dev/null", "/dev/stdin"})
+"""What may be read from: who reads from /dev/stdout waits for what only it could write."""
 _FOLLOWED = "exec.cd"
 _EXPANDED = frozenset("$`*?[{")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
@@ -125,7 +128,7 @@ def as_simple(words: tuple[str, ...]) -> SimpleCommand:
 def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
     here, ever = (cwd,), {cwd: None}
     steps: list[Step] = []
-    piped = False
+    piped = skipped = False
     for number, command in enumerate(script.commands):
         join = script.joins[number] if number < len(script.joins) else ";"
         target = _target(command)
@@ -134,9 +137,10 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
         else:
             steps.append(_followed(command, target, here))
             if not piped and join != "|":  # in a pipeline it moves only a shell of its own
-                here = tuple(dict.fromkeys(_moved(folder, target) for folder in here))
+                stayed = here if skipped else ()
+                here = tuple(dict.fromkeys([*stayed, *_moved(here, target)]))
                 ever.update(dict.fromkeys(here))
-        piped = join == "|"
+        piped, skipped = join == "|", join == "||"  # behind || it runs only if what is before it fails
         if join in {";", "||"}:  # whatever succeeded before, the shell may be in any of them
             here = tuple(ever)
         if len(ever) > _MOST_FOLDERS:
@@ -161,7 +165,7 @@ def _seen_from(folder: str, use: Use) -> Use:
 def _redirected(command: SimpleCommand, folders: tuple[str, ...]) -> tuple[Use, ...]:
     found: list[Use] = []
     for redirection in command.redirections:
-        if redirection.target is None or redirection.target.text in SINKS:
+        if redirection.target is None or _is_stream(redirection):
             continue
         access: Access = "read" if redirection.operator == "<" else "write"
         found += [Use(from_workspace(redirection.target.text, folder), access) for folder in folders]
@@ -193,16 +197,33 @@ def _target(command: SimpleCommand) -> str | None:
 
 
 def _keeps_streams(command: SimpleCommand) -> bool:
-    return all(one.target is None or one.target.text in SINKS for one in command.redirections)
+    return all(one.target is None or _is_stream(one) for one in command.redirections)
+
+
+def _is_stream(redirection: Redirection) -> bool:
+    target = redirection.target
+    return target is not None and target.text in (_EMPTY if redirection.operator == "<" else SINKS)
 
 
 def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:
-    places = tuple(dict.fromkeys(_moved(folder, target) for folder in folders))
-    reading = Reading("proven", _FOLLOWED, f"followed, the folder is {places[-1]}")
+    places = _moved(folders, target)
+    reading = Reading("proven", _FOLLOWED, f"followed, the folder is {posixpath.normpath(places[-1])}")
     uses = tuple(Use(place, "read") for place in places)
     return Step(tuple(word.text for word in command.words), shown(command), reading, folders, uses)
 
 
-def _moved(folder: str, target: str) -> str:
-    """As bash does it by default: `..` goes by the name, not by where a link leads."""
-    return posixpath.normpath(posixpath.join(folder, target))
+def _moved(folders: tuple[str, ...], target: str) -> tuple[str, ...]:
+    """Where `cd` may lead from any of these folders.
+
+    To bash `..` goes by the name, not by where a link leads. But where there is no folder of that name it lets the
+    system go there, and to that `..` is the folder above the one that the link leads to.
+    """
+    ways = [posixpath.join(folder, target).removeprefix("./") for folder in folders]
+    places = [place for way in ways for place in (posixpath.normpath(way), *([way] if _turns_back(way) else ()))]
+    return tuple(dict.fromkeys(places))
+
+
+def _turns_back(way: str) -> bool:
+    """Whether a path goes up from a name in it, which may be a link."""
+    names = [name for name in way.split("/") if name not in {"", "."}]
+    return ".." in dropwhile("..".__eq__, names)

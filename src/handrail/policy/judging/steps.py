@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.policy.commands.denies import never_done
-from handrail.policy.commands.reading import Reading
+from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.inner import refused
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
@@ -39,12 +39,19 @@ def _by_default(step: Step, case: Case) -> list[Judged]:
     never = never_done(step.words, step.writes, literal=True)
     if never is not None:
         return [denied(step.shown, never.rule, never.reason)]
-    found = [judge_use(use, step.words[0], step.shown, case) for use in step.uses if not case.only_reads(use)]
+    uses = step.uses if step.reading.effect != "proven" else [_settled(use, case) for use in step.uses]
+    found = [judge_use(use, step.words[0], step.shown, case) for use in uses if not case.only_reads(use)]
     judged = [one for one in found if one is not None]
     # What changes just the files it names is judged by these.
     if not judged or step.reading.effect not in {"write", "delete"}:
         judged.insert(0, by_effect(step.reading, step.shown, case))
     return judged
+
+
+def _settled(use: Use, case: Case) -> Use:
+    """What only may be a path is one for certain where it leads outside: no branch is called like a link."""
+    fact = None if use.certain else case.fact_of(use)
+    return Use(use.path, use.access, use.is_glob) if fact is not None and fact.real is None else use
 
 
 def by_effect(reading: Reading, shown: str, case: Case) -> Judged:

@@ -1,6 +1,14 @@
 """Programs that search in files."""
 
-from handrail.policy.tables.form import Table
+import re
+
+from handrail.policy.commands.reading import Use
+from handrail.policy.commands.revisions import hidden_uses
+from handrail.policy.names import may_name_credential
+from handrail.policy.tables.form import Parsed, Table
+
+_CHOOSING = frozenset({"--include", "-g", "--glob", "--iglob", "--type-add"})
+"""Options whose value says by a pattern which files are searched."""
 
 _GREP_LONG = (
     "extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case word-regexp line-regexp "
@@ -28,6 +36,15 @@ _RG_LONG = (
     "text trace trim type-list unicode unrestricted version vimgrep with-filename word-regexp"
 )
 
+
+def _chosen(parsed: Parsed) -> tuple[Use, ...]:
+    """Patterns that choose credentials, as good as named."""
+    values = [value for name, value in parsed.options if name in _CHOOSING and value and not value.startswith("!")]
+    names = [name for value in values for name in re.split("[{},:/]", value)]
+    aimed = [Use(name, "read", is_glob=True) for name in names if may_name_credential(name)]
+    return (*aimed, *(use for name in names for use in hidden_uses(name)))
+
+
 TABLES = (
     Table(
         name="grep",
@@ -42,6 +59,7 @@ TABLES = (
         paths={"-f": "read", "--file": "read", "--exclude-from": "read"},
         first="text",
         unless=frozenset({"-e", "--regexp", "-f", "--file"}),
+        more=_chosen,
         match=(
             "grep foo a.txt", "grep -rn foo src", "grep -A3 -B 3 -rn --include='*.py' -e foo src", "grep -c '' a",
             "grep -rnE 'a|b' --exclude-dir=.git .", "grep -5 foo a", "grep -f patterns a", "egrep -i x a",
@@ -61,6 +79,7 @@ TABLES = (
         paths={"-f": "read", "--file": "read", "--ignore-file": "read"},
         first="text",
         unless=frozenset({"-e", "--regexp", "-f", "--file", "--files", "--type-list"}),
+        more=_chosen,
         grantable=False,
         match=(
             "rg foo", "rg -n 'def \\w+' src -t py", "rg --files -g '*.py'", "rg -i -C3 foo --glob='!dist'",
