@@ -4,7 +4,6 @@ import posixpath
 from typing import Any
 
 from handrail.code.shell_commands import seen_commands
-
 from handrail.policy.script import command_uses, needs_display
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import CommandFact, Decision, Facts, PathFact

@@ -58,8 +58,6 @@ def _by_default(step: Step, case: Case) -> list[Judged]:
 
 def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
     """What the mode says to what a command does."""
-    if reading.effect == "deny":
-        return denied(shown, reading.rule, reading.reason)
     kind = SUBJECTS[reading.effect]
     return moded(shown, reading.rule, kind, case.rules.mode, undo=case.undo, why=reading.reason)
 
