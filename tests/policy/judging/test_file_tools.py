@@ -79,6 +79,29 @@ def test_no_rule_about_a_path_lifts_what_is_built_in(fact: PathFact, deciding: s
         assert (verdicts(fact, rules=rules), decided(fact, rules=rules).rule) == ("dddd", deciding)
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [
+        path("x/config", repository=True),
+        path("x/config", "delete", repository=True),
+        path("x/link", real="y/config", named="x/link", repository=True),
+    ],
+)
+def test_a_rule_about_names_does_not_allow_what_steers_a_repository_of_any_name(fact: PathFact) -> None:
+    for pattern in ("**", "x/**", "x/config"):
+        assert verdicts(fact, rules=(rule("allow", pattern, "*"),)) == "dcca"
+        assert decided(fact, rules=(rule("allow", pattern, "*"),)).rule == "fs.protected"
+    assert verdicts(fact, rules=(rule("deny", "x/**"),)) == "dddd"
+    assert verdicts(path("x/config", "read", repository=True)) == "aaaa"
+
+
+def test_a_rule_about_a_link_does_not_open_a_folder_outside() -> None:
+    fact = path("docs/link", real=None, named="docs/link", outside="/data/x", folder="/data")
+    assert verdicts(fact, outside="ask", rules=(ALLOW,)) == "dccc"
+    assert decided(fact, outside="ask", rules=(ALLOW,)).rule == "fs.outside"
+    assert decided(fact, outside="ask", rules=(DENY,)).rule == "deny"
+
+
 def test_the_reason_of_a_rule_is_its_own_or_says_where_it_stands() -> None:
     told = [rule("deny", "docs/**", **more) for more in ({"because": "it is made"}, {"source": "user:12"}, {})]
     reasons = [decided(path("docs/a"), rules=(one,)).reason for one in told]
