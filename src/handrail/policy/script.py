@@ -1,13 +1,14 @@
 """Reads a whole command: each simple command of it, the folder it runs in, the paths it names. `cd` is followed."""
 
 import posixpath
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
 
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
-from handrail.policy.commands.wrapped import inside
+from handrail.policy.commands.wrapped import inner_commands, inside
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
@@ -64,7 +65,7 @@ def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = Non
             uses += (use for one in step.inner for folder in step.folders for use in seen_uses(one, folder))
     if seen:
         folder = start_of(seen, cwd)
-        uses += (use for one in seen for use in seen_uses(one, folder))
+        uses += (use for one in with_inner(seen) for use in seen_uses(one, folder))
     return tuple(dict.fromkeys(map(_looked_at, uses)))
 
 
@@ -77,6 +78,13 @@ def needs_display(text: str) -> bool:
 def start_of(seen: tuple[SeenCommand, ...], cwd: str) -> str | None:
     """The folder that all commands run in which the display parser saw; None where one of them may change it."""
     return None if any(one.words and one.words[0] in _MOVING for one in seen) else cwd
+
+
+def with_inner(seen: tuple[SeenCommand, ...]) -> Iterator[SeenCommand]:
+    """The commands that the display parser saw, and those that they would start."""
+    for one in seen:
+        yield one
+        yield from (SeenCommand(words=words) for words in inner_commands(one.words))
 
 
 def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:

@@ -221,7 +221,7 @@ def test_a_call_that_leaves_out_what_it_needs_is_told_all_of_it() -> None:
     assert found.reason == "the call's requested_permissions leave out fs.read, fs.delete"
 
 
-RESTRICTED = Restriction(("ls",), (".minds", "logs/agent/"))
+RESTRICTED = Restriction(("ls",), (".minds", "logs/agent/", "BOX/"))
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,8 @@ RESTRICTED = Restriction(("ls",), (".minds", "logs/agent/"))
         (path(".minds/a", "delete"), "daaa", "restricted.path"),
         (path("logs/agent/a"), "daaa", "restricted.path"),
         (path("logs/agent"), "daaa", "restricted.path"),
+        (path("BOX/a"), "daaa", "restricted.path"),
+        (path("BO/a"), "dddd", "restricted.path"),
         (path("logs/other/a"), "dddd", "restricted.path"),
         (path("logs"), "dddd", "restricted.path"),
         (path("src/a", "read"), "dddd", "restricted.path"),

@@ -1,15 +1,12 @@
 """Judges a command outside the provable subset, by what the display parser saw in it: it can only get stricter."""
 
-from collections.abc import Iterator
-
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading
-from handrail.policy.commands.wrapped import inner_commands
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.inner import refused
 from handrail.policy.judging.judged import Judged, denied, moded
 from handrail.policy.judging.steps import by_effect
-from handrail.policy.script import as_simple, start_of
+from handrail.policy.script import as_simple, start_of, with_inner
 from handrail.policy.shell.lexer import MOST_BYTES
 from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import SeenCommand
@@ -41,25 +38,18 @@ def refused_inside(case: Case) -> list[Judged]:
     if case.fact.seen is None:
         return [denied(case.fact.text, "exec.limit", "it starts a command that cannot be looked into")]
     folder = start_of(case.fact.seen, case.fact.cwd)
-    found = [refused(one, (folder,), _shown(one), case, literal=False) for one in _everything(case.fact.seen)]
+    found = [refused(one, (folder,), _shown(one), case, literal=False) for one in with_inner(case.fact.seen)]
     return [one for one in found if one is not None][:_MOST_SHOWN]
 
 
 def _judge_seen(seen: SeenCommand, folder: str | None, case: Case) -> Judged:
     shown = _shown(seen)
-    for one in _everything((seen,)):
+    for one in with_inner((seen,)):
         found = refused(one, (folder,), shown, case, literal=False)
         if found is not None:
             return found
     reading = read_command(as_simple(seen.words)) if seen.words else _REDIRECTS
     return by_effect(reading, shown, case)
-
-
-def _everything(seen: tuple[SeenCommand, ...]) -> Iterator[SeenCommand]:
-    """The commands, and those that they would start."""
-    for one in seen:
-        yield one
-        yield from (SeenCommand(words=words) for words in inner_commands(one.words))
 
 
 def _shown(seen: SeenCommand) -> str:
