@@ -28,7 +28,14 @@ def test_a_rule_for_a_script_is_about_the_one_at_the_top() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["pytest x=.env", "pytest --x=a/.env", "pytest --x=out/b", "cd .. && pytest a", "pytest a=/etc"],
+    [
+        "pytest x=.env",
+        "pytest --x=a/.env",
+        "pytest --x=out/b",
+        "pytest --basetemp=out",
+        "cd .. && pytest a",
+        "pytest a=/etc",
+    ],
 )
 def test_an_allow_rule_is_about_no_credential_and_nothing_outside_however_it_is_named(command: str) -> None:
     assert decided("pytest x=a --y=a/b", rules=(rule("allow", "pytest"),)).decision == "allow"
