@@ -23,7 +23,8 @@ CREDENTIALS = [
     "server.pem", "a.key", "a.p12", "store.jks", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials",
     "credentials.json", ".env~", "id_rsa.bak", "server.key.old", ".npmrc.orig", ".id_rsa.swp", ".env.swp", "a.p8",
     ".config/gh/hosts.yml", "home/.config/gcloud", ".cargo/credentials.toml", ".codex/auth.json",
-    ".config/git/credentials", ".local/share/keyrings/login.keyring",
+    ".config/git/credentials", ".local/share/keyrings/login.keyring", "id_rsa.save", "id_rsa~", "id_rsa.bak.old",
+    ".config/./gh/x", ".config//gh/x",
 ]  # fmt: skip
 PROTECTED = [
     ".git", "sub/.git", ".git/hooks/pre-commit", ".git/config", ".git/info/attributes", ".git/modules/x/config",
@@ -32,7 +33,8 @@ PROTECTED = [
     ".handrail/tools/x.py", ".husky/pre-commit", ".gitattributes", ".gitmodules", "Jenkinsfile", ".bashrc",
     ".pre-commit-config.yaml", "bare.git/config", "x.git/hooks/update", ".git/rebase-apply/next", ".yarnrc.yml",
     ".pnpmfile.cjs", ".bazelrc", ".yarn/releases/yarn.cjs", ".windsurf/mcp.json", "opencode.json", ".config/fish/x",
-    ".devcontainer.json", ".gdbinit", ".dir-locals.el", ".config/git/config", ".lfsconfig",
+    ".devcontainer.json", ".gdbinit", ".dir-locals.el", ".config/git/config", ".lfsconfig", ".git/", ".git/.",
+    "./.git/./config", ".git//config", "handrail.toml/",
 ]  # fmt: skip
 ORDINARY = [
     ".", "a.txt", ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.local.example", "env",
@@ -41,6 +43,7 @@ ORDINARY = [
     "ssh/config", "x.github", "config", "hooks/pre-commit", "", "AGENTS.md", "CLAUDE.md", "Makefile", "package.json",
     "conftest.py", ".tool-versions", "config/gh/hosts.yml", ".config/ghost", ".cargo-credentials", "notes~", "~",
     ".swp", "a.old", "git~x", "gitk~1", "a:b", "lib:core/x", "x/git/credentials", "auth.json",
+    "a.swp", ".a.txt.swp", "xid_rsa.bak", "hooks/x.git/a", "a/hooks/x.git/b", ".git/refs/config", ".git/refs/heads/hooks",
 ]  # fmt: skip
 
 
@@ -119,6 +122,10 @@ def test_characters_that_are_not_seen_and_wide_letters_make_no_other_name(path: 
         ("CREDEN~1.JSO", "credential"),
         ("GITMOD~1", "protected"),
         ("gi7eba~1", "protected"),
+        ("gi7d29~1", "protected"),
+        ("git~1:x/config", "protected"),
+        ("GIT~1::$INDEX_ALLOCATION/hooks/x", "protected"),
+        ("env~1:x", "credential"),
         ("GITHUB~1/workflows/x.yml", "protected"),
         ("JENKIN~1", "protected"),
         ("a:b.pem", "credential"),
@@ -133,6 +140,13 @@ def test_streams_and_short_names_of_windows_are_understood(path: str, expected: 
 def test_the_last_name_of_a_place_is_a_credential_only_there(place: str) -> None:
     assert is_credential(f"home/{place}")
     assert not is_credential(place.rpartition("/")[2])
+
+
+def test_who_walks_down_a_tree_asks_about_the_last_name_only() -> None:
+    for path in (".env", "a/.ENV", "ID_RSA.", "a/.ssh", "server.pem", "a/ENV~1"):
+        assert is_credential(path)
+    for path in (".ssh/config", ".env/a", "a.txt", ".github/a"):
+        assert not is_credential(path)
 
 
 @pytest.mark.parametrize("place", sorted(PROTECTED_PLACES))
@@ -179,6 +193,9 @@ def test_a_glob_that_only_takes_what_is_there(pattern: str) -> None:
         (".git/config", ()),
         ("bare.git/hooks/x", ()),
         ("x/CONFIG", (("x", "CONFIG"),)),
+        ("x.GIT/config", ()),
+        ("config/x.git", ((".", "config"),)),
+        ("x.git/a/config", (("x.git/a", "config"),)),
     ],
 )
 def test_where_somebody_has_to_look_for_a_repository(path: str, folders: tuple[tuple[str, str], ...]) -> None:
@@ -201,6 +218,10 @@ def test_what_steers_a_repository_is_told_from_its_everyday_work() -> None:
         ("/home/x/.local/share", True),
         ("/home/x/.local", True),
         ("/home/x/.cargo", True),
+        ("/home/x/.local./share ", True),
+        ("/home/x/.config/", True),
+        ("//home//x/.local//share", True),
+        (".config", True),
         ("/home/x/.config/nvim", False),
         ("/home/x/share", False),
         ("/home/x", False),
