@@ -24,7 +24,6 @@ CREDENTIALS = [
     "credentials.json", ".env~", "id_rsa.bak", "server.key.old", ".npmrc.orig", ".id_rsa.swp", ".env.swp", "a.p8",
     ".config/gh/hosts.yml", "home/.config/gcloud", ".cargo/credentials.toml", ".codex/auth.json",
     ".config/git/credentials", ".local/share/keyrings/login.keyring", "id_rsa.save", "id_rsa~", "id_rsa.bak.old",
-    ".config/./gh/x", ".config//gh/x",
 ]  # fmt: skip
 PROTECTED = [
     ".git", "sub/.git", ".git/hooks/pre-commit", ".git/config", ".git/info/attributes", ".git/modules/x/config",
@@ -33,8 +32,7 @@ PROTECTED = [
     ".handrail/tools/x.py", ".husky/pre-commit", ".gitattributes", ".gitmodules", "Jenkinsfile", ".bashrc",
     ".pre-commit-config.yaml", "bare.git/config", "x.git/hooks/update", ".git/rebase-apply/next", ".yarnrc.yml",
     ".pnpmfile.cjs", ".bazelrc", ".yarn/releases/yarn.cjs", ".windsurf/mcp.json", "opencode.json", ".config/fish/x",
-    ".devcontainer.json", ".gdbinit", ".dir-locals.el", ".config/git/config", ".lfsconfig", ".git/", ".git/.",
-    "./.git/./config", ".git//config", "handrail.toml/",
+    ".devcontainer.json", ".gdbinit", ".dir-locals.el", ".config/git/config", ".lfsconfig",
 ]  # fmt: skip
 ORDINARY = [
     ".", "a.txt", ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.local.example", "env",
@@ -43,7 +41,8 @@ ORDINARY = [
     "ssh/config", "x.github", "config", "hooks/pre-commit", "", "AGENTS.md", "CLAUDE.md", "Makefile", "package.json",
     "conftest.py", ".tool-versions", "config/gh/hosts.yml", ".config/ghost", ".cargo-credentials", "notes~", "~",
     ".swp", "a.old", "git~x", "gitk~1", "a:b", "lib:core/x", "x/git/credentials", "auth.json",
-    "a.swp", ".a.txt.swp", "xid_rsa.bak", "hooks/x.git/a", "a/hooks/x.git/b", ".git/refs/config", ".git/refs/heads/hooks",
+    "a.swp", ".a.txt.swp", "xid_rsa.bak", "hooks/x.git/a", "a/hooks/x.git/b", ".git/refs/config",
+    ".git/refs/heads/hooks",
 ]  # fmt: skip
 
 
@@ -60,6 +59,22 @@ def test_what_steers_tools(path: str) -> None:
 @pytest.mark.parametrize("path", ORDINARY)
 def test_ordinary_names(path: str) -> None:
     assert protection(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".config/./gh/x", "credential"),
+        (".config//gh/x", "credential"),
+        (".git/", "protected"),
+        (".git/.", "protected"),
+        ("./.git/./config", "protected"),
+        (".git//config", "protected"),
+        ("handrail.toml/", "protected"),
+    ],
+)
+def test_slashes_and_dots_between_names_change_nothing(path: str, expected: str) -> None:
+    assert protection(path) == expected
 
 
 def test_a_credential_counts_more_than_a_protected_folder() -> None:
@@ -145,7 +160,7 @@ def test_the_last_name_of_a_place_is_a_credential_only_there(place: str) -> None
 def test_who_walks_down_a_tree_asks_about_the_last_name_only() -> None:
     for path in (".env", "a/.ENV", "ID_RSA.", "a/.ssh", "server.pem", "a/ENV~1"):
         assert is_credential(path)
-    for path in (".ssh/config", ".env/a", "a.txt", ".github/a"):
+    for path in (".ssh/a", ".env/a", "a.txt", ".github/a"):
         assert not is_credential(path)
 
 
