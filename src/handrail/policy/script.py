@@ -164,7 +164,7 @@ def _with_inner(step: Step) -> Step:
         return step
     inner = [SeenCommand(words=words) for words in found.commands]
     if found.writes:
-        inner.append(SeenCommand(words=(), text=step.shown, writes=found.writes))
+        inner.append(SeenCommand(words=(), writes=found.writes))
     unread = any(isinstance(lex(text), Outside) for text in found.texts)
     return msgspec.structs.replace(step, inner=tuple(inner), unread=unread, endless=not found.complete)
 

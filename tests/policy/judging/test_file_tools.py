@@ -131,6 +131,38 @@ def test_a_rule_about_the_whole_workspace_says_nothing_of_a_path_that_is_named()
     assert decided(rules=(rule("allow", "./."),)).rule == "allow"
 
 
+def test_a_rule_about_a_path_says_nothing_of_the_network() -> None:
+    spec = tool("fs.write", "net.connect")
+    for pattern in ("**", "./."):
+        found = decided(path("src/a"), spec=spec, rules=(rule("allow", pattern),))
+        assert (found.decision, found.rule) == ("confirm", "tool.net.connect")
+
+
+def test_what_a_rule_does_not_allow_is_shown_beside_what_the_mode_says() -> None:
+    assert [part.rule for part in decided(rules=(rule("confirm", "**"),)).parts] == ["tool.fs.write", "confirm"]
+    assert decided(rules=(rule("allow", "**"),)).parts == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        (tool("fs.write"), "writes ask in ask mode"),
+        (tool("git.write"), "writes ask in ask mode"),
+        (tool("fs.delete"), "deletions ask in ask mode"),
+        (tool("proc.exec"), "what it does is not proven harmless"),
+        (tool("net.connect"), "the network asks"),
+        (tool(category="custom"), "what it does is not proven harmless"),
+    ],
+)
+def test_a_tool_without_paths_is_told_why_it_asks(spec: ToolSpec, reason: str) -> None:
+    assert decided(spec=spec).reason == reason
+
+
+def test_a_tool_of_ours_that_needs_nothing_runs() -> None:
+    found = decided(spec=tool(), mode="plan")
+    assert (found.decision, found.rule, found.code) == ("allow", "tool.harmless", None)
+
+
 def test_a_rule_about_paths_speaks_for_a_custom_tool_as_it_does_for_ours() -> None:
     custom = tool("net.connect", category="custom", side_effects=("network",))
     assert verdicts(spec=custom) == "dcca"

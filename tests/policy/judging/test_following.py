@@ -68,7 +68,7 @@ def test_up_to_sixteen_folders_are_followed() -> None:
     assert len(steps(" && ".join(["cd a"] * 15 + ["ls"]))) == 16
     found = read_script(" && ".join(["cd a"] * 16), ".")
     assert isinstance(found, Outside)
-    assert found.too_large
+    assert (found.at, found.too_large) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,7 @@ def test_where_a_seen_command_may_move_the_shell_nobody_knows_the_folder(program
         (("touch", "a"), (), ".", [("a", "write")]),
         (("cat", "a"), (), ".", []),
         (("frobnicate", "a"), (), ".", []),
+        (("cp", "a/x", "."), (), ".", [(".", "write")]),
         (("echo", "x"), ("a",), ".", [("a", "write")]),
         ((), ("a", "/b"), "c", [("c/a", "write"), ("/b", "write")]),
         ((), ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/sda"), ".", [("/dev/sda", "write")]),
@@ -164,6 +165,16 @@ def test_the_display_parser_looks_only_where_ours_cannot(command: str, needed: b
 )
 def test_only_what_may_start_others_is_looked_into(command: str, inner: list[tuple[str, ...]]) -> None:
     assert [one.words for step in steps(command) for one in step.inner] == inner
+
+
+def test_a_folder_without_a_name_is_not_followed() -> None:
+    assert decided("cd ''").decision == "confirm"
+    assert decided("cd a").decision == "allow"
+
+
+def test_a_word_that_may_be_a_path_stays_one_that_may_be_in_another_folder() -> None:
+    for command in ("frobnicate ../x", "cd a && frobnicate ../../x", "cd a; frobnicate /etc/x"):
+        assert decided(command).rule == "exec.unknown"
 
 
 def test_output_that_is_redirected_to_a_device_is_never_let_through() -> None:

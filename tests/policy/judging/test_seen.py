@@ -40,6 +40,8 @@ ASK_PUSH = Rule(id="ask-push", verdict="confirm", pattern="git push")
         ("cd a; env touch ../b", "fs.outside"),
         (f"for f in a; do chmod 755 {ROOT}; done", "deny.workspace"),
         ("bash -c 'mkfs.ext4 $X'", "deny.format"),
+        ("npx rm ../x", "fs.outside"),
+        ("npx -c 'rm ../x'", "fs.outside"),
     ],
 )
 def test_nothing_that_a_command_is_wrapped_in_makes_a_no_milder(command: str, rule: str) -> None:
