@@ -23,7 +23,7 @@ CREDENTIALS = [
     "server.pem", "a.key", "a.p12", "store.jks", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials",
     "credentials.json", ".env~", "id_rsa.bak", "server.key.old", ".npmrc.orig", ".id_rsa.swp", ".env.swp", "a.p8",
     ".config/gh/hosts.yml", "home/.config/gcloud", ".cargo/credentials.toml", ".codex/auth.json",
-    ".config/git/credentials", ".local/share/keyrings/login.keyring",
+    ".config/git/credentials", ".local/share/keyrings/login.keyring", "id_rsa.save", "id_rsa~", "id_rsa.bak.old",
 ]  # fmt: skip
 PROTECTED = [
     ".git", "sub/.git", ".git/hooks/pre-commit", ".git/config", ".git/info/attributes", ".git/modules/x/config",
@@ -41,6 +41,8 @@ ORDINARY = [
     "ssh/config", "x.github", "config", "hooks/pre-commit", "", "AGENTS.md", "CLAUDE.md", "Makefile", "package.json",
     "conftest.py", ".tool-versions", "config/gh/hosts.yml", ".config/ghost", ".cargo-credentials", "notes~", "~",
     ".swp", "a.old", "git~x", "gitk~1", "a:b", "lib:core/x", "x/git/credentials", "auth.json",
+    "a.swp", ".a.txt.swp", "xid_rsa.bak", "hooks/x.git/a", "a/hooks/x.git/b", ".git/refs/config",
+    ".git/refs/heads/hooks",
 ]  # fmt: skip
 
 
@@ -57,6 +59,22 @@ def test_what_steers_tools(path: str) -> None:
 @pytest.mark.parametrize("path", ORDINARY)
 def test_ordinary_names(path: str) -> None:
     assert protection(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".config/./gh/x", "credential"),
+        (".config//gh/x", "credential"),
+        (".git/", "protected"),
+        (".git/.", "protected"),
+        ("./.git/./config", "protected"),
+        (".git//config", "protected"),
+        ("handrail.toml/", "protected"),
+    ],
+)
+def test_slashes_and_dots_between_names_change_nothing(path: str, expected: str) -> None:
+    assert protection(path) == expected
 
 
 def test_a_credential_counts_more_than_a_protected_folder() -> None:
@@ -119,6 +137,10 @@ def test_characters_that_are_not_seen_and_wide_letters_make_no_other_name(path: 
         ("CREDEN~1.JSO", "credential"),
         ("GITMOD~1", "protected"),
         ("gi7eba~1", "protected"),
+        ("gi7d29~1", "protected"),
+        ("git~1:x/config", "protected"),
+        ("GIT~1::$INDEX_ALLOCATION/hooks/x", "protected"),
+        ("env~1:x", "credential"),
         ("GITHUB~1/workflows/x.yml", "protected"),
         ("JENKIN~1", "protected"),
         ("a:b.pem", "credential"),
@@ -133,6 +155,13 @@ def test_streams_and_short_names_of_windows_are_understood(path: str, expected: 
 def test_the_last_name_of_a_place_is_a_credential_only_there(place: str) -> None:
     assert is_credential(f"home/{place}")
     assert not is_credential(place.rpartition("/")[2])
+
+
+def test_who_walks_down_a_tree_asks_about_the_last_name_only() -> None:
+    for path in (".env", "a/.ENV", "ID_RSA.", "a/.ssh", "server.pem", "a/ENV~1"):
+        assert is_credential(path)
+    for path in (".ssh/a", ".env/a", "a.txt", ".github/a"):
+        assert not is_credential(path)
 
 
 @pytest.mark.parametrize("place", sorted(PROTECTED_PLACES))
@@ -179,6 +208,9 @@ def test_a_glob_that_only_takes_what_is_there(pattern: str) -> None:
         (".git/config", ()),
         ("bare.git/hooks/x", ()),
         ("x/CONFIG", (("x", "CONFIG"),)),
+        ("x.GIT/config", ()),
+        ("config/x.git", ((".", "config"),)),
+        ("x.git/a/config", (("x.git/a", "config"),)),
     ],
 )
 def test_where_somebody_has_to_look_for_a_repository(path: str, folders: tuple[tuple[str, str], ...]) -> None:
@@ -201,6 +233,10 @@ def test_what_steers_a_repository_is_told_from_its_everyday_work() -> None:
         ("/home/x/.local/share", True),
         ("/home/x/.local", True),
         ("/home/x/.cargo", True),
+        ("/home/x/.local./share ", True),
+        ("/home/x/.config/", True),
+        ("//home//x/.local//share", True),
+        (".config", True),
         ("/home/x/.config/nvim", False),
         ("/home/x/share", False),
         ("/home/x", False),

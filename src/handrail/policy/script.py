@@ -84,7 +84,7 @@ def start_of(seen: tuple[SeenCommand, ...], cwd: str) -> str | None:
 
 
 def with_inner(seen: tuple[SeenCommand, ...]) -> Iterator[SeenCommand]:
-    """The commands, and those that they would start."""
+    """The commands that the display parser saw, and those that they would start."""
     for one in seen:
         yield one
         yield from (SeenCommand(words=words) for words in inner_commands(one.words))
@@ -178,7 +178,7 @@ def _with_inner(step: Step) -> Step:
         return step
     inner = [SeenCommand(words=words) for words in found.commands]
     if found.writes:
-        inner.append(SeenCommand(words=(), text=step.shown, writes=found.writes))
+        inner.append(SeenCommand(words=(), writes=found.writes))
     unread = any(isinstance(lex(text), Outside) for text in found.texts)
     return msgspec.structs.replace(step, inner=tuple(inner), unread=unread, endless=not found.complete)
 

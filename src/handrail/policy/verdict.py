@@ -77,7 +77,10 @@ def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
     judged = judge_path(fact, rules, undo=spec.category == "builtin")
     if rules.rules and judged.code is None:
         paths = tuple(path for path in (fact.real, fact.named) if path is not None)
-        judged = _by_path_rule(spec.name, fact.path, paths, rules) or judged
+        said = _by_path_rule(spec.name, fact.path, paths, rules)
+        # No name tells that a file steers a repository, or is outside: a rule about names does not allow it.
+        if said is not None and not (said.part.decision == "allow" and (fact.repository or fact.real is None)):
+            judged = said
     if rules.restriction is not None:
         judged = restrict_path(judged, fact, rules, rules.restriction)
     return judged

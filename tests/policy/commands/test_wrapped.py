@@ -41,6 +41,9 @@ def words(text: str) -> tuple[str, ...]:
         "bwrap --ro-bind / / --dev /dev --unshare-all rm x", "bwrap --bind a b -- rm x", "systemd-run --user rm x",
         "busybox rm x", "busybox sh -c 'rm x'", "uv run rm x", "uv run --with a rm x", "poetry run rm x", "npx rm x",
         "npx -c 'rm x'", "npx -p a rm x", "bundle exec rm x", "git -c alias.a='!rm x' a", "nix-shell -p a --run 'rm x'",
+        "find . -okdir rm x ';'", "fd -X rm x", "fd --exec-batch rm x", "fdfind -x rm x", "parallel 'rm x' ::: a",
+        "parallel rm x ::::+ list", "bash -O extglob -c 'rm x'", "bash --init-file y -c 'rm x'",
+        "bash -c -o posix 'rm x'",
         "coproc rm x", "pkexec rm x", "env sudo timeout 5 bash -c 'nice xargs rm x'", "sudo sh -c \"bash -c 'rm x'\"",
     ],
 )  # fmt: skip
@@ -55,7 +58,8 @@ def test_the_command_inside_is_found(command: str) -> None:
         "timeout 5",
         "timeout 5 --", "env", "env A=b", "xargs", "find . -name rm", "fd rm", "git log", "git rm x", "eval", "trap",
         "bash -c 'rm $X'", "bash -c", "su root", "script log", "npx -c", "", "git -C", "git -C a", "echo sudo rm x",
-        "uv sync rm x", "poetry", "A=b", "bash -x", "git -c a=b", "parallel",
+        "uv sync rm x", "poetry", "A=b", "bash -x", "git -c a=b", "parallel", "bash --norc 'rm x'", "bash +c 'rm x'",
+        "bash -x 'rm x'", "bash -o", "bash -O", "watch", "trap ls 'rm x'", "./A=b rm x", "x-A=b rm x", "uv", "uv run",
     ],
 )  # fmt: skip
 def test_where_the_words_tell_of_none_there_is_none(command: str) -> None:
@@ -74,10 +78,22 @@ def test_all_that_runs_one_after_the_other_is_found() -> None:
         ("git -C x push o", ("git", "push", "o")),
         ("git -c a=b --no-pager -p push", ("git", "push")),
         ("git --git-dir x --work-tree=y push", ("git", "push")),
+        ("git -p push", ("git", "push")),
+        ("git --namespace x push", ("git", "push")),
     ],
 )
 def test_git_is_given_with_its_sub_command_first(command: str, inner: tuple[str, ...]) -> None:
     assert inner_commands(words(command)) == (inner,)
+
+
+@pytest.mark.parametrize("command", ["git", "git push", "git -C", "git -C x", "git -p", "find -exec", "find . -exec"])
+def test_nothing_is_found_where_nothing_is_inside(command: str) -> None:
+    found = contents(words(command))
+    assert (found.commands, found.texts, found.writes, found.complete) == ((), (), (), True)
+
+
+def test_a_setting_of_git_is_no_command() -> None:
+    assert contents(words("git -c a=b -c x.y=!ls log")).texts == ("ls",)
 
 
 def test_files_that_commands_in_strings_write_to_are_told() -> None:
@@ -110,8 +126,15 @@ def test_what_is_too_deep_says_so(deep: tuple[str, ...]) -> None:
 
 
 def test_as_much_as_fits_is_complete() -> None:
-    found = contents((*("env",) * 90, "rm", "x"))
-    assert found.complete
+    found = contents((*("env",) * 100, "rm", "x"))
+    assert (found.complete, len(found.commands)) == (True, 100)
+    assert ("rm", "x") in found.commands
+    assert not contents((*("env",) * 101, "rm", "x")).complete
+
+
+def test_what_was_too_large_once_stays_so_whatever_comes_behind_it() -> None:
+    found = contents(("find", "-exec", "sh", "-c", "ls " * 5000, ";", "-exec", "sh", "-c", "rm x", ";"))
+    assert not found.complete
     assert ("rm", "x") in found.commands
 
 

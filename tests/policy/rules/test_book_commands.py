@@ -42,6 +42,13 @@ STRICT = [
     ("npm run deploy", "npm --prefix web run --silent deploy"),
     ("./deploy.sh", "scripts/deploy.sh now"),
     ("deploy.sh", "./deploy.sh"),
+    ("npm run deploy", "npm run --silent deploy"),
+    ("npm run deploy", "npm run --prefix web deploy"),
+    ("npm --global", "npm --global x"),
+    ("git push", "git p[u]sh"),
+    ("git push --force", "git push --f"),
+    ("git checkout --", "git checkout -- a"),
+    ("tar -xzf", "tar -x -z a -f"),
     ("cat -", "cat -"),
     ("rm", "rm"),
 ]
@@ -51,6 +58,12 @@ NOT_STRICT = [
     ("git push", "git status push"),
     ("git push", "git --git-dir=x status push"),
     ("git push", "git pushy"),
+    ("git push", "git pus"),
+    ("npm run deploy", "npm run x deploy"),
+    ("npm run deploy", "npm x run deploy"),
+    ("foo -abcd", "foo -a -b -c -d"),
+    ("rm -rf", "rm rf -x"),
+    ("rm -rf", "rm -r"),
     ("git push", "git x*"),
     ("git push", "gitk push"),
     ("git push", "/usr/bin/gitk push"),
@@ -141,6 +154,8 @@ def test_any_args_lifts_what_may_follow_and_nothing_else() -> None:
     made = rule("allow", "pytest", any_args=True)
     assert is_about(made, "pytest --basetemp=/ ../x $y")
     assert not is_about(made, "/usr/bin/pytest")
+    assert is_about(rule("allow", "git log", any_args=True), "git log ../x")
+    assert not is_about(rule("allow", "git log", any_args=True), "git push ../x")
 
 
 @pytest.mark.parametrize("any_args", [False, True])
@@ -197,6 +212,9 @@ def test_a_script_is_allowed_only_where_the_rule_means_it() -> None:
     book = book_of((relative, absolute, bare))
     assert book.command(("./gen.sh",), seems_inside, at_root=True) == relative
     assert book.command(("./gen.sh",), seems_inside, at_root=False) is None
+    for operand in ("x", "/x", "./x"):
+        assert book.command(("./gen.sh", operand), lambda _: True, at_root=True) == relative
+        assert book.command(("./gen.sh", operand), lambda _: True, at_root=False) is None
     assert book.command(("/opt/gen.sh",), seems_inside, at_root=False) == absolute
     assert book.command(("gen.sh",), seems_inside, at_root=False) == bare
 

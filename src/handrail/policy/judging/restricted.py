@@ -20,9 +20,9 @@ def restrict_path(judged: Judged, fact: PathFact, rules: Rules, restriction: Res
 
 
 def restrict_command(judged: Judged, words: tuple[str, ...], restriction: Restriction, *, proven: bool) -> Judged:
-    """A listed command runs if it is proven, or is exactly what is listed."""
+    """A listed command runs if it is proven, or is exactly what is listed; not what a rule asks about."""
     subject = judged.part.subject
-    if judged.part.decision == "deny":
+    if judged.part.decision == "deny" or (judged.part.decision == "confirm" and judged.firm):
         return judged
     for command in restriction.commands:
         listed = tuple(command.split())

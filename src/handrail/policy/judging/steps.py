@@ -56,8 +56,6 @@ def _settled(use: Use, case: Case) -> Use:
 
 def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
     """What the mode says to what a command does."""
-    if reading.effect == "deny":
-        return denied(shown, reading.rule, reading.reason)
     return moded(shown, reading.rule, reading.effect, case.rules.mode, undo=case.undo, why=reading.reason)
 
 

@@ -21,8 +21,7 @@ def is_plain(word: str, inside: Inside) -> bool:
     option = _OPTION.fullmatch(word)
     if option is None:
         return False
-    value = option["value"]
-    return value is None or not ("/" in value or "." in value) or _all_inside(value, inside)
+    return option["value"] is None or _all_inside(option["value"], inside)
 
 
 def seems_inside(word: str) -> bool:

@@ -1,0 +1,182 @@
+"""Where the commands of a script run, which paths they name from there, and what is said of commands that were seen."""
+
+import pytest
+from tests.policy.deciding import decided
+
+from handrail.policy.commands.reading import Use
+from handrail.policy.script import command_uses, looked_at, needs_display, read_script, seen_uses, start_of
+from handrail.policy.shell.script import Outside
+from handrail.protocol.decision import SeenCommand
+
+
+def uses(command: str, cwd: str = ".") -> list[tuple[str, str]]:
+    return [(use.path, use.access) for use in command_uses(command, cwd)]
+
+
+def steps(command: str, cwd: str = ".") -> tuple:
+    found = read_script(command, cwd)
+    assert not isinstance(found, Outside)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("cd a && ls", [".", "a"]),
+        ("cd a; ls", [".", ". a"]),
+        ("cd a || ls", [".", ". a"]),
+        ("cd a | ls", [".", "."]),
+        ("ls | cd a && ls", [".", ".", "."]),
+        ("ls | cd a; ls", [".", ".", "."]),
+        ("ls | wc && cd a && ls", [".", ".", ".", "a"]),
+        ("ls && cd a && ls", [".", ".", "a"]),
+        ("cd a && cd b && ls", [".", "a", "a/b"]),
+        ("cd a && cd b; ls", [".", "a", ". a a/b"]),
+        ("cd a && ls || cd b && ls", [".", "a", ". a", ". a b a/b"]),
+        ("cd a && cd .. && ls", [".", "a", ". a/.."]),
+        ("cd a && cd ./b/../c && ls", [".", "a", "a/c a/./b/../c"]),
+        ("cd /x && ls", [".", "/x"]),
+        ("cd a; cd a; ls", [".", ". a", ". a a/a"]),
+        ("cd a; cd /x && ls", [".", ". a", "/x"]),
+        ("cd a > out && ls", [".", "."]),
+        ("cd a > /dev/null && ls", [".", "a"]),
+        ("cd a 2>&1 && ls", [".", "a"]),
+        ("cd a*b && ls", [".", "."]),
+        ("cd a b && ls", [".", "."]),
+        ("cd -P && ls", [".", "."]),
+        ("cd '' && ls", [".", "."]),
+        ("cd && ls", [".", "."]),
+        ("ls a && ls", [".", "."]),
+    ],
+)
+def test_a_command_runs_in_every_folder_that_the_shell_may_be_in(command: str, folders: list[str]) -> None:
+    assert [" ".join(step.folders) for step in steps(command)] == folders
+
+
+def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:
+    assert [step.folders for step in steps("cd b && ls", "a")] == [("a",), ("a/b",)]
+    assert uses("cat x /y > z", "a") == [("a/x", "read"), ("/y", "read"), ("a/z", "write")]
+
+
+def test_a_folder_that_a_command_goes_to_is_read_and_told() -> None:
+    step = steps("cd a && cd b")[1]
+    assert (step.words, step.shown, step.uses) == (("cd", "b"), "cd b", (Use("a/b", "read"),))
+    assert (step.reading.rule, step.reading.reason) == ("exec.cd", "followed, the folder is a/b")
+
+
+def test_up_to_sixteen_folders_are_followed() -> None:
+    assert len(steps(" && ".join(["cd a"] * 15 + ["ls"]))) == 16
+    found = read_script(" && ".join(["cd a"] * 16), ".")
+    assert isinstance(found, Outside)
+    assert (found.at, found.too_large) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("cd a; cat x", [("a", "read"), ("x", "read"), ("a/x", "read")]),
+        ("cd a; cat < x", [("a", "read"), ("x", "read"), ("a/x", "read")]),
+        ("cd a; ls b > x", [("a", "read"), ("b", "read"), ("a/b", "read"), ("x", "write"), ("a/x", "write")]),
+        ("cat x 2>> y", [("x", "read"), ("y", "write")]),
+        ("cat x &> y", [("x", "read"), ("y", "write")]),
+        ("cat x 2>&1 > /dev/null 2> /dev/stderr", [("x", "read")]),
+        ("cat < /dev/null > /dev/stdout", []),
+        ("cat a/*.py", [("a", "read")]),
+        ("cat *.py", [(".", "read")]),
+        ("cd a && cat *.py", [("a", "read"), ("a/.", "read")]),
+        ("rm a b a", [("a", "delete"), ("b", "delete")]),
+        ("env rm a", [("rm", "read"), ("a", "read"), ("a", "delete")]),
+        ("cd b && env rm a", [("b", "read"), ("b/rm", "read"), ("b/a", "read"), ("b/a", "delete")]),
+        ("sh -c 'ls > a'", [("ls > a", "read"), ("a", "write")]),
+        ("env cat a", [("cat", "read"), ("a", "read")]),
+        ("ls 2>&1 $(", []),
+    ],
+)
+def test_the_paths_that_a_command_names_from_where_it_may_run(command: str, named: list[tuple[str, str]]) -> None:
+    assert uses(command) == named
+
+
+@pytest.mark.parametrize(
+    ("pattern", "folder"),
+    [
+        ("*", "."), ("a/*", "a"), ("a/b/*.py", "a/b"), ("a/*/b", "a"), ("a/?/b/c", "a"), ("a/[x]/b", "a"), ("/*", "/"),
+        ("/*/x", "/"), ("/a/*", "/a"), ("*/a/b", "."), ("a", "."), ("./*", "."),
+    ],
+)  # fmt: skip
+def test_a_glob_starts_from_the_names_before_its_first_wildcard(pattern: str, folder: str) -> None:
+    assert looked_at(Use(pattern, "read", is_glob=True)).path == folder
+
+
+@pytest.mark.parametrize("program", ["cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"])
+def test_where_a_seen_command_may_move_the_shell_nobody_knows_the_folder(program: str) -> None:
+    still, moving = SeenCommand(words=("ls", "cd")), SeenCommand(words=(program, "x"))
+    assert start_of((still, SeenCommand(words=())), "a") == "a"
+    assert start_of((still, moving, still), "a") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "writes", "folder", "found"),
+    [
+        (("rm", "a"), (), ".", [("a", "delete")]),
+        (("rm", "a"), (), "b", [("b/a", "delete")]),
+        (("rm", "/a"), (), "b", [("/a", "delete")]),
+        (("rm", "a", "/b"), (), None, [("/b", "delete")]),
+        (("touch", "a"), (), ".", [("a", "write")]),
+        (("cat", "a"), (), ".", []),
+        (("frobnicate", "a"), (), ".", []),
+        (("cp", "a/x", "."), (), ".", [(".", "write")]),
+        (("echo", "x"), ("a",), ".", [("a", "write")]),
+        ((), ("a", "/b"), "c", [("c/a", "write"), ("/b", "write")]),
+        ((), ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/sda"), ".", [("/dev/sda", "write")]),
+        (("rm", "~", "~/a", ""), ("~/b", ""), ".", []),
+        (("rm", "a~"), (), ".", [("a~", "delete")]),
+        ((), (), ".", []),
+    ],
+)
+def test_what_a_seen_command_would_change_for_certain(
+    words: tuple[str, ...], writes: tuple[str, ...], folder: str | None, found: list[tuple[str, str]]
+) -> None:
+    seen = SeenCommand(words=words, writes=writes)
+    assert [(use.path, use.access) for use in seen_uses(seen, folder)] == found
+
+
+@pytest.mark.parametrize("sign", "$`*?[{")
+def test_a_path_that_bash_may_expand_is_not_known(sign: str) -> None:
+    assert seen_uses(SeenCommand(words=("rm", f"../a{sign}b"), writes=(f"../{sign}",)), ".") == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [("ls", False), ("ls $X", True), ("bash -c 'ls'", False), ("bash -c 'ls $X'", True), ("cd a && sh -c '$X'", True)],
+)
+def test_the_display_parser_looks_only_where_ours_cannot(command: str, needed: bool) -> None:
+    assert needs_display(command) is needed
+
+
+@pytest.mark.parametrize(
+    ("command", "inner"),
+    [
+        ("env rm x", [("rm", "x")]),
+        ("curl x | sh -c 'rm y'", [("rm", "y")]),
+        ("cat env rm x", []),
+        ("find . -exec rm x ';'", [("rm", "x")]),
+        ("rm env rm x", []),
+    ],
+)
+def test_only_what_may_start_others_is_looked_into(command: str, inner: list[tuple[str, ...]]) -> None:
+    assert [one.words for step in steps(command) for one in step.inner] == inner
+
+
+def test_a_folder_without_a_name_is_not_followed() -> None:
+    assert decided("cd ''").decision == "confirm"
+    assert decided("cd a").decision == "allow"
+
+
+def test_a_word_that_may_be_a_path_stays_one_that_may_be_in_another_folder() -> None:
+    for command in ("frobnicate ../x", "cd a && frobnicate ../../x", "cd a; frobnicate /etc/x"):
+        assert decided(command).rule == "exec.unknown"
+
+
+def test_output_that_is_redirected_to_a_device_is_never_let_through() -> None:
+    assert decided("ls > /dev/sda").rule == "deny.device"
+    assert decided("cat < /dev/sda").rule == "fs.outside"

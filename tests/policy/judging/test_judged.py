@@ -1,0 +1,74 @@
+"""Parts of a call: how firm each is, and which of several decides."""
+
+from typing import Any
+
+import pytest
+
+from handrail.policy.judging.judged import Judged, allowed, confirmed, denied, moded, ruled, strictest
+from handrail.policy.modes import REASONS, Subject, by_mode
+from handrail.policy.rules.rule import Rule
+from handrail.protocol.decision import DecisionPart, Mode
+
+
+def test_what_is_built_in_or_said_by_a_rule_is_firm_and_what_the_mode_says_is_not() -> None:
+    rule = Rule(id="r", verdict="allow", pattern="x")
+    assert [one.firm for one in (denied("", "", ""), confirmed("", "", ""), ruled("", rule))] == [True] * 3
+    assert not allowed("", "", "").firm
+    assert not Judged(DecisionPart(subject="", decision="allow", rule="", reason="")).firm
+
+
+@pytest.mark.parametrize("kind", ["unproven", "write", "delete", "network", "process", "bulk", "protected"])
+def test_a_question_about_steering_or_very_many_files_is_firm(kind: Subject) -> None:
+    asked = moded("s", "r", kind, "ask", undo=True)
+    assert (asked.part.decision, asked.firm) == ("confirm", kind in {"bulk", "protected"})
+    assert not moded("s", "r", kind, "full", undo=True).firm
+    assert moded("s", "r", kind, "plan", undo=True).firm
+
+
+def test_what_a_mode_refuses_has_its_code_and_both_reasons() -> None:
+    plain = moded("s", "r", "write", "plan", undo=True)
+    assert (plain.code, plain.part.reason) == ("POLICY_DENIED", "plan mode changes nothing")
+    assert moded("s", "r", "write", "plan", undo=True, why="it writes").part.reason == (
+        "it writes; plan mode changes nothing"
+    )
+    assert moded("s", "r", "outside", "full", undo=True).code == "OUTSIDE_WORKSPACE"
+    assert moded("s", "r", "write", "ask", undo=True, why="it writes").part.reason == "it writes"
+    assert moded("s", "r", "write", "ask", undo=True).code is None
+
+
+@pytest.mark.parametrize(("subject", "verdict"), sorted(REASONS))
+def test_a_mode_gives_the_reason_of_its_cell(subject: Subject, verdict: str) -> None:
+    mode: Mode = "ask" if verdict == "confirm" else "plan"
+    assert by_mode(subject, mode, undo=False) == (verdict, REASONS[subject, verdict])  # type: ignore[index]
+
+
+def test_where_undo_does_not_cover_it_that_is_the_reason() -> None:
+    assert by_mode("write", "auto", undo=False) == ("confirm", "undo would not cover it, so it asks")
+    assert by_mode("write", "auto", undo=True) == ("allow", "write is allowed in auto mode: it can be undone")
+    assert by_mode("write", "full", undo=False) == ("allow", "write is allowed in full mode")
+
+
+def test_a_path_is_named_where_the_answer_is_no_plain_yes() -> None:
+    assert denied("s", "r", "never").about("a").part.reason == "never: a"
+    assert confirmed("s", "r", "asks").about("a") == confirmed("s", "r", "asks: a")
+    assert denied("s", "r", "never", "OUTSIDE_WORKSPACE").about("a").code == "OUTSIDE_WORKSPACE"
+    assert allowed("s", "r", "fine").about("a") == allowed("s", "r", "fine")
+
+
+def part(decision: str, name: str, *, firm: bool = False) -> Judged:
+    return Judged(DecisionPart(subject="", decision=decision, rule=name, reason=""), firm=firm)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("parts", "deciding"),
+    [
+        ([part("allow", "a"), part("confirm", "b"), part("deny", "c")], "c"),
+        ([part("deny", "c"), part("confirm", "b"), part("allow", "a")], "c"),
+        ([part("allow", "a", firm=True), part("confirm", "b")], "b"),
+        ([part("confirm", "b", firm=True), part("deny", "c")], "c"),
+        ([part("confirm", "a"), part("confirm", "b")], "a"),
+        ([part("confirm", "a"), part("confirm", "b", firm=True), part("confirm", "c", firm=True)], "b"),
+    ],
+)
+def test_the_strictest_decides_and_among_equals_the_first_that_is_firm(parts: list[Any], deciding: str) -> None:
+    assert strictest(parts).part.rule == deciding

@@ -1,0 +1,144 @@
+"""What a command does to the paths that it names."""
+
+from typing import Any
+
+import pytest
+from tests.policy.deciding import EXEC, ROOT, decided
+
+from handrail.policy.verdict import Rules, decide
+from handrail.protocol.decision import MODES, CommandFact, Decision, Facts, PathFact
+
+
+def verdicts(command: str, **more: object) -> str:
+    """One letter a mode: a allow, c confirm, d deny; plan, ask, auto, full."""
+    return "".join(decided(command, mode, **more).decision[0] for mode in MODES)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected", "rule"),
+    [
+        ("cat src/*.py", "aaaa", "exec.read-only"),
+        ("cat *.py src/*.js", "aaaa", "exec.read-only"),
+        (f"cat {ROOT}/src/*.py", "aaaa", "exec.read-only"),
+        ("cat src/*/x/*.py", "aaaa", "exec.read-only"),
+        ("cat out/*.py", "dddd", "fs.outside"),
+        ("cat /etc/*.conf", "dddd", "fs.outside"),
+        ("cat ../*.py", "dddd", "fs.outside"),
+        ("cat src/../*.py", "dddd", "fs.outside"),
+        ("cat src/../a.py", "aaaa", "exec.read-only"),
+        ("cat id_r*", "dddd", "fs.secret"),
+        ("cat 'id_r*'", "aaaa", "exec.read-only"),
+        ("cat 'id_r*' id_r*", "dddd", "fs.secret"),
+        ("cat 'src/*' src/*", "aaaa", "exec.read-only"),
+        ("cat server.k*", "dddd", "fs.secret"),
+        ("frobnicate id_r*", "dddd", "fs.secret"),
+        ("rm *", "dcaa", "fs.delete"),
+        (f"rm -rf {ROOT}/*", "dcaa", "fs.delete"),
+        ("rm src/*", "dcaa", "fs.delete"),
+        ("rm .github/x src/*", "dcca", "fs.protected"),
+        (f"rm -rf {ROOT}", "dddd", "deny.workspace"),
+        (f"rm -rf {ROOT}/src/..", "dddd", "deny.workspace"),
+        (f"chmod 755 {ROOT}", "dddd", "deny.workspace"),
+        (f"chown me {ROOT}", "dddd", "deny.workspace"),
+        (f"chgrp us {ROOT}", "dddd", "deny.workspace"),
+        (f"/bin/chmod 755 {ROOT}", "dddd", "deny.workspace"),
+        (f"chmod 755 {ROOT}/a", "dcaa", "fs.write"),
+        (f"touch {ROOT}", "dcaa", "fs.write"),
+        (f"ls {ROOT}", "aaaa", "exec.read-only"),
+        ("touch /tmp/x", "dcaa", "fs.write"),
+        ("rm /tmp/x", "dcaa", "fs.delete"),
+        ("ls /tmp", "aaaa", "exec.read-only"),
+        ("ls /tmp/", "aaaa", "exec.read-only"),
+        ("ls /tmp/.", "aaaa", "exec.read-only"),
+        ("ls /tmpx", "dddd", "fs.outside"),
+        ("ls /tmp/..", "dddd", "fs.outside"),
+        ("ls /a/tmp/x", "dddd", "fs.outside"),
+        ("touch", "dcaa", "exec.write"),
+        ("rm -f", "dcaa", "exec.delete"),
+        ("frobnicate .git/config", "dcaa", "exec.unknown"),
+        ("cp a/x .", "dcaa", "fs.write"),
+        ("cp a/handrail.toml .", "dcca", "fs.protected"),
+        ("cp a .git/config", "dcca", "fs.protected"),
+    ],
+)  # fmt: skip
+def test_a_command_is_judged_by_what_it_does_to_its_paths(command: str, expected: str, rule: str) -> None:
+    assert verdicts(command, tier=3) == expected
+    assert decided(command, tier=3).rule == rule
+
+
+def test_what_a_command_does_in_the_sandboxes_own_tmp_is_gone_with_it() -> None:
+    assert decided("rm /tmp/x", "auto", tier=2).decision == "allow"
+    assert decided("rm x", "auto", tier=2).decision == "confirm"
+    assert decided("rm /tmp/x", "auto", tier=1).rule == "fs.outside"
+    assert decided("rm /tmp/x").reason == "deletions ask in ask mode"
+    assert decided("touch /tmp/x").reason == "writes ask in ask mode"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("rm a b", "deletions ask in ask mode: a"),
+        ("cat a /etc/b", "the path leads outside the workspace: /etc/b"),
+        ("cat src/../*.py", "the pattern src/../*.py may lead outside the workspace"),
+        ("cp a .git/config", "this file steers tools, hooks or builds, so changing it asks: .git/config"),
+        ("cp a/handrail.toml .", "this file steers tools, hooks or builds, so changing it asks: handrail.toml"),
+        ("cat .env", "credentials are neither read nor written: .env"),
+        (f"rm -rf {ROOT}", "a root as a whole is neither deleted nor given away"),
+        ("cat *.py *.js", "cat only reads"),
+        ("python x.py", "python runs the code that it is given"),
+    ],
+)
+def test_the_reason_names_the_path(command: str, reason: str) -> None:
+    assert decided(command).reason.replace("./handrail", "handrail") == reason
+
+
+@pytest.mark.parametrize("command", ["cat src/../*.py", "cat ../x", "cat out/x"])
+def test_what_leads_outside_says_so_by_its_code(command: str) -> None:
+    assert decided(command).code == "OUTSIDE_WORKSPACE"
+
+
+def known(command: str, *paths: PathFact, mode: str = "auto") -> Decision:
+    facts = Facts(paths=paths, command=CommandFact(text=command, tier=3))
+    return decide(EXEC, None, facts, Rules(mode))  # type: ignore[arg-type]
+
+
+def fact(path: str, access: str, **more: Any) -> PathFact:
+    return PathFact(path=path, access=access, kind="file", **{"real": path, **more})  # type: ignore[arg-type]
+
+
+def test_a_workspace_in_tmp_is_a_workspace() -> None:
+    path = "/tmp/shop/.git/config"
+    assert known(f"touch {path}", fact(path, "write", real=".git/config")).rule == "fs.protected"
+    assert known("rm -rf /tmp/shop", fact("/tmp/shop", "delete", real=".")).rule == "deny.workspace"
+
+
+def test_a_word_that_may_be_a_path_is_no_credential_also_where_nothing_is_known_of_it() -> None:
+    assert known("frobnicate a").decision == "allow"
+    assert known("frobnicate .env").rule == "fs.secret"
+    assert known("frobnicate a", fact("a", "read", real=".env")).rule == "fs.secret"
+    assert known("frobnicate a", fact("a", "read", real=None)).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ({"real": "plain", "named": ".config/gh/hosts.yml"}, "fs.secret"),
+        ({"real": ".git/config", "named": ".config/gh/hosts.yml"}, "fs.secret"),
+        ({"real": ".env", "named": "plain"}, "fs.secret"),
+        ({"real": "plain", "named": "other"}, "exec.read-only"),
+    ],
+)
+def test_a_link_on_the_way_is_judged_by_both_names(more: dict[str, str], rule: str) -> None:
+    path = ".config/x/../gh/hosts.yml"
+    assert known(f"cat {path}", fact(path, "read", **more)).rule == rule
+    assert known(f"frobnicate < {path}", fact(path, "read", **more)).rule == rule.replace("read-only", "unknown")
+
+
+def test_a_root_that_may_only_be_read_is_not_written_to_by_a_command_either() -> None:
+    path = "/data/x"
+    assert known(f"touch {path}", fact(path, "write", writable=False), mode="full").rule == "fs.read-only"
+    assert known(f"cat {path}", fact(path, "read", writable=False), mode="plan").decision == "allow"
+
+
+def test_what_steers_a_repository_of_any_name_asks_before_a_command_changes_it() -> None:
+    assert known("touch x/config", fact("x/config", "write", repository=True)).rule == "fs.protected"
