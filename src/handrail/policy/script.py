@@ -1,12 +1,14 @@
 """Reads a whole command: each simple command of it, the folder it runs in, the paths it names. `cd` is followed."""
 
 import posixpath
+import re
 from functools import lru_cache
 
 import msgspec
 
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
+from handrail.policy.commands.targets import Act, Target, targets
 from handrail.policy.commands.wrapped import inside
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
@@ -17,7 +19,7 @@ _MOST_FOLDERS = 16
 """Folders that the command may be in, depending on which `cd` succeeds."""
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 _FOLLOWED = "exec.cd"
-_EXPANDED = frozenset("$`*?[{")
+_EXPANDED = re.compile(r"[$`*?\[{]")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
 """What may change the shell's folder."""
 
@@ -81,13 +83,44 @@ def start_of(seen: tuple[SeenCommand, ...], cwd: str) -> str | None:
 
 def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
     """Paths that a command would change which the display parser saw, as far as they are certain."""
-    reading = read_command(as_simple(seen.words)) if seen.words else None
-    found = [use for use in reading.uses if use.access != "read" and use.certain] if reading is not None else []
+    found: list[Use] = []
+    if seen.words:
+        command = as_simple(seen.words)
+        reading = read_command(command)
+        found += [use for use in reading.uses if use.access != "read" and use.certain]
+        found += _changed(command, reading)
     found += [Use(path, "write") for path in seen.writes if path not in _STREAMS]
-    plain = [use for use in found if use.path and _EXPANDED.isdisjoint(use.path) and not use.path.startswith("~")]
+    fixed = [use for use in map(_as_far_as_fixed, found) if use.path and not use.path.startswith("~")]
     if folder is None:
-        return tuple(use for use in plain if use.path.startswith("/"))
-    return tuple(Use(placed(use.path, folder), use.access) for use in plain)
+        return tuple(use for use in fixed if use.path.startswith("/"))
+    return tuple(Use(placed(use.path, folder), use.access, use.is_glob) for use in fixed)
+
+
+def _as_far_as_fixed(use: Use) -> Use:
+    """A path that something in it is expanded in, as all that is in the folder it is fixed to; nothing without one."""
+    signs = _EXPANDED.search(use.path)
+    if signs is None:
+        return use
+    folder, slash, _ = use.path[: signs.start()].rpartition("/")
+    return Use(f"{folder}/*" if slash else "", use.access, is_glob=True)
+
+
+_ACCESSES: dict[Act, Access] = {"delete": "delete", "rights": "write", "write": "write"}
+
+
+def _changed(command: SimpleCommand, reading: Reading) -> list[Use]:
+    """The paths that a command would change by what its words seem to say, where no table tells it for certain."""
+    if reading.effect not in {"unproven", "network"}:
+        return []
+    patterns = {word.text for word in command.words if word.globs}
+    return [_use_of(target, patterns) for target in targets(tuple([word.text for word in command.words]))]
+
+
+def _use_of(target: Target, patterns: set[str]) -> Use:
+    """What is deleted in a folder, while the folder may stay, is named by a pattern."""
+    within = target.act == "delete" and not target.whole
+    path = f"{target.path.rstrip('/')}/*" if within else target.path
+    return Use(path, _ACCESSES[target.act], within or target.path in patterns)
 
 
 def _looked_at(use: Use) -> Use:
@@ -133,7 +166,7 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
 
 def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     reading = read_command(command)
-    uses = list(reading.uses)
+    uses = [*reading.uses, *_changed(command, reading)]
     redirected: list[Use] = []
     for redirection in command.redirections:
         if redirection.target is None or redirection.target.text in _STREAMS:
