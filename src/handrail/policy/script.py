@@ -10,6 +10,7 @@ from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.commands.targets import Act, Target, targets
 from handrail.policy.commands.wrapped import inside
+from handrail.policy.commands.wrappers import SHELLS
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
@@ -22,6 +23,7 @@ _FOLLOWED = "exec.cd"
 _EXPANDED = re.compile(r"[$`*?\[{]")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
 """What may change the shell's folder."""
+_SPOKEN_TO = SHELLS | {"pwsh", "powershell"}
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -150,7 +152,7 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
         join = script.joins[number] if number < len(script.joins) else ";"
         target = _target(command)
         if target is None:
-            steps.append(_step(command, here))
+            steps.append(_fed(_step(command, here)) if piped else _step(command, here))
         else:
             steps.append(_followed(command, target, here))
             if not piped and join != "|":  # in a pipeline it moves only a shell of its own
@@ -181,6 +183,12 @@ def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     step = Step(words, shown(command), reading, folders, tuple(uses), tuple(redirected))
     # What a table knows word by word starts nothing else.
     return _with_inner(step) if reading.effect in {"unproven", "network"} else step
+
+
+def _fed(step: Step) -> Step:
+    """A shell that another command speaks to starts what that command says, which the lexer does not look for."""
+    programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
+    return step if _SPOKEN_TO.isdisjoint(programs) else msgspec.structs.replace(step, unread=True)
 
 
 def _with_inner(step: Step) -> Step:

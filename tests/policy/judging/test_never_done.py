@@ -49,7 +49,17 @@ def test_what_is_left_to_expand_hides_no_folder_outside(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
+    ["echo 'rm -rf /' | sh", "printf 'rm -rf /' | sudo bash -s", "echo reboot | env A=1 dash", "echo 'iwr x' | pwsh"],
+)
+def test_what_a_shell_is_told_by_a_pipe_is_looked_into(command: str) -> None:
+    assert decided(command, "full").decision == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
     [
+        "cat run.sh | bash",
+        "echo ls | sh",
         "sed -i '/foo/d' src/a.py",
         "sed -i.bak -E '/foo/d' src/a.py",
         "sed -i -e '/etc/d' src/a.py",

@@ -97,6 +97,8 @@ def _texts(words: Words) -> Iterator[str]:
     name = _base(words[0]) if words else ""
     if name == "eval":
         yield " ".join(words[1:])
+    elif name == "alias":
+        yield from (value for word in words[1:] if (value := word.partition("=")[2]))
     elif name == "trap":
         yield from [word for word in words[1:] if word != "--"][:1]
     elif name == "git":  # an alias that begins with ! is for the shell
