@@ -176,6 +176,7 @@ class _Walk:
     def take_backticks(self, node: "Node") -> None:
         """Substitutions in one another, side by side or in `${ }`: the grammar does not see all of them."""
         text = self.text(node)
+        self.size += len(text)  # each is in the text of all around it
         if node.type == "expansion" or text.count("`") > 2:
             self.texts += in_backticks(text)
 
