@@ -216,6 +216,10 @@ RESTRICTED = Restriction(("ls", "cat", "git status", "git log --oneline", "node 
         ("cat a.py", False), ("git log", False), ("node x.js", False), ("node -v x", False), ("ls && ls", False),
         ("ls > .minds/x", False), ("rm .minds/x", False), ("grep x .minds/a", False), ("ls $X", False),
         ("cat .env", False), ("pytest", False), ("ls --frob", False), ("cat < .minds/a", False),
+        ("git log --oneline -n 3 --all", True), ("git status --porcelain", True), ("git log --oneline -p", False),
+        ("git log --oneline a.py", False), ("git log --oneline -S x", False), ("git status src", False),
+        ("cat .minds/*", False), ("ls .minds/*/x", False), ("cat /tmp/x", False), ("ls /tmp", False),
+        ("ls -R", False), ("ls -lL .minds", False), ("ls --recursive", False),
     ],
 )  # fmt: skip
 def test_the_restricted_profile_runs_its_list_and_asks_nobody(command: str, allowed: bool) -> None:
