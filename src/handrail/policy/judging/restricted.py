@@ -37,7 +37,7 @@ _OF_GIT = re.compile(
     r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
     r"|--porcelain(?:=v?[12])?"
 )
-"""What may be added to a command of git: how many, and how they are shown. All else may show what is in other folders …"""
+"""What may be added to a command of git: how many, and how they are shown. All else may show other folders …"""
 _BEYOND = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
 """… and so may these of ls."""
 
