@@ -1,6 +1,7 @@
 """Reads a whole command: each simple command of it, the folder it runs in, the paths it names. `cd` is followed."""
 
 import posixpath
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import dropwhile
@@ -10,7 +11,9 @@ import msgspec
 from handrail.policy.commands.places import SINKS
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
+from handrail.policy.commands.targets import Act, Target, targets
 from handrail.policy.commands.wrapped import contents, inner_commands
+from handrail.policy.commands.wrappers import SHELLS
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Redirection, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
@@ -21,9 +24,10 @@ _MOST_FOLDERS = 16
 _EMPTY = frozenset({"/dev/null", "/dev/stdin"})
 """What may be read from: who reads from /dev/stdout waits for what only it could write."""
 _FOLLOWED = "exec.cd"
-_EXPANDED = frozenset("$`*?[{")
+_EXPANDED = re.compile(r"[$`*?\[{]")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
 """What may change the shell's folder."""
+_SPOKEN_TO = SHELLS | {"pwsh", "powershell"}
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -92,13 +96,44 @@ def with_inner(seen: tuple[SeenCommand, ...]) -> Iterator[SeenCommand]:
 
 def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
     """Paths that a command would change which the display parser saw, as far as they are certain."""
-    reading = read_command(as_simple(seen.words)) if seen.words else None
-    found = [use for use in reading.uses if use.access != "read" and use.certain] if reading is not None else []
+    found: list[Use] = []
+    if seen.words:
+        command = as_simple(seen.words)
+        reading = read_command(command)
+        found += [use for use in reading.uses if use.access != "read" and use.certain]
+        found += _changed(command, reading)
     found += [Use(path, "write") for path in seen.writes if path not in SINKS]
-    plain = [use for use in found if use.path and _EXPANDED.isdisjoint(use.path) and not use.path.startswith("~")]
+    fixed = [use for use in map(_as_far_as_fixed, found) if use.path and not use.path.startswith("~")]
     if folder is None:
-        return tuple(use for use in plain if use.path.startswith("/"))
-    return tuple(Use(from_workspace(use.path, folder), use.access) for use in plain)
+        return tuple(use for use in fixed if use.path.startswith("/"))
+    return tuple(Use(from_workspace(use.path, folder), use.access, use.is_glob) for use in fixed)
+
+
+def _as_far_as_fixed(use: Use) -> Use:
+    """A path that something in it is expanded in, as all that is in the folder it is fixed to; nothing without one."""
+    signs = _EXPANDED.search(use.path)
+    if signs is None:
+        return use
+    folder, slash, _ = use.path[: signs.start()].rpartition("/")
+    return Use(f"{folder}/*" if slash else "", use.access, is_glob=True)
+
+
+_ACCESSES: dict[Act, Access] = {"delete": "delete", "rights": "write", "write": "write"}
+
+
+def _changed(command: SimpleCommand, reading: Reading) -> list[Use]:
+    """The paths that a command would change by what its words seem to say, where no table tells it for certain."""
+    if reading.effect not in {"unproven", "network"}:
+        return []
+    patterns = {word.text for word in command.words if word.globs}
+    return [_use_of(target, patterns) for target in targets(tuple([word.text for word in command.words]))]
+
+
+def _use_of(target: Target, patterns: set[str]) -> Use:
+    """What is deleted in a folder, while the folder may stay, is named by a pattern."""
+    within = target.act == "delete" and not target.whole
+    path = f"{target.path.rstrip('/')}/*" if within else target.path
+    return Use(path, _ACCESSES[target.act], within or target.path in patterns)
 
 
 def looked_at(use: Use) -> Use:
@@ -133,7 +168,7 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
         join = script.joins[number] if number < len(script.joins) else ";"
         target = _target(command)
         if target is None:
-            steps.append(_step(command, here))
+            steps.append(_fed(_step(command, here)) if piped else _step(command, here))
         else:
             steps.append(_followed(command, target, here))
             if not piped and join != "|":  # in a pipeline it moves only a shell of its own
@@ -150,7 +185,8 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
 
 def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     reading = read_command(command)
-    uses = [_seen_from(folder, use) for folder in folders for use in reading.uses]
+    named = (*reading.uses, *_changed(command, reading))
+    uses = [_seen_from(folder, use) for folder in folders for use in named]
     words = tuple([word.text for word in command.words])
     step = Step(words, shown(command), reading, folders, tuple(uses), _redirected(command, folders))
     # What a table knows word by word starts nothing else.
@@ -170,6 +206,12 @@ def _redirected(command: SimpleCommand, folders: tuple[str, ...]) -> tuple[Use, 
         access: Access = "read" if redirection.operator == "<" else "write"
         found += [Use(from_workspace(redirection.target.text, folder), access) for folder in folders]
     return tuple(found)
+
+
+def _fed(step: Step) -> Step:
+    """A shell that another command speaks to starts what that command says, which the lexer does not look for."""
+    programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
+    return step if _SPOKEN_TO.isdisjoint(programs) else msgspec.structs.replace(step, unread=True)
 
 
 def _with_inner(step: Step) -> Step:

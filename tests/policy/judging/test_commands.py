@@ -199,7 +199,8 @@ def test_a_rule_outranks_the_mode_and_the_strictest_rule_wins() -> None:
 @pytest.mark.parametrize(
     "command",
     ["sudo git push", "env A=b git push", "bash -c 'git push'", "echo $(git push)", "timeout 5 git push",
-     "xargs git push", "/usr/bin/git push", "if true; then git push; fi"],
+     "xargs git push", "/usr/bin/git push", "if true; then git push; fi", "echo git push | sh",
+     "git -c alias.p=push p", "hyperfine 'git push'", "x=push; git $x", "direnv exec . git push"],
 )  # fmt: skip
 def test_a_deny_rule_is_also_about_what_is_inside(command: str) -> None:
     assert decided(command, "full", rules=(DENY,)).rule == "no-push"
@@ -208,10 +209,31 @@ def test_a_deny_rule_is_also_about_what_is_inside(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     ["pytest /etc", "pytest ../x", "pytest --basetemp=/", "python -m pytest", "pytest; curl x", "pytest $X",
-     "pytest out/x", "env pytest", "pytest > x", "pytest .env", "/tmp/pytest"],
+     "pytest out/x", "env pytest", "pytest > x", "pytest .env", "/tmp/pytest", "pytest --junitxml=handrail.toml",
+     "pytest .git/config"],
 )  # fmt: skip
 def test_an_allow_rule_is_about_plain_words_inside_the_roots_only(command: str) -> None:
     assert decided(command, rules=(ALLOW,)).decision != "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git -c core.pager=x log", "git -c alias.x=!sh x", "git -C sub --exec-path=x log", "git --git-dir=x fetch"],
+)
+def test_a_rule_that_allows_git_allows_no_other_configuration(command: str) -> None:
+    for any_args in (False, True):
+        rules = (Rule(id="g", verdict="allow", pattern="git", any_args=any_args),)
+        assert decided("git -C sub --no-pager fetch", rules=rules).decision == "allow"
+        assert decided("git commit -c HEAD", rules=rules).decision == "allow"
+        assert decided(command, rules=rules).decision == "confirm"
+
+
+@pytest.mark.parametrize("command", ["sh deploy.sh", "bash -x ./deploy.sh now", ". deploy.sh", "source ./deploy.sh"])
+def test_a_deny_rule_for_a_script_is_also_about_the_shell_that_is_given_it(command: str) -> None:
+    rules = (Rule(id="r", verdict="deny", pattern="./deploy.sh"),)
+    assert decided(command, "full", rules=rules).rule == "r"
+    assert decided("bash -c deploy", "full", rules=rules).decision == "allow"
+    assert decided("sh halt", "full", rules=rules).decision == "allow"  # a file of the workspace, whatever its name
 
 
 def test_no_rule_and_no_grant_lifts_what_is_built_in() -> None:
@@ -257,6 +279,10 @@ RESTRICTED = Restriction(("ls", "cat", "git status", "git log --oneline", "node 
         ("cat a.py", False), ("git log", False), ("node x.js", False), ("node -v x", False), ("ls && ls", False),
         ("ls > .minds/x", False), ("rm .minds/x", False), ("grep x .minds/a", False), ("ls $X", False),
         ("cat .env", False), ("pytest", False), ("ls --frob", False), ("cat < .minds/a", False),
+        ("git log --oneline -n 3 --all", True), ("git status --porcelain", True), ("git log --oneline -p", False),
+        ("git log --oneline a.py", False), ("git log --oneline -S x", False), ("git status src", False),
+        ("cat .minds/*", False), ("ls .minds/*/x", False), ("cat /tmp/x", False), ("ls /tmp", False),
+        ("ls -R", False), ("ls -lL .minds", False), ("ls --recursive", False),
     ],
 )  # fmt: skip
 def test_the_restricted_profile_runs_its_list_and_asks_nobody(command: str, allowed: bool) -> None:

@@ -141,8 +141,12 @@ def test_what_a_seen_command_would_change_for_certain(
 
 
 @pytest.mark.parametrize("sign", "$`*?[{")
-def test_a_path_that_bash_may_expand_is_not_known(sign: str) -> None:
-    assert seen_uses(SeenCommand(words=("rm", f"../a{sign}b"), writes=(f"../{sign}",)), ".") == ()
+def test_a_path_that_bash_may_expand_is_anything_in_the_folder_it_is_fixed_to(sign: str) -> None:
+    seen = SeenCommand(words=("rm", f"../a{sign}b"), writes=(f"../{sign}", f"a{sign}"))
+    assert [(use.path, use.access, use.is_glob) for use in seen_uses(seen, ".")] == [
+        ("../*", "delete", True),
+        ("../*", "write", True),
+    ]
 
 
 @pytest.mark.parametrize(

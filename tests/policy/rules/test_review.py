@@ -217,3 +217,8 @@ def test_a_rule_about_credentials_is_reported(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", [".env.*", "*.pem", "*.key", ".env.example", "env"])
 def test_a_rule_that_is_not_only_about_credentials_is_not_reported(pattern: str) -> None:
     assert reports(rule("t", "allow", pattern, tool="read")) == []
+
+
+@pytest.mark.parametrize("program", ["Rscript", "R", "nix run", "rustup run", "docker compose exec", "python3.12"])
+def test_nothing_that_runs_other_code_is_allowed_with_any_arguments(program: str) -> None:
+    assert [fault.is_error for fault in review((rule("t", "allow", program, any_args=True),))] == [True]

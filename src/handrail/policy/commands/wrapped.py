@@ -17,6 +17,11 @@ MOST_COMMANDS = 100
 _RUNS_IN_FD = frozenset(["-x", "-X", "--exec", "--exec-batch"])
 _JOINING = frozenset(["watch", "parallel"])
 """Give their words, joined, to a shell."""
+_READING = frozenset(["source", "."])
+"""Read a file as the shell that they stand in."""
+_WITH_FILE = frozenset(["--rcfile", "--init-file"])
+_SAYING = frozenset(["hyperfine", "concurrently", "tmux", "screen", "nodemon", "watchexec"])
+"""Have commands in strings among their words."""
 _ENDS = frozenset([";", "\\;", "+"])
 
 
@@ -77,13 +82,21 @@ def _argv(words: Words) -> Iterator[Words]:
         yield words[1:]
     elif name == "git":
         yield _git(words)
+        yield from _aliases(words)
     elif name == "find":
         yield from _behind(words, RUNNING)
     elif name in {"fd", "fdfind"}:
         yield from _behind(words, _RUNS_IN_FD)
     elif name == "parallel":
         end = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
-        yield behind_options(words[1:end], Wrapper(values="jSa"))
+        command = behind_options(words[1:end], Wrapper(values="jSa"))
+        yield command
+        yield (
+            *(word for word in command if word != "{}"),
+            *(word for word in words[end:] if not word.startswith(":::")),
+        )
+    elif name in SHELLS or name in _READING:
+        yield from _script(words[1:])
     elif found := _wrapper(name, words):
         yield behind_options(found[1], found[0])
 
@@ -93,12 +106,16 @@ def _texts(words: Words) -> Iterator[str]:
     name = base_name(words[0]) if words else ""
     if name == "eval":
         yield " ".join(words[1:])
+    elif name == "alias":
+        yield from (value for word in words[1:] if (value := word.partition("=")[2]))
     elif name == "trap":
         yield from [word for word in words[1:] if word != "--"][:1]
     elif name == "git":  # an alias that begins with ! is for the shell
         yield from (value.partition("=!")[2] for value in values_of(words, ["-c"]) if "=!" in value)
     elif name in SHELLS:
         yield from _shell_text(words[1:])
+    elif name in _SAYING:
+        yield from (word for word in words[1:] if " " in word)
     elif name in _JOINING:
         yield " ".join(next(_argv(words), ()))
     elif found := _wrapper(name, words):
@@ -122,8 +139,20 @@ def _shell_text(words: Words) -> Iterator[str]:
             yield from [word] if has_text else []
             return
         has_text = has_text or (word[:2] != "--" and word[0] == "-" and "c" in word)
-        if word[-1:] in {"o", "O"} or word in {"--rcfile", "--init-file"}:
+        if word[-1:] in {"o", "O"} or word in _WITH_FILE:
             next(rest, None)
+
+
+def _script(words: Words) -> Iterator[Words]:
+    """bash run.sh: the file that a shell is given, as if it was called by its path."""
+    place = 0
+    while place < len(words) and words[place][:1] in {"-", "+"} and words[place] != "-":
+        if "c" in words[place] and words[place][:2] != "--":
+            return
+        place += 2 if words[place][-1:] in {"o", "O"} or words[place] in _WITH_FILE else 1
+    if place < len(words) and words[place] != "-":
+        path = words[place]
+        yield (path if "/" in path else f"./{path}", *words[place + 1 :])
 
 
 def _behind(words: Words, options: frozenset[str]) -> Iterator[Words]:
@@ -143,3 +172,11 @@ def _git(words: Words) -> Words:
     while place < len(words) and words[place].startswith("-"):
         place += 2 if words[place] in GIT_VALUES else 1
     return ("git", *words[place:]) if 1 < place < len(words) else ()
+
+
+def _aliases(words: Words) -> Iterator[Words]:
+    """What git is told to call otherwise: `-c alias.p=push`."""
+    for value in values_of(words, ["-c"]):
+        name, _, command = value.partition("=")
+        if name.lower().startswith("alias.") and not command.startswith("!"):
+            yield ("git", *command.split())

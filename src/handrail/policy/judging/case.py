@@ -35,15 +35,15 @@ class Case(msgspec.Struct, frozen=True):
         return fact.real == use.path or protection(use.path) != "credential"
 
     def is_inside(self, word: str, folders: tuple[str, ...]) -> bool:
-        """Whether an operand is a path inside the roots, wherever the command runs, and no credential."""
+        """Whether an operand is a path inside the roots, wherever the command runs, and one that is not protected."""
         return all(self._is_inside(from_workspace(word, folder)) for folder in folders)
 
     def _is_inside(self, path: str) -> bool:
-        if protection(path) == "credential":
+        if protection(path) is not None:
             return False
         for access in ("read", "write", "delete"):
             fact = self.known.get((path, access))
-            if fact is not None and (fact.real is None or protection(fact.real) == "credential"):
+            if fact is not None and (fact.real is None or protection(fact.real) is not None):
                 return False
         return (not path.startswith(("/", "~")) and ".." not in path.split("/")) or (path, "read") in self.known
 

@@ -29,7 +29,9 @@ def _judge_place(use: Use, fact: PathFact, program: str, shown: str, case: Case)
         return denied(
             shown, "fs.outside", f"the pattern {use.path} may lead outside the workspace", "OUTSIDE_WORKSPACE"
         )
-    if fact.real is None and case.fact.tier >= 2 and _is_temporary(use.path):
+    if case.rules.restriction is not None and use.is_glob:  # a link in a folder may match it, and lead elsewhere
+        return denied(shown, "restricted.path", f"the restricted profile wants each file by its name, not {use.path}")
+    if fact.real is None and _is_temporary(use.path, case):
         return moded(shown, f"fs.{use.access}", ACCESSES[use.access], case.rules.mode, undo=True)
     if fact.real == "." and not use.is_glob and (use.access == "delete" or _owns(use, program)):
         return denied(shown, "deny.workspace", "a root as a whole is neither deleted nor given away")
@@ -62,6 +64,8 @@ def _climbs(pattern: str) -> bool:
     return ".." in pattern.split("/")
 
 
-def _is_temporary(path: str) -> bool:
+def _is_temporary(path: str, case: Case) -> bool:
     """Whether a path is in the sandbox's own /tmp, which begins empty, so that no link leads out of it."""
+    if case.fact.tier < 2 or case.rules.restriction is not None:
+        return False
     return f"{posixpath.normpath(path)}/".startswith("/tmp/")  # noqa: S108  nothing is made there
