@@ -118,11 +118,42 @@ def test_a_person_reads_a_tree(here, workspace: Path) -> None:
     assert [part.split("  ")[0] for part in parts] == ["├ cd api", "├ rm -rf build", "└ tee log"]
     assert [part.split()[-1] for part in (total.partition(":")[0],)] == ["ask"]
     assert total.startswith("= confirm in mode ask: ")
-    assert assumed == "  assumes a sandbox of tier 2 (no command is run yet)"
+    assert assumed == "  as in a sandbox of tier 2; handrail does not run commands yet"
+
+
+TOTALS = [
+    ("ls; pwd", "ask", "= allow in mode ask: every part is allowed"),
+    ("node -v", "ask", "= allow in mode ask: node -v only reads (exec.read-only)"),
+    ("make; ls", "ask", "= confirm in mode ask: make runs what the project's build says (exec.build)"),
+    (
+        "make; pytest; make",
+        "ask",
+        "= confirm in mode ask: make runs what the project's build says (exec.build), and 2 more",
+    ),
+    (
+        "make",
+        "auto",
+        "= allow in mode auto: make runs what the project's build says; auto mode allows what undo covers (exec.build)",
+    ),
+    ("make", "full", "= allow in mode full: make runs what the project's build says; full mode allows it (exec.build)"),
+    ("make; rm -rf /", "ask", "= deny in mode ask: deletes the root of the file system (/) (deny.delete-root)"),
+]
+
+
+@pytest.mark.parametrize(("command", "mode", "total"), TOTALS)
+def test_the_last_line_says_why(here, command: str, mode: str, total: str) -> None:
+    done = here(*EXPLAIN, "--mode", mode, "--tier", "3", "--", command)
+    assert done.out.splitlines()[-1] == total
+
+
+def test_auto_says_that_it_asks_for_want_of_undo(here) -> None:
+    done = here(*EXPLAIN, "--mode", "auto", "--tier", "2", "--", "make")
+    why = "make runs what the project's build says; undo would not cover it, so it asks"
+    assert done.out.splitlines()[-1] == f"= confirm in mode auto: {why} (exec.build)"
 
 
 def test_where_a_tier_is_said_nothing_is_assumed(here) -> None:
-    assert "assumes" not in here(*EXPLAIN, "--tier", "3", "--", "ls").out
+    assert "as in a sandbox" not in here(*EXPLAIN, "--tier", "3", "--", "ls").out
 
 
 def test_the_tree_is_ascii_where_the_encoding_is(run) -> None:

@@ -54,7 +54,7 @@ def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
         check(table)
         read = read_words(table, words[found.length :])
         if not isinstance(read, str):
-            return _accepted(table, read)
+            return _accepted(table, " ".join([name, *(word.text for word in words[1 : found.length])]), read)
         fault = read
     if found.group:
         # The table knows better what is wrong, unless it is only about a part: an interpreter stays one.
@@ -65,10 +65,10 @@ def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
     return _unknown_part(name, words)
 
 
-def _accepted(table: Table, read: tuple[Use, ...]) -> Reading:
+def _accepted(table: Table, called: str, read: tuple[Use, ...]) -> Reading:
     rule, does = _SAYS[table.effect]
     grant = "" if table.effect == "proven" or not table.grantable else _first_words(table.name)
-    return Reading(table.effect, rule, f"{table.name} {does}", read, grant)
+    return Reading(table.effect, rule, f"{called} {does}", read, grant)
 
 
 def _grouped(found: Found, group: Group, words: tuple[Word, ...], fault: str | None) -> Reading:
