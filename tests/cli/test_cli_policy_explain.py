@@ -261,6 +261,8 @@ MISTAKES = [
     ((), "say what to explain in one of three ways"),
     (("--tool", "read", "--args", "{}", "--", "ls"), "say what to explain in one of three ways"),
     (("--stdin", "--", "ls"), "say what to explain in one of three ways"),
+    (("ls", "-la"), "put -- before the command, or its options are taken for ours: handrail policy explain -- ls -la"),
+    (("--josn", "--", "ls"), "unrecognized arguments: --josn. Did you mean --json?"),
     (("git", "status"), "put -- before the command, or its options are taken for ours: handrail policy explain -- git"),
     (("--tool", "read"), "--tool and --args belong together"),
     (("--args", "{}", "--", "ls"), "--tool and --args belong together"),
@@ -289,6 +291,22 @@ def test_broken_settings_are_exit_2(here, config) -> None:
 
 
 # Lines
+
+
+NO_QUESTIONS = [
+    (b"", "the line is empty; it has to be"),
+    (b"ls", "the line is no question: JSON is malformed"),
+    (b'{"comand": "ls"}', "the line is no question: Object contains unknown field `comand`; it has to be"),
+    (b'{"command": "ls", "tool": "ls"}', "the line is no question; it has to be"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), NO_QUESTIONS)
+def test_a_line_that_is_no_question_is_told_what_one_looks_like(run, line: bytes, message: str) -> None:
+    done = run(*EXPLAIN, "--stdin", stdin=line + b"\n")
+    assert done.code == 2
+    assert done.json["error"]["message"].startswith(message)
+    assert '{"tool": …, "args": …}' in done.json["error"]["message"]
 
 
 def test_every_line_gets_one_answer_in_order(run) -> None:

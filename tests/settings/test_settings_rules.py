@@ -190,7 +190,7 @@ def test_a_misspelt_tool_of_a_rule_is_an_error(tmp_path: Path, tool: str, near: 
     loaded = load_text(tmp_path, f'\n[[rule]]\nid = "a"\ndeny = "x"\ntool = "{tool}"')
     with pytest.raises(SettingsError) as caught:
         check_tools(loaded, KNOWN)
-    told = f"user:2: the rule a is about the tool '{tool}'; did you mean {near}?"
+    told = f"rule a (user:2) is about the tool '{tool}'; did you mean {near}?"
     assert caught.value.problems == (told,)
 
 
