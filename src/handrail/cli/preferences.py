@@ -22,7 +22,7 @@ def loaded_for(
 
 
 def with_unknown_tools(loaded: Loaded) -> Loaded:
-    """The same, told too which rules are about tools that are not here. A program may bring its own, so it is a remark."""
+    """The same, with a remark on rules about tools that are not here: a program may bring its own."""
     if all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
     from handrail.runtime.opening import offered  # noqa: PLC0415  few rules are about other tools
