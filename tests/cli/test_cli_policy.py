@@ -201,7 +201,7 @@ def test_calls_of_a_tool_that_is_gone_are_named(here, config, tmp_path: Path) ->
     file.unlink()
     done = here("policy", "replay")
     assert done.out == "0 of 0 calls would differ\n"
-    assert "1 call left out: there is no tool shout here\n" in done.err
+    assert "1 call of shout left out: no tool of that name is offered\n" in done.err
 
 
 @pytest.mark.usefixtures("played")

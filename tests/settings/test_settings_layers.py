@@ -234,7 +234,7 @@ def test_everything_that_is_wrong_with_a_session_is_told(place: Place) -> None:
         place.load(session={"mod": "ask", "rule": [{"deny": 3}]})
     assert caught.value.problems == (
         "mod is not a setting; did you mean mode?",
-        "rule 1: deny is 3; allowed: a text",
+        "rule 1: deny is 3; allowed: one text that is not empty; a second pattern is a second rule",
         "rule 1: the rule has no id; decisions name the rule by it",
     )
 

@@ -58,7 +58,7 @@ def _print_notes(found: Replay) -> None:
     if found.unjudged:
         note(f"{_calls(found.unjudged)} left out: refused before policy was asked")
     for name, number in found.gone.items():
-        note(f"{_calls(number)} left out: there is no tool {cut(name, 80)} here")
+        note(f"{_calls(number)} of {cut(name, 80)} left out: no tool of that name is offered")
     if found.broken:
         note(f"{_calls(found.broken)} left out: the record cannot be read")
     for problem in found.unreadable:

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from handrail.policy.modes import Subject, by_mode
+from handrail.policy.modes import NOT_COVERED, Subject, by_mode
 from handrail.policy.rules.rule import STRICTEST_FIRST, Rule
-from handrail.protocol.decision import DecisionPart, Mode
+from handrail.protocol.decision import DecisionPart, Mode, Verdict
 from handrail.protocol.error import ErrorCode
 
 
@@ -52,13 +52,19 @@ def allowed(subject: str, rule: str, reason: str) -> Judged:
 
 def moded(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why: str = "") -> Judged:
     """A part that the mode decides. `why` says what the part does, where that explains more than the mode's reason."""
-    verdict, reason = by_mode(kind, mode, undo=undo)
+    verdict, by = by_mode(kind, mode, undo=undo)
+    reason = f"{why}; {by}" if why and _explains(kind, verdict, by) else why or by
     if verdict == "deny":
         code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
-        return denied(subject, rule, f"{why}; {reason}" if why else reason, code)
+        return denied(subject, rule, reason, code)
     # What a rule says of a command says nothing of a file that steers tools, nor of very many files.
     firm = kind in {"protected", "bulk"} and verdict == "confirm"
-    return Judged(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=why or reason), firm=firm)
+    return Judged(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), firm=firm)
+
+
+def _explains(kind: Subject, verdict: Verdict, by: str) -> bool:
+    """Whether what a part does is not yet why the mode says yes or no to it, or asks although undo covers most."""
+    return verdict == "deny" or by == NOT_COVERED or (verdict == "allow" and kind != "proven")
 
 
 def ruled(subject: str, rule: Rule) -> Judged:
