@@ -48,6 +48,8 @@ def test_everyday_questions_are_proven(command: str) -> None:
         "git log --format='%(describe)'", "git log --format=format:%GK", "git log --diff-merges=remerge",
         "git show --format=fulle", "git diff --no-index a b", "git grep -Oless x", "git grep --no-index x",
         "git log --outpu=x", "git status --por", "git log --format --output=x", "git log -U --output=x",
+        "git stash show -S 0 -G --output=x", "git stash show -I 0 -S --output=x", "git stash show -S --output=x",
+        "git log -I -n --output=x", "git diff -I -S --output=x", "git show -l -G --output=x",
         "git log --max-parents --output=x", "git shortlog --committer --output=x", "git tag --format='%(signature)'",
         "git cat-file --batch", "git cat-file --filters HEAD:a", "git for-each-ref --format='%(*describe:tags)'",
         "git help log", "git log --help", "git difftool", "git var -l", "git hash-object a", "git unknown",

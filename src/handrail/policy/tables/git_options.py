@@ -9,8 +9,8 @@ import re
 from handrail.policy.tables.form import Parsed
 
 DIFF_FLAGS = "puswbRaWz"
-DIFF_ATTACHED = "MCBUXlI"
-DIFF_VALUES = "SG"
+DIFF_ATTACHED = "MCBUX"
+DIFF_VALUES = "SGlI"
 DIFF_LONG = """
     patch no-patch unified== raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal patience
     histogram anchored== diff-algorithm== stat= stat-width== stat-count== stat-name-width== stat-graph-width==
