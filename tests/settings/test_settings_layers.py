@@ -175,8 +175,6 @@ def test_a_workspace_without_a_project_file_has_no_project(place: Place) -> None
 
 
 @pytest.mark.parametrize("kind", ["named", "by default", "by a link", "by a link inside", "by links", "by folders"])
-    "kind", ["named", "by default", "through a link", "by a link inside", "by links", "by folders"]
-)
 def test_a_user_file_in_the_workspace_cannot_loosen(place: Place, kind: str) -> None:
     place.workspace.mkdir()
     inside = place.workspace / ".config/handrail/config.toml"
