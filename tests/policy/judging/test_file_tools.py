@@ -134,7 +134,7 @@ def test_a_rule_about_the_whole_workspace_says_nothing_of_a_path_that_is_named()
 def test_a_rule_about_a_path_says_nothing_of_the_network() -> None:
     spec = tool("fs.write", "net.connect")
     for pattern in ("**", "./."):
-        found = decided(path("src/a"), spec=spec, rules=(rule("allow", pattern),))
+        found = decided(path("src/a"), mode="auto", spec=spec, rules=(rule("allow", pattern),))
         assert (found.decision, found.rule) == ("confirm", "tool.net.connect")
 
 
