@@ -288,6 +288,7 @@ def test_the_restricted_profile_uses_files_in_its_folders_only(fact: PathFact, e
 
 def test_the_restricted_profile_asks_nobody_about_a_path_outside() -> None:
     fact = path("/data/x", "read", real=None, outside="/data/x", folder="/data")
+    assert decided(fact).decision == "deny"
     assert decided(fact, outside="ask").decision == "confirm"
     found = decided(fact, outside="ask", restriction=RESTRICTED)
     assert (found.decision, found.code) == ("deny", "POLICY_DENIED")
