@@ -133,8 +133,9 @@ def test_a_rule_about_the_whole_workspace_says_nothing_of_a_path_that_is_named()
 
 def test_a_rule_about_a_path_says_nothing_of_the_network() -> None:
     spec = tool("fs.write", "net.connect")
-    found = decided(path("src/a"), spec=spec, rules=(rule("allow", "**"),))
-    assert (found.decision, found.rule) == ("confirm", "tool.net.connect")
+    for pattern in ("**", "./."):
+        found = decided(path("src/a"), mode="auto", spec=spec, rules=(rule("allow", pattern),))
+        assert (found.decision, found.rule) == ("confirm", "tool.net.connect")
 
 
 def test_what_a_rule_does_not_allow_is_shown_beside_what_the_mode_says() -> None:
@@ -287,6 +288,7 @@ def test_the_restricted_profile_uses_files_in_its_folders_only(fact: PathFact, e
 
 def test_the_restricted_profile_asks_nobody_about_a_path_outside() -> None:
     fact = path("/data/x", "read", real=None, outside="/data/x", folder="/data")
+    assert decided(fact).decision == "deny"
     assert decided(fact, outside="ask").decision == "confirm"
     found = decided(fact, outside="ask", restriction=RESTRICTED)
     assert (found.decision, found.code) == ("deny", "POLICY_DENIED")

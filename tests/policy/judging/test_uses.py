@@ -32,6 +32,7 @@ def verdicts(command: str, **more: object) -> str:
         ("cat 'src/*' src/*", "aaaa", "exec.read-only"),
         ("cat server.k*", "dddd", "fs.secret"),
         ("frobnicate id_r*", "dddd", "fs.secret"),
+        ("frobnicate 'id_r*'", "dcaa", "exec.unknown"),
         ("rm *", "dcaa", "fs.delete"),
         (f"rm -rf {ROOT}/*", "dcaa", "fs.delete"),
         ("rm src/*", "dcaa", "fs.delete"),
@@ -43,6 +44,7 @@ def verdicts(command: str, **more: object) -> str:
         (f"chgrp us {ROOT}", "dddd", "deny.workspace"),
         (f"/bin/chmod 755 {ROOT}", "dddd", "deny.workspace"),
         (f"chmod 755 {ROOT}/a", "dcaa", "fs.write"),
+        (f"chmod --reference={ROOT} a", "dcaa", "fs.write"),
         (f"touch {ROOT}", "dcaa", "fs.write"),
         (f"ls {ROOT}", "aaaa", "exec.read-only"),
         ("touch /tmp/x", "dcaa", "fs.write"),
@@ -54,6 +56,7 @@ def verdicts(command: str, **more: object) -> str:
         ("ls /tmp/..", "dddd", "fs.outside"),
         ("ls /a/tmp/x", "dddd", "fs.outside"),
         ("touch", "dcaa", "exec.write"),
+        ("ln -s src/a", "dcaa", "exec.write"),
         ("rm -f", "dcaa", "exec.delete"),
         ("frobnicate .git/config", "dcaa", "exec.unknown"),
         ("cp a/x .", "dcaa", "fs.write"),
@@ -92,6 +95,13 @@ def test_the_reason_names_the_path(command: str, reason: str) -> None:
     assert decided(command).reason.replace("./handrail", "handrail") == reason
 
 
+def test_in_plan_mode_the_reason_says_what_that_promises() -> None:
+    assert decided("touch", "plan").reason == "touch writes the files that it names; plan mode changes nothing"
+    assert decided("python x.py", "plan").reason == (
+        "python runs the code that it is given; plan mode runs nothing that is not proven harmless"
+    )
+
+
 @pytest.mark.parametrize("command", ["cat src/../*.py", "cat ../x", "cat out/x"])
 def test_what_leads_outside_says_so_by_its_code(command: str) -> None:
     assert decided(command).code == "OUTSIDE_WORKSPACE"
@@ -117,6 +127,15 @@ def test_a_word_that_may_be_a_path_is_no_credential_also_where_nothing_is_known_
     assert known("frobnicate .env").rule == "fs.secret"
     assert known("frobnicate a", fact("a", "read", real=".env")).rule == "fs.secret"
     assert known("frobnicate a", fact("a", "read", real=None)).decision == "allow"
+    assert known("frobnicate .git/config").decision == "allow"
+
+
+@pytest.mark.parametrize("command", ["ln -s docs/x", "ln docs/x", "install docs/x", "touch -r docs/x", "dd if=docs/x"])
+@pytest.mark.parametrize("more", [{}, {"real": "manual/x", "named": "docs/x"}])
+def test_what_changes_files_that_it_does_not_name_is_judged_by_what_it_does(command: str, more: dict[str, str]) -> None:
+    """Wherever the files lead that it reads."""
+    assert known(command, fact("docs/x", "read", **more), mode="plan").decision == "deny"
+    assert known(command, fact("docs/x", "read", **more), mode="ask").rule == "exec.write"
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,9 @@ def _by_default(step: Step, case: Case) -> list[Judged]:
     uses = step.uses if step.reading.effect != "proven" else [_settled(use, case) for use in step.uses]
     found = [judge_use(use, step.words[0], step.shown, case) for use in uses if not case.only_reads(use)]
     judged = [one for one in found if one is not None]
-    # What changes just the files it names is judged by these.
-    if not judged or step.reading.effect not in {"write", "delete"}:
+    # What changes just the files it names is judged by these; `ln -s a` names none that it changes.
+    named = any(use.certain and use.access != "read" for use in step.uses)
+    if not named or step.reading.effect not in {"write", "delete"}:
         judged.insert(0, by_effect(step.reading, step.shown, case))
     return judged
 
