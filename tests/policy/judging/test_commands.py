@@ -187,6 +187,27 @@ def test_a_rule_that_allows_git_allows_no_other_configuration(command: str) -> N
         assert decided(command, rules=rules).decision == "confirm"
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["cat src/a.py", "cd src && ls", "cat < src/a.py", "grep -r x src/api", "rm src/a.py", "ls > src/x", "cp src/a b",
+     "python src/a.py", "cat docs/../src/a.py", "for i in 1; do cat src/a.py; done", "echo $x > ./src/a",
+     "sed -i s/a/b/ src/a.py", "sh -c 'cat src/a.py'"],
+)  # fmt: skip
+def test_a_rule_about_paths_for_every_tool_is_about_commands_too(command: str) -> None:
+    for verdict, expected in (("deny", "deny"), ("confirm", "confirm")):
+        rules = (Rule(id="r", verdict=verdict, pattern="src/**", tool="*"),)
+        found = decided(command, "full", rules=rules)
+        assert (found.decision, found.rule) == (expected, "r")
+
+
+def test_a_rule_about_paths_follows_links_and_lifts_nothing() -> None:
+    rules = (Rule(id="r", verdict="confirm", pattern="manual/**", tool="*"),)
+    assert decided("cat docs/a.md", "full", rules=rules).rule == "r"
+    assert decided("cat src/a.md", "full", rules=rules).decision == "allow"
+    assert decided("cat manual/.env", "full", rules=rules).rule == "fs.secret"
+    assert decided("cat ../manual/x", "full", rules=rules).rule == "fs.outside"
+
+
 @pytest.mark.parametrize("command", ["sh deploy.sh", "bash -x ./deploy.sh now", ". deploy.sh", "source ./deploy.sh"])
 def test_a_deny_rule_for_a_script_is_also_about_the_shell_that_is_given_it(command: str) -> None:
     rules = (Rule(id="r", verdict="deny", pattern="./deploy.sh"),)

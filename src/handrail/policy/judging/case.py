@@ -26,7 +26,7 @@ class Case(msgspec.Struct, frozen=True):
 
     def only_reads(self, use: Use) -> bool:
         """Whether a use is plain reading inside the roots, which needs no verdict of its own."""
-        if use.access != "read" or use.is_glob or self.rules.restriction is not None:
+        if use.access != "read" or use.is_glob or self.rules.restriction is not None or self.book.tools:
             return False
         fact = self.known.get((use.path, "read"))
         if fact is None or fact.real is None or fact.named is not None or protection(fact.real) == "credential":

@@ -4,7 +4,7 @@ import posixpath
 
 from handrail.policy.commands.reading import Use
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, moded
+from handrail.policy.judging.judged import Judged, denied, moded, ruled, strictest
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.judging.restricted import restrict_path
 from handrail.policy.modes import Subject
@@ -18,6 +18,23 @@ _NEVER = "credentials are neither read nor written"
 
 def judge_use(use: Use, program: str, shown: str, case: Case) -> Judged | None:
     """The verdict on one use of a path; None where it says nothing."""
+    judged = _by_default(use, program, shown, case)
+    said = _by_rule(use, shown, case) if case.book.tools else None
+    if judged is None or said is None:
+        return judged or said
+    return strictest([judged, said])
+
+
+def _by_rule(use: Use, shown: str, case: Case) -> Judged | None:
+    """What a deny or ask rule for every tool says. A word that only may be a path counts where there is a file."""
+    fact = case.fact_of(use)
+    if fact is None or fact.real is None or (fact.kind == "missing" and not use.certain):
+        return None
+    rule = case.book.path("exec", (fact.real,) if fact.named is None else (fact.real, fact.named))
+    return ruled(shown, rule).about(use.path) if rule is not None and rule.verdict != "allow" else None
+
+
+def _by_default(use: Use, program: str, shown: str, case: Case) -> Judged | None:
     if may_name_credential(use.path) if use.is_glob else protection(use.path) == "credential":
         return denied(shown, "fs.secret", f"{_NEVER}: {use.path}")
     fact = case.fact_of(use)
