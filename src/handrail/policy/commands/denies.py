@@ -1,6 +1,7 @@
 """What is never done, whatever the mode, the rules and the grants: found by a command's words, each by its own rule."""
 
 import re
+from base64 import b64decode
 
 from handrail.policy.commands.places import Place, place_of
 from handrail.policy.commands.reading import Reading
@@ -47,9 +48,21 @@ def _by_program(words: tuple[str, ...]) -> Reading | None:
         if _stops(name, [word for word in rest if not word.startswith("-")]):
             return Reading("deny", "deny.shutdown", f"{name} stops the machine")
     lower = name.lower().removesuffix(".exe")
-    if lower in _CMDLETS or (lower in _POWERSHELLS and any(_DOWNLOAD.search(word) for word in rest)):
+    if lower in _CMDLETS or (lower in _POWERSHELLS and any(_downloads(word) for word in rest)):
         return Reading("deny", "deny.powershell-download", "PowerShell downloads what nobody has seen")
     return FORK_BOMB if name in _SHELLS and _BOMB.search(" ".join(rest)) else None
+
+
+def _downloads(word: str) -> bool:
+    """As it stands, without the backticks that PowerShell drops, or encoded as it takes whole commands."""
+    return any(_DOWNLOAD.search(text) for text in (word, word.replace("`", ""), _decoded(word)))
+
+
+def _decoded(word: str) -> str:
+    try:
+        return b64decode(word, validate=True).decode("utf-16-le")
+    except ValueError:
+        return ""
 
 
 def _is_the_workspaces(word: str) -> bool:
@@ -62,7 +75,8 @@ def _stops(name: str, operands: list[str]) -> bool:
     if name in {"init", "telinit"}:
         return first in {"0", "6"}
     if name in {"systemctl", "loginctl"}:
-        return first in _VERBS or (first in {"start", "isolate"} and not _UNITS.isdisjoint(operands))
+        units = {f"{one}.target" if first == "isolate" and "." not in one else one for one in operands}
+        return first in _VERBS or (first in {"start", "isolate"} and not _UNITS.isdisjoint(units))
     return name in _STOPPING
 
 
