@@ -103,7 +103,8 @@ def test_no_file_system_is_made(command: str) -> None:
     [
         "shutdown", "shutdown -h now", "/sbin/reboot", "halt -p", "poweroff", "init 0", "init 6", "telinit 6",
         "systemctl poweroff", "systemctl -i reboot", "systemctl --force halt", "systemctl start poweroff.target",
-        "systemctl isolate reboot.target", "systemctl isolate poweroff", "loginctl poweroff", "busybox reboot", "../../sbin/reboot",
+        "systemctl isolate reboot.target", "systemctl isolate poweroff", "loginctl poweroff", "busybox reboot",
+        "../../sbin/reboot",
     ],
 )  # fmt: skip
 def test_the_machine_is_not_stopped(command: str) -> None:
