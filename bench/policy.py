@@ -17,7 +17,7 @@ from handrail.workspace.workspace import Workspace
 SIMPLE = (
     "ls -la src", "git status", "git log --oneline -n 5", "cat README.md", "grep -rn TODO src --include='*.py'",
     "find . -name '*.py' -not -path './build/*'", "head -20 src/a.py", "wc -l src/a.py", "rm build/a.o",
-    "pytest -q tests", "python3 x.py", "mkdir -p build/x", "git diff HEAD~1 -- src", "sed -n 1,20p a.py", "curl example.org",
+    "pytest -q tests", "python3 x.py", "mkdir -p build/x", "git diff HEAD~1 -- src", "sed -n 1,20p a.py",
 )  # fmt: skip
 LARGEST = 8192
 ROUNDS = 300

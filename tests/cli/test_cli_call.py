@@ -122,7 +122,7 @@ def test_what_needs_permission_is_exit_3_with_the_request_and_its_diff(run, work
     assert "-zero\n+one\n" in done.out
     hint, how = done.err.splitlines()
     assert hint == "Nothing was run. To let it run without being asked, add --mode auto."
-    assert how.startswith('To answer it, in Python: Handrail(WORKSPACE, session="cli").answer("ask_')
+    assert how.startswith(f'To answer it, in Python: Handrail(\'{workspace}\', session="cli").answer("ask_')
     assert (workspace / "new.txt").read_text() == "zero\n"
 
 

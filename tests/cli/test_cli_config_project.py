@@ -37,6 +37,14 @@ def test_config_shows_what_the_project_says_and_what_of_it_is_ignored(here, work
     ]
 
 
+def test_a_rule_about_a_tool_that_is_not_here_is_told_by_config_and_doctor(here, config) -> None:
+    config('[[rule]]\nid = "docs"\ntool = "wirte"\ndeny = "docs/"\n[[rule]]\nid = "all"\ntool = "*"\ndeny = "keys/"\n')
+    remark = "rule docs (user:1) is about the tool 'wirte'; did you mean write?"
+    assert here("config").err.splitlines()[0] == remark
+    assert here("config", "--json").json["notes"] == [remark]
+    assert remark in here("doctor").out
+
+
 def test_config_looks_at_the_workspace_that_is_named(here, workspace: Path, tmp_path: Path) -> None:
     (workspace / "handrail.toml").write_text(PROJECT)
     assert here("config", "--json", cwd=tmp_path).json["project"] is None

@@ -127,7 +127,8 @@ def played(here, workspace: Path) -> None:
 
 @pytest.mark.usefixtures("played")
 def test_replay_tells_how_many_differ_and_which(here) -> None:
-    done = here("policy", "replay")
+    assert here("policy", "replay").out == "0 of 3 calls would differ\n"  # each in the mode that it was made in
+    done = here("policy", "replay", "--mode", "ask")
     first, head, row = done.out.splitlines()
     assert (done.code, first) == (0, "1 of 3 calls would differ in mode ask")
     assert head.split() == ["time", "session", "tool", "subject", "then", "now", "rule"]
@@ -148,7 +149,7 @@ def test_replay_as_json_has_every_difference_whole(here) -> None:
 
 @pytest.mark.usefixtures("played")
 def test_replay_can_be_about_one_session(here) -> None:
-    assert here("policy", "replay", "--session", "other").out == "0 of 1 call would differ in mode ask\n"
+    assert here("policy", "replay", "--session", "other").out == "0 of 1 call would differ\n"
     done = here("policy", "replay", "--session", "none")
     assert (done.code, done.out) == (1, "")
     assert "has no session 'none'. There are: cli, other." in done.err
@@ -171,7 +172,7 @@ def test_replay_refuses_a_time_that_is_none(here, since: str) -> None:
 
 
 def test_a_workspace_without_sessions_has_nothing_to_replay(here, state: Path) -> None:
-    assert here("policy", "replay").out == "0 of 0 calls would differ in mode ask\n"
+    assert here("policy", "replay").out == "0 of 0 calls would differ\n"
     assert not state.exists()
 
 
@@ -185,7 +186,7 @@ def test_what_cannot_be_replayed_is_said_and_no_reason_to_stop(here, state: Path
     [other] = state.glob("workspaces/*/other/journal.db")
     other.write_bytes(b"\x00" * 5000)
     done = here("policy", "replay", "-q")
-    assert (done.code, done.out) == (0, "0 of 1 call would differ in mode ask\n")
+    assert (done.code, done.out) == (0, "0 of 1 call would differ\n")
     assert "1 call left out: the record cannot be read\n" in done.err
     assert f"a session left out: the journal {other} cannot be read: " in done.err
 
@@ -196,11 +197,11 @@ def test_calls_of_a_tool_that_is_gone_are_named(here, config, tmp_path: Path) ->
     (tmp_path / "tools" / "shout.py").write_text(code)
     file = config(f'[tools]\nfolders = ["{tmp_path}/tools"]\n')
     assert here("call", "shout", '{"text": "a"}', "--mode", "full").code == 0
-    assert here("policy", "replay").out.startswith("1 of 1 call would differ")
+    assert here("policy", "replay", "--mode", "ask").out.startswith("1 of 1 call would differ in mode ask")
     file.unlink()
     done = here("policy", "replay")
-    assert done.out == "0 of 0 calls would differ in mode ask\n"
-    assert "1 call left out: there is no tool shout here\n" in done.err
+    assert done.out == "0 of 0 calls would differ\n"
+    assert "1 call of shout left out: no tool of that name is offered\n" in done.err
 
 
 @pytest.mark.usefixtures("played")
@@ -225,6 +226,6 @@ def test_replay_writes_nothing_down(here, state: Path) -> None:
 
 def test_a_subject_of_a_hostile_name_is_made_visible(here) -> None:
     here("call", "write", json.dumps({"path": "\x1b[2J\n.txt", "content": ""}), "--mode", "auto")
-    done = here("policy", "replay")
+    done = here("policy", "replay", "--mode", "ask")
     assert "\x1b" not in done.out
     assert len(done.out.splitlines()) == 3

@@ -118,11 +118,42 @@ def test_a_person_reads_a_tree(here, workspace: Path) -> None:
     assert [part.split("  ")[0] for part in parts] == ["├ cd api", "├ rm -rf build", "└ tee log"]
     assert [part.split()[-1] for part in (total.partition(":")[0],)] == ["ask"]
     assert total.startswith("= confirm in mode ask: ")
-    assert assumed == "  assumes a sandbox of tier 2 (no command is run yet)"
+    assert assumed == "  as in a sandbox of tier 2; handrail does not run commands yet"
+
+
+TOTALS = [
+    ("ls; pwd", "ask", "= allow in mode ask: every part is allowed"),
+    ("node -v", "ask", "= allow in mode ask: node -v only reads (exec.read-only)"),
+    ("make; ls", "ask", "= confirm in mode ask: make runs what the project's build says (exec.build)"),
+    (
+        "make; pytest; make",
+        "ask",
+        "= confirm in mode ask: make runs what the project's build says (exec.build), and 2 more",
+    ),
+    (
+        "make",
+        "auto",
+        "= allow in mode auto: make runs what the project's build says; auto mode allows what undo covers (exec.build)",
+    ),
+    ("make", "full", "= allow in mode full: make runs what the project's build says; full mode allows it (exec.build)"),
+    ("make; rm -rf /", "ask", "= deny in mode ask: deletes the root of the file system (/) (deny.delete-root)"),
+]
+
+
+@pytest.mark.parametrize(("command", "mode", "total"), TOTALS)
+def test_the_last_line_says_why(here, command: str, mode: str, total: str) -> None:
+    done = here(*EXPLAIN, "--mode", mode, "--tier", "3", "--", command)
+    assert done.out.splitlines()[-1] == total
+
+
+def test_auto_says_that_it_asks_for_want_of_undo(here) -> None:
+    done = here(*EXPLAIN, "--mode", "auto", "--tier", "2", "--", "make")
+    why = "make runs what the project's build says; undo would not cover it, so it asks"
+    assert done.out.splitlines()[-1] == f"= confirm in mode auto: {why} (exec.build)"
 
 
 def test_where_a_tier_is_said_nothing_is_assumed(here) -> None:
-    assert "assumes" not in here(*EXPLAIN, "--tier", "3", "--", "ls").out
+    assert "as in a sandbox" not in here(*EXPLAIN, "--tier", "3", "--", "ls").out
 
 
 def test_the_tree_is_ascii_where_the_encoding_is(run) -> None:
@@ -230,6 +261,8 @@ MISTAKES = [
     ((), "say what to explain in one of three ways"),
     (("--tool", "read", "--args", "{}", "--", "ls"), "say what to explain in one of three ways"),
     (("--stdin", "--", "ls"), "say what to explain in one of three ways"),
+    (("ls", "-la"), "put -- before the command, or its options are taken for ours: handrail policy explain -- ls -la"),
+    (("--josn", "--", "ls"), "unrecognized arguments: --josn. Did you mean --json?"),
     (("git", "status"), "put -- before the command, or its options are taken for ours: handrail policy explain -- git"),
     (("--tool", "read"), "--tool and --args belong together"),
     (("--args", "{}", "--", "ls"), "--tool and --args belong together"),
@@ -258,6 +291,22 @@ def test_broken_settings_are_exit_2(here, config) -> None:
 
 
 # Lines
+
+
+NO_QUESTIONS = [
+    (b"", "the line is empty; it has to be"),
+    (b"ls", "the line is no question: JSON is malformed"),
+    (b'{"comand": "ls"}', "the line is no question: Object contains unknown field `comand`; it has to be"),
+    (b'{"command": "ls", "tool": "ls"}', "the line is no question; it has to be"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), NO_QUESTIONS)
+def test_a_line_that_is_no_question_is_told_what_one_looks_like(run, line: bytes, message: str) -> None:
+    done = run(*EXPLAIN, "--stdin", stdin=line + b"\n")
+    assert done.code == 2
+    assert done.json["error"]["message"].startswith(message)
+    assert '{"tool": …, "args": …}' in done.json["error"]["message"]
 
 
 def test_every_line_gets_one_answer_in_order(run) -> None:

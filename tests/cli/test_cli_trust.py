@@ -70,7 +70,7 @@ def test_a_change_of_the_file_ends_the_trust_and_that_is_told(run, project) -> N
     project(f"{LOOSE}\n")
     done = run(*WRITE)
     assert done.code == 3
-    assert "handrail.toml is no longer what you trusted: handrail trust shows what it says now" in done.err
+    assert "handrail.toml is no longer what you trusted: look at it before you trust it again" in done.err
 
 
 def test_trust_is_listed_and_taken_back(here, project, workspace: Path) -> None:

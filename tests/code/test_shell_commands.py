@@ -59,12 +59,45 @@ HIDDEN = (
     *("a; ) rm -rf /", "{ rm -rf /", "$(rm -rf /", "(rm -rf /"),
     *("find . -exec sh -c 'rm -rf /' \\; $x", "f() { rm -rf /; }; f", "a & rm -rf / &"),
     *("a\nrm -rf /\n", "a && { b || rm -rf /; }"),
+    *("echo `a` `rm -rf /`", "echo `a``rm -rf /`", "echo ${x:=`rm -rf /`}", "cat <<E\n`rm -rf /`\nE"),
+    *("cat <<-E\n\t$(rm -rf /)\n\tE", "coproc X { rm -rf /; }", "alias x='rm -rf /'"),
+    *("echo 'rm -rf /' | sudo -n env A=1 bash", "echo 'rm -rf /' | tee x | sh", "cat <<< 'rm -rf /' | sh"),
+    *("bash <(echo 'rm -rf /')", "source <(echo rm -rf /)", "sh < <(echo 'rm -rf /')"),
+    *("bash -c \"$(echo 'rm -rf /')\"", "eval $(echo rm -rf /)", "$(echo rm -rf /)", "`echo rm -rf /`"),
+    *("x=/; rm -rf $x", 'x="/"; rm -rf "${x}"', "x=rm; $x -rf /", "x='rm -rf /'; $x", "rm -rf ${x:-/}"),
+    *('a=(rm -rf /); "${a[@]}"', 'set -- rm -rf /; "$@"', "rm${IFS}-rf$IFS/", "{rm,-rf,/}"),
 )
 
 
 @pytest.mark.parametrize("text", HIDDEN)
 def test_no_disguise_hides_a_command(text: str) -> None:
     assert RM in [one.words for one in seen(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("for i in / /etc; do rm -rf $i; done", [("rm", "-rf", "$i"), ("rm", "-rf", "/", "/etc")]),
+        ('for i in a b; do rm "$i/x"; done', [("rm", "$i/x"), ("rm", "a/x", "b/x")]),
+        ("rm /{bin,etc}", [("rm", "/{bin,etc}"), ("rm", "/bin", "/etc")]),
+    ],
+)
+def test_what_the_text_itself_says_of_its_words_is_told_too(text: str, commands: list[tuple[str, ...]]) -> None:
+    assert [one.words for one in seen(text)] == commands
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat <<'E'\n`rm -rf /`\nE",
+        "echo 'x `rm -rf /`' $y",
+        "echo 'rm -rf /' | grep sh",
+        "x=/; echo rm -rf $x",
+        "echo 'rm -rf /' > x.txt; sh run.sh $y",
+    ],
+)
+def test_what_is_only_said_is_no_command(text: str) -> None:
+    assert RM not in [one.words for one in seen(text)]
 
 
 WRITES: list[tuple[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]] = [
@@ -140,7 +173,11 @@ TOO_MUCH: Mapping[str, str] = {
     "text in text": "a $(" * 20_000,
     "depth": nested("a $x", 7),
     "texts": ";".join(f"eval 'a{number} $x'" for number in range(101)),
-    "wrappers": "eval '" + "a;" * 99 + "' ; " + "eval '" + ";".join(f"sh -c b{number}" for number in range(99)) + "'",
+    "commands of several texts": ";".join(f"a{n} $x" for n in range(1_500))
+    + "; eval '"
+    + ";".join(f"b{n} $x" for n in range(1_500))
+    + "'",
+    "commands in one": "find $x " + " ".join(f"-exec a{n} \\;" for n in range(150)),
 }
 
 

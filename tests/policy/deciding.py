@@ -14,7 +14,7 @@ EXEC = ToolSpec(
     side_effects=("files", "processes"),
 )  # fmt: skip
 ROOT = "/work/shop"
-LINKS = {"out": "/etc", "secret": ".env", "docs": "manual"}
+LINKS = {"out": "/etc", "secret": ".env", "docs": "manual", "self": "."}
 """Names in the workspace that are links, and where they lead."""
 
 
@@ -49,6 +49,6 @@ def real(path: str) -> str | None:
             target = LINKS.get("/".join(names))
             if target is not None and target.startswith("/"):
                 return None
-            names = target.split("/") if target is not None else names
+            names = target.split("/") if target not in {None, "."} else names if target is None else []
     inside = not path.startswith("/") or path == ROOT or path.startswith(ROOT + "/")
     return (posixpath.join(*names) if names else ".") if inside else None

@@ -165,3 +165,11 @@ REPOSITORY = (
 def test_a_new_repository_that_steers_nothing_is_an_ordinary_change(config: str | None, expected: Verdict) -> None:
     configs = {"x/.git/config": config} if config else None
     assert judge_changes(REPOSITORY, Rules(mode="auto"), undo=True, configs=configs).decision == expected
+
+
+@pytest.mark.parametrize("name", ["config", "hooks/pre-push", "Hooks/pre-push", "info/attributes", "commondir"])
+def test_a_repository_of_another_name_that_is_made_is_protected_where_it_steers_git(name: str) -> None:
+    for folder in ("", "vendor/store/"):
+        made = [change(f"{folder}{path}", "created") for path in ("HEAD", name)]
+        assert verdicts(*made) == ASKS
+        assert verdicts(made[1]) == UNASKED  # alone it is a name like any other

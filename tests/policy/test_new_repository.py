@@ -82,7 +82,7 @@ HOSTILE = [
     "commondir", "gitdir", "modules/x/config", "worktrees/x/gitdir", "objects/info/alternates", "info/attributes",
     "info/grafts", "info/sparse-checkout", "rebase-merge/git-rebase-todo", "sequencer/todo", "remotes/origin",
     "branches/x", "config.lock", "config.", "refs/heads/../../hooks/pre-commit", "refs/heads", "FETCH_HEAD",
-    "MERGE_HEAD", ".git/config", "index\nhooks",
+    "MERGE_HEAD", ".git/config", "index\nhooks", "refs/heads/.git/config", "refs/heads/a/.git/hooks/x", "refs/tags//x",
 ]  # fmt: skip
 
 
@@ -99,6 +99,7 @@ def test_links_and_changed_files_make_it_something_else() -> None:
     assert new_repositories((*folder(), made(".git/hooks/x", action="deleted")), configs) == ()
     assert new_repositories((*folder(), made(".git/hooks/pre-commit", "folder")), configs) == ()
     assert new_repositories((*folder(), made(".git/hooks", "folder")), configs) == (".git",)
+    assert new_repositories((made(".git", "folder", "deleted"), *folder()), configs) == ()
 
 
 def test_without_its_folder_or_its_configuration_it_is_not_new() -> None:

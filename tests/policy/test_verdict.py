@@ -240,10 +240,19 @@ def test_the_same_input_gives_the_same_answer_also_from_the_record(call: tuple) 
 
 PURE = """
 import sys
+from handrail.policy.judging import commands
+from handrail.policy.rules.rule import Rule
+from handrail.policy.script import command_uses
+from handrail.policy.tables.load import registry
 from handrail.policy.verdict import Rules, decide
-from handrail.protocol.decision import MODES, Facts, PathFact
+from handrail.protocol.decision import MODES, CommandFact, Facts, PathFact, SeenCommand
 from handrail.protocol.tool import Arguments, ToolSpec
 spec = ToolSpec(name="t", title="", description="", arguments=Arguments, data=Arguments, permissions=("fs.write",))
+registry()  # imports the tables, which otherwise the first command of each kind does
+COMMANDS = ("ls -la", "git log --oneline | head", "cd a && cat x", "rm -rf /", "python x", "cat .env", "jq . a",
+            "sort -o a b", "sudo rm x", "bash -c 'ls > x'", "find . -name a", "curl x", "echo $X", "ls *.py",
+            "cp a b", "sed -n 1p a")
+RULES = (Rule(id="a", verdict="deny", pattern="git push"), Rule(id="b", verdict="allow", pattern="docs/**", tool="t"))
 import os, random, time
 for name in ("time", "time_ns", "monotonic", "perf_counter"):
     setattr(time, name, None)
@@ -257,7 +266,14 @@ for mode in MODES:
             facts = Facts(paths=(PathFact(path=name, access="write", kind="file", real=name),))
             decide(spec, None, facts, Rules(mode, unattended))
             decide(spec, ("fs.read",), Facts(), Rules(mode, unattended))
-print(sorted(set(heard) - {"object.__getattr__"}))
+            decide(spec, None, facts, Rules(mode, unattended, RULES))
+        for text in COMMANDS:
+            seen = (SeenCommand(words=("rm", "-rf", "x")),)
+            uses = command_uses(text, ".")
+            paths = [PathFact(path=use.path, access=use.access, kind="file", real="a") for use in uses]
+            facts = Facts(paths=tuple(paths), command=CommandFact(text=text, seen=seen))
+            decide(spec, None, facts, Rules(mode, unattended, RULES))
+print(sorted(set(heard) - {"object.__getattr__", "builtins.id"}))
 """
 
 

@@ -56,6 +56,24 @@ def test_a_path_in_another_root_is_what_it_is(place: Workspace, tmp_path: Path) 
     assert (fact.kind, fact.real, fact.writable) == ("missing", f"{tmp_path}/extra/a", False)
 
 
+@pytest.mark.parametrize("command", ["rm link/*", "rm -rf link/a*", "mv link/* .", "chmod 600 link/*"])
+def test_a_pattern_changes_what_is_in_the_folder_that_a_link_leads_to(
+    place: Workspace, workspace: Path, command: str
+) -> None:
+    (workspace / "link").symlink_to("/etc")
+    assert paths(place, command)[0].real is None
+    (workspace / "link").unlink()
+    (workspace / "link").symlink_to(".git/hooks")
+    (workspace / ".git" / "hooks").mkdir(parents=True)
+    assert paths(place, command)[0].real == ".git/hooks"
+
+
+def test_a_pattern_in_a_root_is_about_that_root_however_it_is_spelled(place: Workspace, workspace: Path) -> None:
+    for spelled in ("", "./", f"{workspace}/"):
+        [fact] = paths(place, f"rm {spelled}*.pyc")
+        assert (fact.kind, fact.real) == ("directory", ".")
+
+
 IMPOSSIBLE = ["x" * 300, "/".join(["x" * 200] * 30), "a.txt/b", "circle"]
 
 

@@ -37,8 +37,8 @@ def folders(tmp_path: Path, workspace: Path) -> Callable[[], list[str]]:
 
 @pytest.fixture
 def again(folders: Callable[[], list[str]]) -> Callable[..., Replay]:
-    """Replays everything."""
-    return lambda rules, since=None: replay(folders(), spec_of, rules, since)
+    """Replays everything, in the mode of the rules."""
+    return lambda rules, since=None: replay(folders(), spec_of, rules, since, rules.mode)
 
 
 def played(rail, workspace: Path, **options: Any) -> None:
@@ -68,6 +68,16 @@ def test_a_rule_of_today_counts_for_calls_of_before(rail, workspace: Path, again
     played(rail, workspace)
     [one] = again(Rules("auto", rules=(NO_DOCS,))).differ
     assert (one.subject, one.now, one.rule) == ("docs/b.txt", "deny", "no-docs")
+
+
+def test_without_another_mode_each_call_is_judged_in_its_own(rail, workspace: Path, folders) -> None:
+    played(rail, workspace)
+    with rail(session="two", mode="ask") as opened:
+        opened.write("c.txt", "")
+        opened.set_mode("plan")
+        opened.write("d.txt", "")
+    assert replay(folders(), spec_of, Rules("full"), None).differ == ()
+    assert len(replay(folders(), spec_of, Rules("full"), None, "full").differ) == 2
 
 
 def test_only_the_record_counts_not_what_the_workspace_is_now(rail, workspace: Path, again) -> None:

@@ -174,7 +174,7 @@ def test_a_workspace_without_a_project_file_has_no_project(place: Place) -> None
     assert load({"HOME": "/nowhere"}, {}, str(place.tmp / "gone")).project is None
 
 
-@pytest.mark.parametrize("kind", ["named", "by default", "through a link", "by a link inside"])
+@pytest.mark.parametrize("kind", ["named", "by default", "by a link", "by a link inside", "by links", "by folders"])
 def test_a_user_file_in_the_workspace_cannot_loosen(place: Place, kind: str) -> None:
     place.workspace.mkdir()
     inside = place.workspace / ".config/handrail/config.toml"
@@ -185,11 +185,16 @@ def test_a_user_file_in_the_workspace_cannot_loosen(place: Place, kind: str) -> 
     outside.symlink_to(inside)
     (place.tmp / "real.toml").write_text(text)
     (place.workspace / "link.toml").symlink_to(place.tmp / "real.toml")
+    (place.tmp / "first.toml").symlink_to(place.workspace / "link.toml")
+    (place.workspace / "folder").symlink_to(place.tmp)
+    (place.tmp / "folder").symlink_to(f"{place.workspace.name}/folder")
     environ = {
         "named": {"HANDRAIL_CONFIG": str(inside)},
         "by default": {"HOME": str(place.workspace)},
-        "through a link": {"HANDRAIL_CONFIG": str(outside)},
+        "by a link": {"HANDRAIL_CONFIG": str(outside)},
         "by a link inside": {"HANDRAIL_CONFIG": str(place.workspace / "link.toml")},
+        "by links": {"HANDRAIL_CONFIG": str(place.tmp / "first.toml")},
+        "by folders": {"HANDRAIL_CONFIG": str(place.tmp / "folder/real.toml")},
     }[kind]
     loaded = place.load(environ=environ)
     assert (loaded.settings.mode, loaded.settings.tools.disable, loaded.rules) == ("ask", ("write",), ())
@@ -210,6 +215,12 @@ def test_a_user_file_in_a_folder_that_it_opens_for_writing_is_refused(place: Pla
         place.load(user='[paths]\nwritable = ["~"]\n')
 
 
+def test_nor_is_there_a_folder_to_write_where_settings_would_be_looked_for(place: Place) -> None:
+    for folder in ("~", str(place.tmp)):
+        with pytest.raises(SettingsError, match="which it lies in"):
+            place.load(flags={"paths.writable": (folder,)})
+
+
 def test_the_session_speaks_as_a_file_does(place: Place) -> None:
     loaded = place.load(
         session={"tools.enable": ["todo"], "rule": [{"id": "push", "deny": "git push"}]}, user='mode = "auto"'
@@ -223,7 +234,7 @@ def test_everything_that_is_wrong_with_a_session_is_told(place: Place) -> None:
         place.load(session={"mod": "ask", "rule": [{"deny": 3}]})
     assert caught.value.problems == (
         "mod is not a setting; did you mean mode?",
-        "rule 1: deny is 3; allowed: a text",
+        "rule 1: deny is 3; allowed: one text that is not empty; a second pattern is a second rule",
         "rule 1: the rule has no id; decisions name the rule by it",
     )
 

@@ -166,5 +166,5 @@ def test_wrong_flags_are_all_reported(tmp_path: Path, flags: dict[str, object], 
 
 
 def test_a_home_folder_is_found_in_the_given_environment_for_flags_too(tmp_path: Path) -> None:
-    loaded = load_with(tmp_path, flags={"paths.writable": ("~/a", "~//a", "~/", "/b/~/c")})
-    assert loaded.settings.paths.writable == (f"{tmp_path}/a", f"{tmp_path}/a", str(tmp_path), "/b/~/c")
+    loaded = load_with(tmp_path, flags={"paths.read_only": ("~/a", "~//a", "~/", "/b/~/c")})
+    assert loaded.settings.paths.read_only == (f"{tmp_path}/a", f"{tmp_path}/a", str(tmp_path), "/b/~/c")

@@ -66,7 +66,7 @@ def test_without_a_managed_mode_any_mode_can_be_set(shop: Path, tmp_path: Path) 
 
 def test_a_rule_about_a_misspelt_tool_opens_no_session(shop: Path, tmp_path: Path) -> None:
     loaded = managed(tmp_path, '[[rule]]\nid = "a"\ndeny = "**"\ntool = "wrote"\n')
-    with pytest.raises(SettingsError, match=r"managed:1: the rule a is about the tool 'wrote'; did you mean write\?"):
+    with pytest.raises(SettingsError, match=r"rule a \(managed:1\) is about the tool 'wrote'; did you mean write\?"):
         Handrail(shop, settings=loaded)
 
 

@@ -75,9 +75,18 @@ WRONG = [
         '[[rule]]\nid = "a"\nallow = "ls"\n[rule.mach]\nx = 1',
         ["line 4: mach is no part of a rule; did you mean match?"],
     ),
-    ('[[rule]]\nid = "a"\nallow = 1', ["line 3: allow is 1; allowed: a text"]),
-    ('[[rule]]\nid = "a"\nallow = ""', ["line 3: allow is ''; allowed: a text"]),
-    ('[[rule]]\nid = "a"\ndeny = ["ls"]', ["line 3: deny is ['ls']; allowed: a text"]),
+    (
+        '[[rule]]\nid = "a"\nallow = 1',
+        ["line 3: allow is 1; allowed: one text that is not empty; a second pattern is a second rule"],
+    ),
+    (
+        '[[rule]]\nid = "a"\nallow = ""',
+        ["line 3: allow is ''; allowed: one text that is not empty; a second pattern is a second rule"],
+    ),
+    (
+        '[[rule]]\nid = "a"\ndeny = ["ls"]',
+        ["line 3: deny is ['ls']; allowed: one text that is not empty; a second pattern is a second rule"],
+    ),
     ('[[rule]]\nid = "a"\ndeny = "ls"\nmatch = "ls"', ["line 4: match is 'ls'; allowed: a list of texts"]),
     ('[[rule]]\nid = "a"\ndeny = "ls"\nno_match = [1]', ["line 4: no_match is [1]; allowed: a list of texts"]),
     ('[[rule]]\nid = "a"\ndeny = "ls"\nany_args = "yes"', ["line 4: any_args is 'yes'; allowed: true or false"]),
@@ -96,12 +105,15 @@ WRONG = [
     ('[[rules]]\nid = "a"', ["line 1: rules is not a setting; did you mean [[rule]]?"]),
     (
         'rule = [\n  { id = "a", deny = 1 },\n  { deny = "ls" },\n]',
-        ["line 1: deny is 1; allowed: a text", "line 1: the rule has no id; decisions name the rule by it"],
+        [
+            "line 1: deny is 1; allowed: one text that is not empty; a second pattern is a second rule",
+            "line 1: the rule has no id; decisions name the rule by it",
+        ],
     ),
     (
         '[["rule"]]\nid = "a"\ndeny = 1\n[["rule"]]\nid = 5\ndeny = "x"',
         [
-            "rule 1: deny is 1; allowed: a text",
+            "rule 1: deny is 1; allowed: one text that is not empty; a second pattern is a second rule",
             "rule 2: id is 5; allowed: letters, digits, - and _, at most 64, beginning with a letter or digit",
         ],
     ),
@@ -110,7 +122,7 @@ WRONG = [
         [
             "line 1: mood is not a setting; did you mean mode?",
             "line 2: the rule says nothing; allowed: one of allow, ask, deny",
-            "line 5: deny is 1; allowed: a text",
+            "line 5: deny is 1; allowed: one text that is not empty; a second pattern is a second rule",
             "line 6: alow is no part of a rule; did you mean allow?",
             "line 4: the rule has no id; decisions name the rule by it",
         ],
@@ -178,7 +190,7 @@ def test_a_misspelt_tool_of_a_rule_is_an_error(tmp_path: Path, tool: str, near: 
     loaded = load_text(tmp_path, f'\n[[rule]]\nid = "a"\ndeny = "x"\ntool = "{tool}"')
     with pytest.raises(SettingsError) as caught:
         check_tools(loaded, KNOWN)
-    told = f"user:2: the rule a is about the tool '{tool}'; did you mean {near}?"
+    told = f"rule a (user:2) is about the tool '{tool}'; did you mean {near}?"
     assert caught.value.problems == (told,)
 
 

@@ -77,6 +77,11 @@ def test_until_it_is_trusted_a_project_only_tightens_and_each_line_that_would_lo
     assert all(ignored.until_trusted for ignored in loaded.ignored)
 
 
+def test_what_is_ignored_is_told_in_the_order_of_the_file(workspace: Path) -> None:
+    loaded = load_in(workspace, '[[rule]]\nid = "tests"\nallow = "pytest"\n[bulk]\nchanged = 500\ndeleted = 50\n')
+    assert [ignored.line for ignored in loaded.ignored] == [1, 5, 6]
+
+
 def test_a_trusted_project_says_all_of_it(workspace: Path, state: StateFolder) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
@@ -99,7 +104,7 @@ def test_one_byte_more_ends_the_trust_and_that_is_told(workspace: Path, state: S
         file.write(change)
     loaded = load_in(workspace)
     assert loaded.settings.mode == "ask"
-    assert loaded.notes[0] == "handrail.toml is no longer what you trusted: handrail trust shows what it says now"
+    assert loaded.notes[0] == "handrail.toml is no longer what you trusted: look at it before you trust it again"
     assert len(loaded.notes) == 5
 
 

@@ -34,12 +34,20 @@ def parse(name: str, words: list[str]) -> Namespace | None:
     command, end = COMMANDS[name], len(words)
     if command.takes_rest and "--" in words:
         end = words.index("--")
+    elif command.takes_rest and words and not words[0].startswith("-"):
+        raise _without_dashes(name, words)
     try:
         options = _parser(name, command).parse_args(words[:end])
     except SystemExit:  # how argparse ends after the help
         return None
     options.rest = words[end + 1 :] if end < len(words) else None
     return options
+
+
+def _without_dashes(name: str, words: list[str]) -> Stop:
+    import shlex  # noqa: PLC0415  only for a mistake
+
+    return Stop(f"put -- before the command, or its options are taken for ours: handrail {name} -- {shlex.join(words)}")
 
 
 def overview(group: str = "") -> str:
@@ -68,7 +76,16 @@ def _listed(commands: dict[str, Command]) -> list[str]:
 
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Stop(f"{message}. See: {self.prog} --help")
+        raise Stop(f"{message}.{self._meant(message)} See: {self.prog} --help")
+
+    def _meant(self, message: str) -> str:
+        """The option that is nearest to one that there is not."""
+        from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+        start, _, unknown = message.partition("unrecognized arguments: --")
+        names = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+        near = [] if start else get_close_matches(unknown.split(" ")[0][:80], names, n=1)
+        return f" Did you mean --{near[0]}?" if near else ""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002  argparse never says which
         answer(self.format_help())

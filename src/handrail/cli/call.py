@@ -9,6 +9,7 @@ from handrail.cli.given import given_json
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
+from handrail.protocol.decision import Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
@@ -32,7 +33,7 @@ def run(options: Namespace) -> int:
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
 
-def _print(result: ToolResult[Any], options: Namespace, mode: str, why_off: str | None) -> None:
+def _print(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str | None) -> None:
     if options.json:
         answer_json(encode(result))
         return
@@ -45,9 +46,10 @@ def _print(result: ToolResult[Any], options: Namespace, mode: str, why_off: str 
         if result.meta.undo is not None and not options.quiet:
             note(f"to take it back: handrail undo {result.meta.undo}")
     elif result.error.code == "PERMISSION_REQUIRED":
-        _print_request(result.error, mode)
+        _print_request(result.error, options, mode)
     else:
         _print_error(result, result.error, why_off)
+        _print_next_step(result.error, options, mode)
     if options.verbose:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
@@ -68,11 +70,19 @@ def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None)
         note(f"The tools here: {', '.join(error.details)}.")
 
 
-def _print_request(error: ErrorInfo, mode: str) -> None:
-    from handrail.cli.request import asks_no_more, request_text  # noqa: PLC0415  only where somebody has to be asked
+def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
+    from handrail.cli.next_step import after_refusal  # noqa: PLC0415  only where policy has refused
+
+    if not options.quiet and (step := after_refusal(error, mode, options)):
+        note(step)
+
+
+def _print_request(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
+    from handrail.cli.next_step import after_request  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.request import request_text  # noqa: PLC0415
 
     answer(request_text(error.details))
-    looser = "auto" if mode == "ask" and asks_no_more(error.details["rule"]) else "full"
-    note(f"Nothing was run. To let it run without being asked, add --mode {looser}.")
+    note(after_request(error.details["rule"], mode))
+    workspace = os.path.abspath(options.workspace or ".")
     session, request = error.details["sessionId"], error.details["id"]
-    note(f'To answer it, in Python: Handrail(WORKSPACE, session="{session}").answer("{request}", "once")')
+    note(f'To answer it, in Python: Handrail({workspace!r}, session="{session}").answer("{request}", "once")')

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from handrail.cli.preferences import project_folder
+from handrail.cli.preferences import project_folder, with_unknown_tools
 from handrail.kernel import openat2
 from handrail.protocol.error import StoreError, UsageError
 from handrail.runtime.opening import offered
@@ -72,7 +72,7 @@ def config() -> Iterator[Row]:
     """Whether the settings can be used."""
     try:
         path = user_file(os.environ)
-        loaded = load(os.environ, {}, project_folder(Namespace(workspace=None)))
+        loaded = with_unknown_tools(load(os.environ, {}, project_folder(Namespace(workspace=None))))
     except SettingsError as error:
         count = len(error.problems)
         yield Row("config", "error", f"the settings have {count} problem{'s' * (count > 1)}", "handrail config")

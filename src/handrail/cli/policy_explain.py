@@ -14,7 +14,7 @@ from handrail.runtime.explaining import ASSUMED_TIER
 from handrail.tools.exec import EXEC
 
 _SCHEMA = "handrail.policy/1"
-_ASSUMED = f"assumes a sandbox of tier {ASSUMED_TIER} (no command is run yet)"
+_ASSUMED = f"as in a sandbox of tier {ASSUMED_TIER}; handrail does not run commands yet"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
 _WORST_FIRST = (USAGE, FAILED, WAITING, OK)
 

@@ -14,6 +14,7 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.wire import Json
 from handrail.protocol.wording import visible
 
+_FORMS = 'it has to be {"command": …}, with "cwd" if need be, or {"tool": …, "args": …}, both with "mode" if need be'
 _WAYS = "-- COMMAND, --tool NAME --args JSON, or --stdin"
 
 
@@ -61,16 +62,17 @@ def question_of_line(line: bytes | None, cwd: str | None) -> Question:
     """The question in a line; ToolError where there is none."""
     if line is None:
         raise ToolError("INVALID_ARGUMENT", "the line is larger than 64 MiB")
+    if not line.strip():
+        raise ToolError("INVALID_ARGUMENT", f"the line is empty; {_FORMS}")
     try:
         read = _read_line(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ToolError("INVALID_ARGUMENT", f"the line is no question: {visible(str(error), 400)}") from None
+        raise ToolError("INVALID_ARGUMENT", f"the line is no question: {visible(str(error), 400)}; {_FORMS}") from None
     if read.command is not None and read.tool is None and read.args is None:
         return _command(read.command, cwd if read.cwd is None else read.cwd, read.mode)
     if read.tool is not None and read.command is None and read.cwd is None:
         return Question(read.tool, read.args, read.mode)
-    message = 'the line has to be {"command": …}, with "cwd" if need be, or {"tool": …, "args": …}'
-    raise ToolError("INVALID_ARGUMENT", message)
+    raise ToolError("INVALID_ARGUMENT", f"the line is no question; {_FORMS}")
 
 
 def _text(words: list[str]) -> str:

@@ -30,14 +30,18 @@ def run(options: Namespace) -> int:
 
     one = options.session
     folders = state_of_here().sessions(workspace) if one is None else [folder_of_session(workspace, one)]
-    found = replay(folders, spec_of, rules, options.since)
+    found = replay(folders, spec_of, rules, options.since, options.mode)
     if options.json:
-        told = {"schema": "handrail.policy/1", "mode": rules.mode, "since": options.since, "sessions": len(folders)}
+        told = {"schema": "handrail.policy/1", "mode": options.mode, "since": options.since, "sessions": len(folders)}
         answer_json(encode({**told, **structs.asdict(found)}))
         return OK
-    answer(f"{len(found.differ):,} of {_calls(found.calls)} would differ in mode {rules.mode}\n{_table(found)}")
+    answer(f"{len(found.differ):,} of {_calls(found.calls)} would differ{_in_mode(options.mode)}\n{_table(found)}")
     _print_notes(found)
     return OK
+
+
+def _in_mode(mode: str | None) -> str:
+    return f" in mode {mode}" if mode else ""
 
 
 def _table(found: Replay) -> str:
@@ -54,7 +58,7 @@ def _print_notes(found: Replay) -> None:
     if found.unjudged:
         note(f"{_calls(found.unjudged)} left out: refused before policy was asked")
     for name, number in found.gone.items():
-        note(f"{_calls(number)} left out: there is no tool {cut(name, 80)} here")
+        note(f"{_calls(number)} of {cut(name, 80)} left out: no tool of that name is offered")
     if found.broken:
         note(f"{_calls(found.broken)} left out: the record cannot be read")
     for problem in found.unreadable:

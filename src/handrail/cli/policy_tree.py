@@ -12,9 +12,18 @@ _LONGEST_SUBJECT = 60
 
 def decision_tree(called: str, decision: Decision, mode: str, remark: str) -> str:
     """The whole call, then its parts, then the decision, and what it goes by."""
-    ending = [f"= {decision.decision} in mode {mode}: {visible(decision.reason)} ({decision.rule})\n"]
+    ending = [f"= {decision.decision} in mode {mode}: {_why(decision)}\n"]
     ending += [f"  {remark}\n"] if remark else []
     return f"{_wrapped(called)}{table(_branches(decision.parts))}{''.join(ending)}"
+
+
+def _why(decision: Decision) -> str:
+    """The part that decides, and how many others say the same; of several that are all let be, none does."""
+    if decision.decision == "allow" and len(decision.parts) > 1:
+        return "every part is allowed"
+    more = sum(part.decision == decision.decision for part in decision.parts) - 1
+    others = f", and {more} more" if decision.decision == "confirm" and more > 0 else ""
+    return f"{visible(decision.reason)} ({decision.rule}){others}"
 
 
 def _branches(parts: tuple[DecisionPart, ...]) -> list[tuple[str, ...]]:

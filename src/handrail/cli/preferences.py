@@ -3,7 +3,10 @@
 import os
 from argparse import Namespace
 
+import msgspec
+
 from handrail.cli.output import note
+from handrail.protocol.error import UsageError
 from handrail.settings import Loaded, Settings, load
 
 
@@ -16,6 +19,20 @@ def loaded_for(
         for text in loaded.notes:
             note(text)
     return loaded
+
+
+def with_unknown_tools(loaded: Loaded) -> Loaded:
+    """The same, with a remark on rules about tools that are not here: a program may bring its own."""
+    if all(rule.tool == "exec" for rule in loaded.rules):
+        return loaded
+    from handrail.runtime.opening import offered  # noqa: PLC0415  few rules are about other tools
+    from handrail.settings.policy import unknown_tools  # noqa: PLC0415
+
+    try:
+        names = offered(loaded.settings).registered
+    except UsageError:
+        return loaded
+    return msgspec.structs.replace(loaded, notes=(*loaded.notes, *unknown_tools(loaded, names)))
 
 
 def settings_for(options: Namespace, mode: str | None = None, workspace: str | None = None) -> Settings:

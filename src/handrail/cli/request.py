@@ -2,8 +2,6 @@
 
 import msgspec
 
-from handrail.policy.modes import TABLE, Cell
-from handrail.protocol.decision import Mode
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import Json
 
@@ -23,9 +21,3 @@ def request_text(details: Json) -> str:
         if request.preview.truncated:
             lines.append("… the preview is cut here")
     return "\n".join([*lines, ""])
-
-
-def asks_no_more(rule: Json) -> bool:
-    """Whether what a rule asks about a file is let be in auto mode."""
-    rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
-    return rows.get(str(rule), TABLE["write"])["auto"] in {"allow", "undoable"}

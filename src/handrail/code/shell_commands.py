@@ -8,10 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from handrail.code.feeding import parsed
+from handrail.code.shell_hidden import spelled_out
 from handrail.code.shell_text import joined_lines
-from handrail.code.shell_tree import MOST_COMMANDS, Found, found_in
+from handrail.code.shell_tree import MOST_COMMANDS, MOST_TEXTS, Found, found_in
 from handrail.policy.commands.wrapped import MOST_COMMANDS as MOST_INSIDE
-from handrail.policy.commands.wrapped import inside
+from handrail.policy.commands.wrapped import contents
 from handrail.protocol.decision import SeenCommand
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 128 << 10
 MOST_DEPTH = 5
-MOST_TEXTS = 100
-"""Texts in one command: strings for `sh -c` and `eval`, what is fed to a shell."""
 MOST_PIPES = 1_000
 """In one text: the parser's memory grows with their square (4,000 of them take 240 MB)."""
 MOST_HEREDOCS = 1_000
@@ -29,16 +28,15 @@ MOST_HEREDOCS = 1_000
 def seen_commands(text: str) -> tuple[SeenCommand, ...] | None:
     """Every simple command in a text, wherever it stands, and in texts that a shell is given; None: nobody can tell."""
     seen: dict[SeenCommand, None] = {}
-    known, waiting = {text}, [(text, 0), (joined_lines(text), 0)]
+    known, waiting = {text}, [(text, 0)]
     for one, depth in waiting:
-        found = _found(one)
+        found = _found_in_all(one)
         if found is None:
             return None
         seen |= dict.fromkeys(found.commands)
-        texts = _texts(found)
-        if texts is None or len(seen) > MOST_COMMANDS:
+        if len(seen) > MOST_COMMANDS:
             return None
-        new = [inner for inner in dict.fromkeys(texts) if inner not in known]
+        new = [inner for inner in dict.fromkeys(found.texts) if inner not in known]
         known.update(new)
         waiting += [(inner, depth + 1) for inner in new]
         if new and (depth == MOST_DEPTH or len(known) > MOST_TEXTS):
@@ -46,11 +44,26 @@ def seen_commands(text: str) -> tuple[SeenCommand, ...] | None:
     return tuple(seen)
 
 
+def _found_in_all(text: str) -> Found | None:
+    """What a text holds in each of the ways that it is read in."""
+    joined = joined_lines(text)
+    commands: list[SeenCommand] = []
+    texts: list[str] = []
+    for reading in dict.fromkeys((text, joined, spelled_out(joined, MOST_BYTES))):
+        found = _found(reading) if reading is not None else None
+        fed = _texts(found) if found else None
+        if found is None or fed is None:
+            return None
+        commands += found.commands
+        texts += fed
+    return Found(commands, texts)
+
+
 def _texts(found: Found) -> list[str] | None:
     """The texts that a shell is given in what was found."""
     texts = list(found.texts)
     for command in found.commands:
-        within = inside(command.words)
+        within = contents(command.words)
         if not within.complete and len(within.commands) > MOST_INSIDE:
             return None
         texts += within.texts

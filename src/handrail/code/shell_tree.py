@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from handrail.code.shell_hidden import in_backticks, in_parentheses
 from handrail.code.shell_text import source, word_text
 from handrail.protocol.decision import SeenCommand
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 MOST_NODES = 50_000
 MOST_COMMANDS = 2_000
+MOST_TEXTS = 100
+"""Texts in one command: strings for `sh -c` and `eval`, what is fed to a shell."""
 MOST_TEXT = 1 << 20
 """Of all commands together: one that stands in another is told twice."""
 
@@ -26,9 +29,12 @@ _WORDS = frozenset((
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _WRITING = frozenset((">", ">>", "&>", "&>>", ">|", ">&", "<>"))
 _NO_FILE = re.compile(r"\d*-?")
-_SHELL = r"(?:[^\s|;&()]*/)?(?:ba|da|z|k|a|fi|c|tc)?sh"
+_SHELL = r"(?:[^\s|;&()]*/)?(?:(?:rba|ba|da|mk|z|k|a|fi|c|tc|pw)?sh|powershell)"
+_BEFORE_SHELL = r"(?:(?:sudo|doas|env|nohup|exec|command|time|nice|busybox)(?:\s+-[^\s|;&()]+|\s+\w+=[^\s|;&()]*)*\s+)*"
 _IS_SHELL = re.compile(rf"(?:^|[\s|;&(]){_SHELL}(?=$|[\s|;&)<])")
-_INTO_SHELL = re.compile(rf"\|&?\s*(?:sudo\s+)?{_SHELL}(?=$|[\s|;&)<])")
+_INTO_SHELL = re.compile(rf"\|&?\s*{_BEFORE_SHELL}{_SHELL}(?=$|[\s|;&)<])")
+_RUNS_TEXT = re.compile(rf"{_SHELL}|eval|source|\.|[$`].*", re.DOTALL)
+"""A first word that runs what the substitutions behind it, or it itself, say."""
 # Words that the grammar takes for a program when it does not understand what stands before them.
 _LEADING = frozenset(("then", "else", "elif", "do", "if", "while", "until", "{", "!", "coproc"))
 _SPEAKING = frozenset(("echo", "printf"))
@@ -86,6 +92,7 @@ class _Walk:
             yield from self.redirected(place)
             return
         if node.type in _COMMANDS:
+            place = place._replace(into_shell=place.into_shell or self.runs_text(node))
             self.take(place)
         elif node.type == "ERROR":
             self.take_stray(place)
@@ -94,8 +101,10 @@ class _Walk:
             return
         elif node.type == "pipeline":
             place = place._replace(forks=True, into_shell=bool(_INTO_SHELL.search(self.text(node))))
-        elif node.type == "command_substitution":
+        elif node.type in {"command_substitution", "expansion"}:
             self.take_backticks(node)
+        elif node.type == "heredoc_redirect":
+            self.take_hidden(node)
         yield from self.below(place)
 
     def below(self, place: _Place) -> Iterator[_Place]:
@@ -110,10 +119,11 @@ class _Walk:
         body = next((child for child in place.node.children if child.type not in _REDIRECTS), None)
         writes = tuple(self.writes(place.node))
         is_simple = body is not None and body.type in _COMMANDS
+        place = place._replace(into_shell=place.into_shell or (body is not None and self.runs_text(body)))
         shown = " ".join(self.head(child) for child in place.node.children if child.type in _REDIRECTS)
         if writes and not is_simple:
             self.add((), place._replace(writes=writes), shown)
-        self.take_fed(place.node)
+        self.take_fed(place.node, place)
         for inner in self.below(place):
             is_body = is_simple and inner.node == body
             yield inner._replace(writes=writes, redirects=f" {shown}") if is_body else inner
@@ -131,12 +141,18 @@ class _Walk:
         node = place.node
         words = self.words(node)
         while words and words[0] in _LEADING:
-            del words[0]
+            named = words[0] == "coproc" and words[2:3] == ["{"]
+            del words[: 2 if named else 1]
         writes = (*place.writes, *self.writes(node))
         self.add(tuple(words), place._replace(writes=writes), self.text(node) + place.redirects)
         if place.into_shell and words and words[0] in _SPEAKING:
             self.texts.append(" ".join(words[1:]))
-        self.take_fed(node)
+        self.take_fed(node, place)
+
+    def runs_text(self, node: "Node") -> bool:
+        """Whether a simple command runs what other commands print."""
+        words = self.words(node) if node.type == "command" else []
+        return bool(words) and _RUNS_TEXT.fullmatch(words[0]) is not None
 
     def words(self, node: "Node") -> list[str]:
         if node.type == "test_command":
@@ -158,12 +174,22 @@ class _Walk:
                 row = []
 
     def take_backticks(self, node: "Node") -> None:
-        """Substitutions in one another: the grammar does not see the inner ones."""
+        """Substitutions in one another, side by side or in `${ }`: the grammar does not see all of them."""
         text = self.text(node)
-        if text.startswith("`") and "\\`" in text:
-            self.texts.append(text[1:-1].replace("\\`", "`"))
+        self.size += len(text)  # each is in the text of all around it
+        if node.type == "expansion" or text.count("`") > 2:
+            self.texts += in_backticks(text)
 
-    def take_fed(self, node: "Node") -> None:
+    def take_hidden(self, node: "Node") -> None:
+        """What is substituted in a text that follows, unless its end is quoted."""
+        start = next((self.text(child) for child in node.children if child.type == "heredoc_start"), "")
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        if body is not None and not set(start) & set("'\"\\"):
+            self.texts += in_backticks(self.text(body))
+            if not body.named_child_count:
+                self.texts += in_parentheses(self.text(body), MOST_TEXTS)
+
+    def take_fed(self, node: "Node", place: _Place) -> None:
         """What a shell gets on its input."""
         for redirect in node.children:
             if redirect.type == "heredoc_redirect":
@@ -171,7 +197,7 @@ class _Walk:
                 before = self.data[node.start_byte : body.start_byte].decode(errors="replace")
                 if body is not redirect and _IS_SHELL.search(before):
                     self.texts.append(self.text(body))
-            elif redirect.type == "herestring_redirect" and _IS_SHELL.search(self.text(node)):
+            elif redirect.type == "herestring_redirect" and (place.into_shell or _IS_SHELL.search(self.text(node))):
                 self.texts += [self.word(child) for child in redirect.children if child.type in _WORDS]
 
     def writes(self, node: "Node") -> Iterator[str]:

@@ -16,14 +16,16 @@ _Token = str
 """A character that is fixed, several of which one is, `_ANY` for any character, `_MANY` for any text."""
 
 
-def aims(component: str) -> bool:
-    """Whether a glob of one name, folded, fixes enough of a credential's."""
+def aims(component: str, *, hidden: bool = False) -> bool:
+    """Whether a glob of one name, folded, fixes enough of a credential's; `hidden` where it may stand for a dot in
+    front, as it does to git and not to the shell."""
     if not any(sign in component for sign in "*?["):
         return False
     if len(component) > _LONGEST:
         return True
     tokens = tuple(_tokens(component))
-    return any(_fixed(tokens, name) >= _ENOUGH for name in _NAMES if _can_begin(tokens, name)) or _aims_at_part(tokens)
+    names = [name for name in _NAMES if hidden or _can_begin(tokens, name)]
+    return any(_fixed(tokens, name, hidden=hidden) >= _ENOUGH for name in names) or _aims_at_part(tokens)
 
 
 _NAMES = tuple(sorted(CREDENTIAL_FILES | CREDENTIAL_FOLDERS))
@@ -43,10 +45,11 @@ def _can_begin(tokens: Sequence[_Token], name: str) -> bool:
     return not name.startswith(".") or tokens[0] == "."
 
 
-def _fixed(tokens: Sequence[_Token], name: str) -> int:
+def _fixed(tokens: Sequence[_Token], name: str, *, hidden: bool = False) -> int:
     """How many characters of a name the glob fixes at most when it matches, -1 when it does not. The ending of a name
-    that is a file of an ordinary kind (`.json`) does not count."""
-    counted = len(name) if name.startswith(".") or "." not in name else name.rindex(".")
+    that is a file of an ordinary kind (`.json`) does not count, unless a dot in front was matched by one."""
+    ending = name.rfind(".", 1) if hidden or not name.startswith(".") else -1
+    counted = len(name) if ending < 0 else ending
     best = [0, *[-1] * len(name)]
     for token in tokens:
         best = list(_after(token, best, name, counted))

@@ -1,15 +1,17 @@
 """Judges what was changed, or would be: the same for a file tool and for what a command left in its layer."""
 
+import posixpath
 from collections.abc import Iterator, Mapping
 
 from handrail.policy.configuration import Rules
 from handrail.policy.judging.deciding import decision_of
-from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
+from handrail.policy.judging.judged import Judged, allowed, moded, ruled, secret
 from handrail.policy.modes import Subject
-from handrail.policy.names import protection
+from handrail.policy.names import may_be_in_repository, protection, steers_repository
 from handrail.policy.repository import is_new_object, new_repositories
 from handrail.policy.rules.book import book_of
 from handrail.policy.rules.rule import Rule
+from handrail.policy.spelling import folded
 from handrail.protocol.change import Change
 from handrail.protocol.decision import Decision
 
@@ -52,8 +54,8 @@ def _spoken_for(judged: Judged) -> Judged:
 
 
 def _never(changes: tuple[Change, ...]) -> list[Judged]:
-    secret = [change.path for change in changes if "credential" in {protection(path) for path in _names(change)}]
-    return [denied(_listed(secret), "fs.secret", "credentials are neither read nor written")] if secret else []
+    credentials = [change.path for change in changes if "credential" in {protection(path) for path in _names(change)}]
+    return [secret(_listed(credentials))] if credentials else []
 
 
 def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judged]:
@@ -68,7 +70,8 @@ def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judg
 
 
 def _by_kind(notable: list[Change], changes: tuple[Change, ...], rules: Rules, *, undo: bool) -> Iterator[Judged]:
-    protected = [change.path for change in notable if _is_protected(change)]
+    heads = {posixpath.dirname(change.path) for change in changes if folded(posixpath.basename(change.path)) == "head"}
+    protected = [change.path for change in notable if _is_protected(change, heads)]
     protected += [change.path for change in changes if _runs_as_owner(change)]
     deleted = [change.path for change in changes if change.action == "deleted"]
     runnable = [change.path for change in notable if _is_runnable(change)]
@@ -86,8 +89,14 @@ def _by_kind(notable: list[Change], changes: tuple[Change, ...], rules: Rules, *
             yield moded(_listed(paths), rule, kind, rules.mode, undo=undo, why=why)
 
 
-def _is_protected(change: Change) -> bool:
-    return any(protection(path) == "protected" for path in _names(change))
+def _is_protected(change: Change, heads: set[str]) -> bool:
+    """By its name, or since it steers a repository of another name that is made here: one with a HEAD of its own."""
+    return any(protection(path) == "protected" or _steers_one_of(heads, path) for path in _names(change))
+
+
+def _steers_one_of(heads: set[str], path: str) -> bool:
+    found = may_be_in_repository(path) if heads else ()
+    return any((folder if folder != "." else "") in heads and steers_repository(name) for folder, name in found)
 
 
 def _runs_as_owner(change: Change) -> bool:

@@ -46,5 +46,5 @@ def by_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
     """The verdict of a mode on a subject, with the reason in words; `undo`: whether it could be taken back."""
     cell = TABLE[subject][mode]
     if cell == "undoable":
-        return ("allow", f"{subject} is allowed in {mode} mode: it can be undone") if undo else ("confirm", NOT_COVERED)
-    return cell, REASONS.get((subject, cell)) or f"{subject} is allowed in {mode} mode"
+        return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", NOT_COVERED)
+    return cell, REASONS.get((subject, cell)) or ("it only reads" if subject == "proven" else f"{mode} mode allows it")

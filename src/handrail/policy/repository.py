@@ -10,7 +10,7 @@ _NEW = re.compile(
     |hooks/[A-Za-z0-9-]+\.sample
     |info/exclude
     |objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))
-    |(?:refs|logs/refs)/(?:heads|tags)/[\w./+@-]+
+    |(?:refs|logs/refs)/(?:heads|tags)(?:/[\w+@-][\w.+@-]*)+
     |logs/HEAD
     """,
     re.VERBOSE,
@@ -18,7 +18,7 @@ _NEW = re.compile(
 """The files of a new repository: those that `git init`, `add` and `commit` make. Spelled just so, since `Hooks/` or
 `config.` are the same as `hooks/` and `config` elsewhere."""
 _NEW_FOLDER = re.compile(
-    r"hooks|info|branches|objects(?:/(?:info|pack|[0-9a-f]{2}))?|(?:logs|refs|logs/refs)(?:/(?:heads|tags)(?:/[\w./+@-]+)?)?"
+    r"hooks|info|branches|objects(?:/(?:info|pack|[0-9a-f]{2}))?|(?:logs|refs|logs/refs)(?:/(?:heads|tags)(?:/[\w+@-][\w.+@-]*)*)?"
 )
 _OBJECT = re.compile(
     r"(?:.*/)?\.git/objects/(?:[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))", re.DOTALL
@@ -38,7 +38,9 @@ _HARMLESS: Mapping[str, frozenset[str]] = {
 
 def new_repositories(changes: tuple[Change, ...], configs: Mapping[str, str]) -> tuple[str, ...]:
     """The `.git` folders that were made just now and steer nothing. `configs`: the text of each new `.git/config`."""
-    found = [change.path for change in changes if _is_new_folder(change) and change.path.rpartition("/")[2] == ".git"]
+    gone = {change.path for change in changes if change.action == "deleted"}  # what was there before steered something
+    made = [change.path for change in changes if _is_new_folder(change) and change.path.rpartition("/")[2] == ".git"]
+    found = [folder for folder in made if folder not in gone]
     return tuple(folder for folder in found if _steers_nothing(folder, changes, configs.get(f"{folder}/config")))
 
 

@@ -1,26 +1,33 @@
 """Reads a whole command: each simple command of it, the folder it runs in, the paths it names. `cd` is followed."""
 
 import posixpath
+import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import dropwhile
 
 import msgspec
 
+from handrail.policy.commands.places import SINKS
 from handrail.policy.commands.reader import read_command
 from handrail.policy.commands.reading import Reading, Use
-from handrail.policy.commands.wrapped import inner_commands, inside
+from handrail.policy.commands.targets import Act, Target, targets
+from handrail.policy.commands.wrapped import contents, inner_commands
+from handrail.policy.commands.wrappers import SHELLS
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside, Script, SimpleCommand, Word
+from handrail.policy.shell.script import Outside, Redirection, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
 from handrail.protocol.decision import Access, SeenCommand
 
 _MOST_FOLDERS = 16
 """Folders that the command may be in, depending on which `cd` succeeds."""
-_STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+_EMPTY = frozenset({"/dev/null", "/dev/stdin"})
+"""What may be read from: who reads from /dev/stdout waits for what only it could write."""
 _FOLLOWED = "exec.cd"
-_EXPANDED = frozenset("$`*?[{")
+_EXPANDED = re.compile(r"[$`*?\[{]")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
 """What may change the shell's folder."""
+_SPOKEN_TO = SHELLS | {"pwsh", "powershell"}
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -66,7 +73,7 @@ def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = Non
     if seen:
         folder = start_of(seen, cwd)
         uses += (use for one in with_inner(seen) for use in seen_uses(one, folder))
-    return tuple(dict.fromkeys(map(_looked_at, uses)))
+    return tuple(dict.fromkeys(map(looked_at, uses)))
 
 
 def needs_display(text: str) -> bool:
@@ -89,20 +96,56 @@ def with_inner(seen: tuple[SeenCommand, ...]) -> Iterator[SeenCommand]:
 
 def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
     """Paths that a command would change which the display parser saw, as far as they are certain."""
-    reading = read_command(as_simple(seen.words)) if seen.words else None
-    found = [use for use in reading.uses if use.access != "read" and use.certain] if reading is not None else []
-    found += [Use(path, "write") for path in seen.writes if path not in _STREAMS]
-    plain = [use for use in found if use.path and _EXPANDED.isdisjoint(use.path) and not use.path.startswith("~")]
+    found: list[Use] = []
+    if seen.words:
+        command = as_simple(seen.words)
+        reading = read_command(command)
+        found += [use for use in reading.uses if use.access != "read" and use.certain]
+        found += _changed(command, reading)
+    found += [Use(path, "write") for path in seen.writes if path not in SINKS]
+    fixed = [use for use in map(_as_far_as_fixed, found) if use.path and not use.path.startswith("~")]
     if folder is None:
-        return tuple(use for use in plain if use.path.startswith("/"))
-    return tuple(Use(placed(use.path, folder), use.access) for use in plain)
+        return tuple(use for use in fixed if use.path.startswith("/"))
+    return tuple(Use(from_workspace(use.path, folder), use.access, use.is_glob) for use in fixed)
 
 
-def _looked_at(use: Use) -> Use:
-    return Use(fixed_folder(use.path), use.access) if use.is_glob else Use(use.path, use.access)
+def _as_far_as_fixed(use: Use) -> Use:
+    """A path that something in it is expanded in, as all that is in the folder it is fixed to; nothing without one."""
+    signs = _EXPANDED.search(use.path)
+    if signs is None:
+        return use
+    folder, slash, _ = use.path[: signs.start()].rpartition("/")
+    return Use(f"{folder}/*" if slash else "", use.access, is_glob=True)
 
 
-def fixed_folder(pattern: str) -> str:
+_ACCESSES: dict[Act, Access] = {"delete": "delete", "rights": "write", "write": "write"}
+
+
+def _changed(command: SimpleCommand, reading: Reading) -> list[Use]:
+    """The paths that a command would change by what its words seem to say, where no table tells it for certain."""
+    if reading.effect not in {"unproven", "network"}:
+        return []
+    patterns = {word.text for word in command.words if word.globs}
+    return [_use_of(target, patterns) for target in targets(tuple([word.text for word in command.words]))]
+
+
+def _use_of(target: Target, patterns: set[str]) -> Use:
+    """What is deleted in a folder, while the folder may stay, is named by a pattern."""
+    within = target.act == "delete" and not target.whole
+    path = f"{target.path.rstrip('/')}/*" if within else target.path
+    return Use(path, _ACCESSES[target.act], within or target.path in patterns)
+
+
+def looked_at(use: Use) -> Use:
+    """The path whose fact speaks for a use: of a glob, the folder it starts from."""
+    if not use.is_glob:
+        return Use(use.path, use.access)
+    folder = _fixed_folder(use.path)
+    # What is deleted is in the folder that a link leads to, and not the link.
+    return Use(f"{folder.rstrip('/')}/." if use.access == "delete" else folder, use.access)
+
+
+def _fixed_folder(pattern: str) -> str:
     """The folder that a glob starts from: the names before the first one with a wildcard."""
     names: list[str] = []
     for name in pattern.split("/")[:-1]:
@@ -120,18 +163,19 @@ def as_simple(words: tuple[str, ...]) -> SimpleCommand:
 def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
     here, ever = (cwd,), {cwd: None}
     steps: list[Step] = []
-    piped = False
+    piped = skipped = False
     for number, command in enumerate(script.commands):
         join = script.joins[number] if number < len(script.joins) else ";"
         target = _target(command)
         if target is None:
-            steps.append(_step(command, here))
+            steps.append(_fed(_step(command, here)) if piped else _step(command, here))
         else:
             steps.append(_followed(command, target, here))
             if not piped and join != "|":  # in a pipeline it moves only a shell of its own
-                here = tuple(dict.fromkeys(_moved(folder, target) for folder in here))
+                stayed = here if skipped else ()
+                here = tuple(dict.fromkeys([*stayed, *_moved(here, target)]))
                 ever.update(dict.fromkeys(here))
-        piped = join == "|"
+        piped, skipped = join == "|", join == "||"  # behind || it runs only if what is before it fails
         if join in {";", "||"}:  # whatever succeeded before, the shell may be in any of them
             here = tuple(ever)
         if len(ever) > _MOST_FOLDERS:
@@ -141,25 +185,37 @@ def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
 
 def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
     reading = read_command(command)
-    uses = list(reading.uses)
-    redirected: list[Use] = []
-    for redirection in command.redirections:
-        if redirection.target is None or redirection.target.text in _STREAMS:
-            continue
-        access: Access = "read" if redirection.operator == "<" else "write"
-        redirected += [Use(placed(redirection.target.text, folder), access) for folder in folders]
-    if folders != (".",):
-        uses = [
-            Use(placed(use.path, folder), use.access, use.is_glob, use.certain) for folder in folders for use in uses
-        ]
+    named = (*reading.uses, *_changed(command, reading))
+    uses = [_seen_from(folder, use) for folder in folders for use in named]
     words = tuple([word.text for word in command.words])
-    step = Step(words, shown(command), reading, folders, tuple(uses), tuple(redirected))
+    step = Step(words, shown(command), reading, folders, tuple(uses), _redirected(command, folders))
     # What a table knows word by word starts nothing else.
     return _with_inner(step) if reading.effect in {"unproven", "network"} else step
 
 
+def _seen_from(folder: str, use: Use) -> Use:
+    path = from_workspace(use.path, folder)
+    return use if path == use.path else Use(path, use.access, use.is_glob, use.certain)
+
+
+def _redirected(command: SimpleCommand, folders: tuple[str, ...]) -> tuple[Use, ...]:
+    found: list[Use] = []
+    for redirection in command.redirections:
+        if redirection.target is None or _is_stream(redirection):
+            continue
+        access: Access = "read" if redirection.operator == "<" else "write"
+        found += [Use(from_workspace(redirection.target.text, folder), access) for folder in folders]
+    return tuple(found)
+
+
+def _fed(step: Step) -> Step:
+    """A shell that another command speaks to starts what that command says, which the lexer does not look for."""
+    programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
+    return step if _SPOKEN_TO.isdisjoint(programs) else msgspec.structs.replace(step, unread=True)
+
+
 def _with_inner(step: Step) -> Step:
-    found = inside(step.words)
+    found = contents(step.words)
     if not found.commands and not found.texts:
         return step
     inner = [SeenCommand(words=words) for words in found.commands]
@@ -169,7 +225,7 @@ def _with_inner(step: Step) -> Step:
     return msgspec.structs.replace(step, inner=tuple(inner), unread=unread, endless=not found.complete)
 
 
-def placed(path: str, folder: str) -> str:
+def from_workspace(path: str, folder: str) -> str:
     """A path that is named in a folder, as it is named from the workspace."""
     return path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
@@ -183,16 +239,33 @@ def _target(command: SimpleCommand) -> str | None:
 
 
 def _keeps_streams(command: SimpleCommand) -> bool:
-    return all(one.target is None or one.target.text in _STREAMS for one in command.redirections)
+    return all(one.target is None or _is_stream(one) for one in command.redirections)
+
+
+def _is_stream(redirection: Redirection) -> bool:
+    target = redirection.target
+    return target is not None and target.text in (_EMPTY if redirection.operator == "<" else SINKS)
 
 
 def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:
-    places = tuple(dict.fromkeys(_moved(folder, target) for folder in folders))
-    reading = Reading("proven", _FOLLOWED, f"followed, the folder is {places[-1]}")
+    places = _moved(folders, target)
+    reading = Reading("proven", _FOLLOWED, f"followed, the folder is {posixpath.normpath(places[-1])}")
     uses = tuple(Use(place, "read") for place in places)
     return Step(tuple(word.text for word in command.words), shown(command), reading, folders, uses)
 
 
-def _moved(folder: str, target: str) -> str:
-    """As bash does it by default: `..` goes by the name, not by where a link leads."""
-    return posixpath.normpath(posixpath.join(folder, target))
+def _moved(folders: tuple[str, ...], target: str) -> tuple[str, ...]:
+    """Where `cd` may lead from any of these folders.
+
+    To bash `..` goes by the name, not by where a link leads. But where there is no folder of that name it lets the
+    system go there, and to that `..` is the folder above the one that the link leads to.
+    """
+    ways = [posixpath.join(folder, target).removeprefix("./") for folder in folders]
+    places = [place for way in ways for place in (posixpath.normpath(way), *([way] if _turns_back(way) else ()))]
+    return tuple(dict.fromkeys(places))
+
+
+def _turns_back(way: str) -> bool:
+    """Whether a path goes up from a name in it, which may be a link."""
+    names = [name for name in way.split("/") if name not in {"", "."}]
+    return ".." in dropwhile("..".__eq__, names)

@@ -9,6 +9,7 @@ import msgspec
 from handrail.protocol.decision import Facts, PathFact
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import AnswerKind, OpenedFolder, PermissionRequest, Scope
+from handrail.settings.location import home_on_record
 from handrail.store.opened import OpenedFolders
 from handrail.workspace.outside import Boundary, spelled_folder
 from handrail.workspace.root import Root, opened_root
@@ -132,14 +133,5 @@ def request_to_open(request: PermissionRequest, facts: Facts) -> PermissionReque
 
 def boundary_of(*own: str) -> Boundary:
     """What is never opened on this machine, for this user; `own` is what handrail keeps for itself."""
-    homes = {os.path.realpath(home) for home in (os.path.expanduser("~"), _home_on_record()) if home}
+    homes = {os.path.realpath(home) for home in (os.path.expanduser("~"), home_on_record()) if home}
     return Boundary(homes=tuple(sorted(homes)), own=tuple(os.path.realpath(path) for path in own))
-
-
-def _home_on_record() -> str:
-    import pwd  # noqa: PLC0415  only where people are asked about folders
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        return ""

@@ -8,15 +8,13 @@ import msgspec
 
 from handrail.policy.configuration import Rules
 from handrail.policy.verdict import decide
-from handrail.protocol.decision import Decision, Verdict
+from handrail.protocol.decision import Decision, Mode, Verdict
 from handrail.protocol.error import StoreError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.store.journal import Broken
+from handrail.store.journal import Broken, Decided
 from handrail.store.past_calls import PastCall, past_calls
 
-_NOBODY = "nobody is here to ask"
-"""How the reason ends where policy would have asked; the restricted profile, which never asks, says it otherwise."""
 _BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
 
 
@@ -54,10 +52,15 @@ class Replay(Wire, frozen=True, omit_defaults=False):
 
 
 def replay(
-    folders: Iterable[str], spec_of: Callable[[str], ToolSpec | None], rules: Rules, since: datetime | None
+    folders: Iterable[str],
+    spec_of: Callable[[str], ToolSpec | None],
+    rules: Rules,
+    since: datetime | None,
+    mode: Mode | None = None,
 ) -> Replay:
-    """Judges every call of some sessions again. An answer that a person gave is no part of the comparison."""
-    counts = _Counts(spec_of, rules)
+    """Judges every call of some sessions again, in its own mode or in one for all. An answer that a person gave is no
+    part of the comparison."""
+    counts = _Counts(spec_of, rules, mode)
     for folder in folders:
         try:
             for call in past_calls(folder, since):
@@ -68,9 +71,10 @@ def replay(
 
 
 class _Counts:
-    def __init__(self, spec_of: Callable[[str], ToolSpec | None], rules: Rules) -> None:
+    def __init__(self, spec_of: Callable[[str], ToolSpec | None], rules: Rules, mode: Mode | None) -> None:
         self.unreadable: list[str] = []
         self._spec_of, self._rules = spec_of, rules
+        self._mode: Mode | None = mode
         self._calls = self._unjudged = self._broken = 0
         self._gone: dict[str, int] = {}
         self._differ: list[Difference] = []
@@ -88,7 +92,9 @@ class _Counts:
     def _judge(self, session: str, call: PastCall, spec: ToolSpec) -> None:
         self._calls += 1
         then = call.decided.decision
-        now = decide(spec, call.start.requested_permissions, call.decided.facts, _as_then(self._rules, then))
+        now = decide(
+            spec, call.start.requested_permissions, call.decided.facts, _as_then(self._rules, call.decided, self._mode)
+        )
         if now.decision != then.decision:
             self._differ.append(_difference(session, call, now))
 
@@ -103,10 +109,9 @@ class _Counts:
         )
 
 
-def _as_then(rules: Rules, then: Decision) -> Rules:
-    """Whether somebody was there to be asked is no rule: where nobody was, nobody is now."""
-    unattended = then.code == "PERMISSION_DENIED" and then.reason.endswith(_NOBODY)
-    return msgspec.structs.replace(rules, unattended=unattended)
+def _as_then(rules: Rules, then: Decided, mode: Mode | None) -> Rules:
+    """In which mode a call was made, and whether somebody was there to be asked, is no rule: that stays as it was."""
+    return msgspec.structs.replace(rules, mode=mode or then.mode or rules.mode, unattended=then.unattended)
 
 
 def _difference(session: str, call: PastCall, now: Decision) -> Difference:

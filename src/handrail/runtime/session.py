@@ -64,8 +64,28 @@ class Flight:
     """One call on its way; each step fills in its part."""
 
     __slots__ = (
-        "answer", "args", "args_are_json", "arguments", "based_on", "batch_id", "budget", "call", "clock", "decision",
-        "drafts", "error", "facts", "fresh", "held", "made", "output", "recorded", "result", "roots", "tool",
+        "answer",
+        "args",
+        "args_are_json",
+        "arguments",
+        "based_on",
+        "batch_id",
+        "budget",
+        "call",
+        "clock",
+        "decision",
+        "drafts",
+        "error",
+        "facts",
+        "fresh",
+        "held",
+        "made",
+        "output",
+        "recorded",
+        "result",
+        "roots",
+        "rules",
+        "tool",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
@@ -82,6 +102,8 @@ class Flight:
         self.arguments: msgspec.Struct | None = None
         self.facts = _NO_FACTS
         self.decision = _UNDECIDED
+        self.rules: Rules | None = None
+        """What the decision was made by."""
         self.answer: Answer | None = None
         self.based_on: tuple[Basis, ...] = ()
         """The files that the answer was given for."""
@@ -108,7 +130,10 @@ class Flight:
     @property
     def decided(self) -> Decided:
         """What the journal keeps of how the call was judged."""
-        return Decided(self.batch_id, self.facts, self.decision)
+        rules = self.rules
+        if rules is None:
+            return Decided(self.batch_id, self.facts, self.decision)
+        return Decided(self.batch_id, self.facts, self.decision, rules.mode, rules.unattended)
 
     @property
     def name(self) -> str:

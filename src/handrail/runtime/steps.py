@@ -97,6 +97,7 @@ def decide_call(session: Session, flight: Flight) -> None:
     if flight.answer is not None:
         # Somebody was there to ask, whoever carries it out. What is outside even so leads elsewhere by now.
         rules = replace(rules, unattended=False, outside="deny")
+    flight.rules = rules
     decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, rules)
     if decision.decision == "deny":
         code = decision.code or "POLICY_DENIED"

@@ -9,7 +9,7 @@ from handrail.settings.check import nest
 from handrail.settings.errors import SettingsError, shown_path
 from handrail.settings.files import Project, managed_layer, project_layer, user_layer
 from handrail.settings.layers import Layer, default_layer, environment_layer, flag_layer, session_layer
-from handrail.settings.location import MANAGED_FILE, expand_home, is_there, lies_in, user_file
+from handrail.settings.location import MANAGED_FILE, expand_home, lies_in, user_file
 from handrail.settings.model import Settings
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def load(
     layers += [session_layer(session or {}), environment_layer(environ), flag_layer(flags)]
     loaded = _merged([layer for layer in layers if layer.values or layer.rules], top, project, review=review)
     loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
-    _refuse_reach(loaded.settings, environ)
+    _refuse_reach(loaded.settings.paths.writable, (user_file(environ), managed))
     return loaded
 
 
@@ -97,16 +97,15 @@ def _reviewed(rules: "list[Rule]", layers: list[Layer]) -> tuple[str, ...]:
     return reviewed(tuple(rules), layers)
 
 
-def _refuse_reach(settings: Settings, environ: Mapping[str, str]) -> None:
-    """The agent must not write its own policy."""
-    if not settings.paths.writable or not is_there(path := user_file(environ)):
-        return
-    if around := [folder for folder in settings.paths.writable if lies_in(path, folder)]:
-        raise SettingsError(
-            f"The settings file {shown_path(path)} would be an agent's to write",
-            [f"paths.writable has {shown_path(folder)}, which it lies in" for folder in around],
-            "Nothing was run. Name a smaller folder, or keep the settings elsewhere.",
-        )
+def _refuse_reach(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
+    """The agent must not write its own policy, nor make the file where it will be looked for."""
+    for path in files if writable else ():
+        if around := [folder for folder in writable if lies_in(path, folder)]:
+            raise SettingsError(
+                f"The settings file {shown_path(path)} would be an agent's to write",
+                [f"paths.writable has {shown_path(folder)}, which it lies in" for folder in around],
+                "Nothing was run. Name a smaller folder, or keep the settings elsewhere.",
+            )
 
 
 def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:

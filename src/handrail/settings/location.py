@@ -10,6 +10,9 @@ MANAGED_FILE = "/etc/handrail/managed.toml"
 PROJECT_FILE = "handrail.toml"
 """What a project says, in the root of the workspace."""
 
+_MOST_LINKS = 40
+"""As the kernel has it: behind more, nothing can be opened."""
+
 
 def state_folder(environ: Mapping[str, str]) -> str:
     """The folder for journal, grants and audit: HANDRAIL_STATE_DIR, else by XDG, else in the home folder."""
@@ -37,11 +40,36 @@ def is_there(path: str) -> bool:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether who may write in the folder can change what the path leads to: by name, by its folder or by its end."""
-    parent, name = os.path.split(os.path.abspath(path))
+    """Whether who may write in the folder can change what the path leads to: by any name on the way, or by its end."""
     root = os.path.realpath(folder)
-    places = (os.path.join(parent, name), os.path.join(os.path.realpath(parent), name), os.path.realpath(path))
-    return any(os.path.commonpath((root, place)) == root for place in places)
+    places = _places(os.path.abspath(path))
+    return places[-1] == root or any(place != root and os.path.commonpath((root, place)) == root for place in places)
+
+
+def _places(path: str) -> list[str]:
+    """Every name that is looked up on the way to what a path leads to, each in the folder where it really stands."""
+    names, at, places, links = path.split("/")[::-1], "/", ["/"], 0
+    while names:
+        name = names.pop()
+        if name in {"", ".", ".."}:
+            at = os.path.dirname(at) if name == ".." else at
+            continue
+        places.append(os.path.join(at, name))
+        target = _target(places[-1]) if links < _MOST_LINKS else ""
+        if target:
+            links += 1
+            names += target.split("/")[::-1]
+            at = "/" if target.startswith("/") else at
+        else:
+            at = places[-1]
+    return [*places, at]
+
+
+def _target(place: str) -> str:
+    try:
+        return os.readlink(place)
+    except (OSError, ValueError):  # no link
+        return ""
 
 
 def expand_home(path: str, environ: Mapping[str, str]) -> str:
@@ -58,16 +86,7 @@ def _xdg_folder(environ: Mapping[str, str], variable: str, in_home: str) -> str:
 
 def _home(environ: Mapping[str, str]) -> str:
     # os.path.expanduser would read the process's environment, not the one given.
-    return _absolute(environ, "HOME") or _home_on_record()
-
-
-def _home_on_record() -> str:
-    import pwd  # noqa: PLC0415 - only where HOME is not set
-
-    try:
-        home = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # usual in containers that run under an arbitrary number
-        home = ""
+    home = _absolute(environ, "HOME") or home_on_record()
     if home.startswith("/"):
         return home
     raise SettingsError(
@@ -75,6 +94,16 @@ def _home_on_record() -> str:
         [f"HOME is not set, and the account of user {os.getuid()} names none"],
         "Nothing was run. Set HOME, or both HANDRAIL_STATE_DIR and HANDRAIL_CONFIG.",
     )
+
+
+def home_on_record() -> str:
+    """The home folder of this user's account; empty where there is none, as in containers under any number."""
+    import pwd  # noqa: PLC0415 - rarely asked for
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
 
 
 def _absolute(environ: Mapping[str, str], variable: str) -> str | None:

@@ -1,6 +1,6 @@
 """Puts layer over layer: the nearest decides, as far as it may loosen; the managed one is never loosened."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from handrail.settings.ignored import Ignored, ignored_rule, ignored_value, overruled
@@ -24,18 +24,24 @@ class Merge:
 
     def put(self, layer: Layer) -> None:
         """A layer nearer than those before."""
+        ignored = [*self._put_values(layer), *self._put_rules(layer)]
+        self.ignored += sorted(ignored, key=lambda one: one.line or 0)  # as they stand in the file
+
+    def _put_values(self, layer: Layer) -> Iterator[Ignored]:
         for key, given in layer.values.items():
             value, below = _settled(given), (self.values[key], self.sources[key])
             held = value if layer.trusted and may_loosen(layer.kind, key, value) else _meet(key, below[0], value)
             if not _same(held, value):
-                self.ignored.append(ignored_value(layer, key, value, held, below))
+                yield ignored_value(layer, key, value, held, below)
             if _same(held, value) or held != below[0]:
                 self.values[key], self.sources[key] = held, layer.source
+
+    def _put_rules(self, layer: Layer) -> Iterator[Ignored]:
         for rule in layer.rules:
             if layer.trusted or rule.verdict != "allow":
                 self.rules.append(rule)
             else:
-                self.ignored.append(ignored_rule(layer, rule))
+                yield ignored_rule(layer, rule)
 
     def put_managed(self, layer: Layer) -> None:
         """The managed layer: what others chose still counts where it is stricter."""

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, cast
 
 from handrail.policy.configuration import Restriction, Rules
-from handrail.policy.rules.rule import Rule
+from handrail.policy.rules.rule import Rule, named
 from handrail.protocol.decision import MODES, Mode
 from handrail.settings.errors import SettingsError, shown
 from handrail.settings.load import Loaded
@@ -45,14 +45,18 @@ def stricter_mode(one: Mode, other: Mode) -> Mode:
 
 def check_tools(loaded: Loaded, names: Collection[str]) -> None:
     """A SettingsError when a rule names a tool that there is not; those of other servers come when they are there."""
+    if problems := unknown_tools(loaded, names):
+        raise SettingsError("The rules cannot be used", problems, "Nothing was run. Correct them, then try again.")
+
+
+def unknown_tools(loaded: Loaded, names: Collection[str]) -> list[str]:
+    """What is wrong with the tools that rules name, in words."""
     known = {*names, *_ALWAYS_KNOWN}
-    problems = [
-        f"{rule.source}: the rule {rule.id} is about the tool {shown(rule.tool)}; {_hint(rule, known)}"
+    return [
+        f"{named(rule)} is about the tool {shown(rule.tool)}; {_hint(rule, known)}"
         for rule in loaded.rules
         if rule.tool not in known and not rule.tool.startswith("mcp__")
     ]
-    if problems:
-        raise SettingsError("The rules cannot be used", problems, "Nothing was run. Correct them, then try again.")
 
 
 def _hint(rule: Rule, known: Collection[str]) -> str:

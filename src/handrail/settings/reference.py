@@ -11,6 +11,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 _NAMES = "a list of tool names"
+_PATTERN = "one text that is not empty; a second pattern is a second rule"
 _FOLDERS = "a list of folders, each absolute or starting with ~/"
 _COUNT = "a whole number from 0 to 1000000"
 _CHARACTERS = "a whole number from 1000 to 100000000"
@@ -60,10 +61,13 @@ RULE: dict[str, Entry] = {
     "id": Entry(
         "What decisions call the rule.", "letters, digits, - and _, at most 64, beginning with a letter or digit"
     ),
-    "allow": Entry("Commands by their first words, or paths by a pattern, that run unasked.", "a text"),
-    "ask": Entry("Those that ask, whatever the mode.", "a text"),
-    "deny": Entry("Those that are refused.", "a text"),
-    "tool": Entry("The tool that the rule is about; exec if nothing else is said.", "the name of a tool"),
+    "allow": Entry("Commands by their first words, or paths by a pattern, that run unasked.", _PATTERN),
+    "ask": Entry("Those that ask, whatever the mode.", _PATTERN),
+    "deny": Entry("Those that are refused.", _PATTERN),
+    "tool": Entry(
+        "The tool that the rule is about, or * for every tool but exec; without it, exec.",
+        "the name of a tool",
+    ),
     "because": Entry("Why, for the person or the model that reads the decision.", "a text"),
     "match": Entry("Commands or paths that the rule must be about; checked at load.", "a list of texts"),
     "no_match": Entry("Commands or paths that it must not be about; checked at load.", "a list of texts"),

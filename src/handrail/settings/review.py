@@ -9,7 +9,7 @@ from handrail.settings.problem import first_few
 
 def reviewed(rules: tuple[Rule, ...], layers: list[Layer]) -> tuple[str, ...]:
     """What a person should be told about the rules; a SettingsError where they cannot be used."""
-    faults = review(rules, None)
+    faults = review(rules)
     if problems := first_few(plain(fault.problem) for fault in faults if fault.is_error):
         where = " and ".join(layer.source for layer in layers if layer.rules)
         raise SettingsError(

@@ -40,7 +40,7 @@ def trust_in(state: str, workspace: str, digest: str) -> tuple[bool, str]:
         return False, ""
     if given.digest == digest:
         return True, ""
-    return False, "handrail.toml is no longer what you trusted: handrail trust shows what it says now"
+    return False, "handrail.toml is no longer what you trusted: look at it before you trust it again"
 
 
 def trust_path(state: str) -> str:

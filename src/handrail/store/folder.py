@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from contextlib import suppress
 
 from handrail.protocol.error import StoreError, UsageError
 
@@ -81,6 +82,22 @@ def make_private(path: str) -> None:
         raise StoreError(
             f"the state folder {path} cannot be made: {error.strerror}. Set HANDRAIL_STATE_DIR."
         ) from error
+
+
+def write_private(path: str, data: bytes, unfinished: str) -> None:
+    """Writes a small file whole or not at all, for its owner only; `unfinished` is how its name ends until then."""
+    temporary = f"{path}.{os.urandom(6).hex()}{unfinished}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _names(path: str) -> list[str]:

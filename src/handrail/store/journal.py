@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.decision import Decision, Facts
+from handrail.protocol.decision import Decision, Facts, Mode
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, ToolCallEnd, ToolCallError, decode_event
 from handrail.protocol.result import ToolResult
@@ -47,6 +47,10 @@ class Decided(msgspec.Struct, frozen=True):
     batch_id: str
     facts: Facts
     decision: Decision
+    mode: Mode | None = None
+    """The mode that was in force; None in what older versions wrote, and where policy was not asked."""
+    unattended: bool = False
+    """Whether nobody was there to be asked."""
 
 
 _LOST = Decision(decision="deny", rule="journal.broken", reason="what the call was decided on cannot be read")

@@ -1,6 +1,5 @@
 """The folders outside the workspace that people opened, kept until they are closed: one small file for each."""
 
-import contextlib
 import hashlib
 import os
 
@@ -9,7 +8,7 @@ import msgspec
 from handrail.protocol.error import StoreError
 from handrail.protocol.permission import OpenedFolder
 from handrail.protocol.wire import encode
-from handrail.store.folder import make_private
+from handrail.store.folder import make_private, write_private
 
 _UNFINISHED = ".new"
 
@@ -38,7 +37,8 @@ class OpenedFolders:
         """Keeps one; opened for writing, it is no longer only opened for reading."""
         try:
             make_private(self._path)
-            self._write(_name(folder.path, folder.access), encode(folder))
+            name = _name(folder.path, folder.access)
+            write_private(os.path.join(self._path, name), encode(folder), _UNFINISHED)
             if folder.access == "write":
                 self._drop(_name(folder.path, "read"))
         except OSError as error:
@@ -59,21 +59,6 @@ class OpenedFolders:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         return folder if _name(folder.path, folder.access) == name else None
-
-    def _write(self, name: str, data: bytes) -> None:
-        """Whole or not at all, and for the owner only."""
-        unfinished = os.path.join(self._path, f"{name}.{os.urandom(6).hex()}{_UNFINISHED}")
-        try:
-            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(unfinished, os.path.join(self._path, name))
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(unfinished)
-            raise
 
     def _drop(self, name: str) -> bool:
         try:

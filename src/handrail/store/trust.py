@@ -3,14 +3,14 @@
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.settings.trust import Trust, TrustFile, read_trust, trust_path
-from handrail.store.folder import StateFolder
+from handrail.store.folder import StateFolder, write_private
 
 
 def trusted_projects(state: StateFolder) -> dict[str, Trust]:
@@ -50,18 +50,7 @@ def _alone(state: StateFolder) -> Generator[None]:
 
 def _write(state: StateFolder, projects: dict[str, Trust]) -> None:
     path = trust_path(state.path)
-    temporary = f"{path}.{os.urandom(8).hex()}"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with open(descriptor, "wb") as stream:
-                stream.write(msgspec.json.format(msgspec.json.encode(TrustFile(projects=projects)), indent=1))
-                stream.flush()
-                os.fsync(descriptor)
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+        write_private(path, msgspec.json.format(msgspec.json.encode(TrustFile(projects=projects)), indent=1), ".new")
     except OSError as error:
         raise StoreError(f"the record of trust {path} cannot be written: {error.strerror}") from error

@@ -4,12 +4,11 @@ import shlex
 
 import pytest
 
-from handrail.policy.commands.denies import FORK_BOMB, denied
+from handrail.policy.commands.denies import FORK_BOMB, never_done
 
 
 def rule(command: str, *writes: str, literal: bool = False) -> str | None:
-    found = denied(tuple(shlex.split(command)), writes, literal=literal)
-    assert found is None or found.effect == "deny"
+    found = never_done(tuple(shlex.split(command)), writes, literal=literal)
     return found and found.rule
 
 
@@ -83,7 +82,7 @@ def test_devices_are_not_written_to(command: str) -> None:
 @pytest.mark.parametrize("path", ["/dev/sda", "/dev/tcp/host/80", "/dev/fd/1", "/dev/mem", "/x/../dev/sda"])
 def test_nor_is_output_redirected_to_one(path: str) -> None:
     assert rule("echo x", path) == "deny.device"
-    assert denied((), (path,)) is not None
+    assert never_done((), (path,)) is not None
 
 
 def test_output_redirected_to_a_home_folder_is_outside() -> None:
@@ -108,6 +107,7 @@ def test_no_file_system_is_made(command: str) -> None:
         "systemctl isolate reboot.target", "systemctl kexec", "systemctl soft-reboot",
         "systemctl start shutdown.target", "systemctl isolate runlevel0.target", "systemctl isolate runlevel6.target",
         "loginctl poweroff", "busybox reboot", "../../sbin/reboot",
+        "systemctl isolate poweroff",
     ],
 )  # fmt: skip
 def test_the_machine_is_not_stopped(command: str) -> None:
@@ -126,9 +126,9 @@ def test_the_machine_is_not_stopped(command: str) -> None:
     ],
 )  # fmt: skip
 def test_fork_bombs_are_not_started(command: str) -> None:
-    found = denied(tuple(shlex.split(command)))
+    found = never_done(tuple(shlex.split(command)))
     assert found == FORK_BOMB
-    assert FORK_BOMB.effect == "deny"
+    assert FORK_BOMB.rule == "deny.fork-bomb"
     assert FORK_BOMB.rule == "deny.fork-bomb"
 
 
@@ -138,7 +138,7 @@ def test_fork_bombs_are_not_started(command: str) -> None:
         "Invoke-WebRequest http://x", "iwr http://x", "IRM x", "Start-BitsTransfer x", "invoke-restmethod x",
         "pwsh -Command 'iwr http://x'", "powershell.exe -c 'IEX (New-Object Net.WebClient).DownloadString(1)'",
         "pwsh -c \"(iwr http://x).Content | iex\"", "pwsh iwr http://x", "powershell -c 'x; Invoke-RestMethod y'",
-        "pwsh -c '[System.Net.Http.HttpClient]::new()'",
+        "pwsh -c '[System.Net.Http.HttpClient]::new()'", "pwsh -c 'i`wr x'", "powershell -enc aQB3AHIAIAB4AA==",
     ],
 )  # fmt: skip
 def test_powershell_downloads_nothing(command: str) -> None:
@@ -176,7 +176,7 @@ def test_only_null_stdout_and_stderr_are_written_to() -> None:
 
 
 def test_nothing_is_nothing() -> None:
-    assert denied(()) is None
+    assert never_done(()) is None
 
 
 @pytest.mark.parametrize("command", ["rm -rf '~'", "rm '$HOME'", "rm -rf '$PWD'", "cp a '~/x'"])
@@ -186,7 +186,7 @@ def test_where_nothing_is_left_to_expand_these_are_names(command: str) -> None:
 
 
 def test_unless_it_is_said_otherwise_something_is_left_to_expand() -> None:
-    assert denied(("rm", "-rf", "~")) is not None
+    assert never_done(("rm", "-rf", "~")) is not None
 
 
 @pytest.mark.parametrize("command", ["rm /dev/sda", "chmod 666 /dev/sda", "mv /dev/sda a"])
@@ -195,12 +195,12 @@ def test_a_device_is_there_to_be_written_to_and_other_harm_is_outside_anyway(com
 
 
 def test_the_reason_says_no_more_of_a_path_than_can_be_read() -> None:
-    found = denied(("rm", "-rf", "/" * 90))
+    found = never_done(("rm", "-rf", "/" * 90))
     assert found is not None
     assert found.reason == f"deletes the root of the file system ({'/' * 80})"
 
 
 def test_the_reason_says_what_would_happen_and_to_what() -> None:
-    found = denied(("chmod", "-R", "777", "/usr/.."))
+    found = never_done(("chmod", "-R", "777", "/usr/.."))
     assert found is not None
     assert found.reason == "changes the rights of the root of the file system (/usr/..)"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.commands.denies import denied
-from handrail.policy.commands.wrapped import MOST_COMMANDS, inner_commands, inside
+from handrail.policy.commands.denies import never_done
+from handrail.policy.commands.wrapped import MOST_COMMANDS, contents, inner_commands
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -30,7 +30,8 @@ def words(text: str) -> tuple[str, ...]:
         "strace -etrace=file rm x", "strace -f -o log rm x", "xargs rm x", "xargs -0 -n1 rm x", "xargs -I{} rm x",
         "xargs -I {} rm x", "xargs --max-args 1 rm x", "xargs -r rm x", "xargs -0n1 rm x", "find . -exec rm x ;",
         "find . -name a -execdir rm x +", "find . -ok rm x '\\;'", "fd -x rm x", "fd a --exec rm x",
-        "parallel rm x ::: a b",
+        "parallel rm x ::: a b", "parallel rm {} ::: x", "env -a n rm x", "hyperfine -w 3 'rm x'", "screen -dm rm x",
+        "tmux new -d 'rm x'", "direnv exec . rm x", "rustup run stable rm x", "gosu root rm x", "alias a='rm x'",
         "parallel -j 4 rm x", "command rm x", "command -p rm x", "exec rm x", "exec -a n rm x", "builtin rm x",
         "eval rm x", "eval 'rm x'", "bash -c 'rm x'", "sh -c 'rm x' name arg", "bash -lc 'rm x'",
         "bash --norc -c 'rm x'",
@@ -88,23 +89,23 @@ def test_git_is_given_with_its_sub_command_first(command: str, inner: tuple[str,
 
 @pytest.mark.parametrize("command", ["git", "git push", "git -C", "git -C x", "git -p", "find -exec", "find . -exec"])
 def test_nothing_is_found_where_nothing_is_inside(command: str) -> None:
-    found = inside(words(command))
+    found = contents(words(command))
     assert (found.commands, found.texts, found.writes, found.complete) == ((), (), (), True)
 
 
 def test_a_setting_of_git_is_no_command() -> None:
-    assert inside(words("git -c a=b -c x.y=!ls log")).texts == ("ls",)
+    assert contents(words("git -c a=b -c x.y=!ls log")).texts == ("ls",)
 
 
 def test_files_that_commands_in_strings_write_to_are_told() -> None:
-    found = inside(words("sudo sh -c 'cat < in > a 2>> b; echo c >&2'"))
+    found = contents(words("sudo sh -c 'cat < in > a 2>> b; echo c >&2'"))
     assert found.writes == ("a", "b")
     assert found.texts == ("cat < in > a 2>> b; echo c >&2",)
-    assert denied(("sh",), inside(words("sh -c 'echo x > /dev/sda'")).writes) is not None
+    assert never_done(("sh",), contents(words("sh -c 'echo x > /dev/sda'")).writes) is not None
 
 
 def test_a_string_that_nobody_can_read_is_told_as_it_is() -> None:
-    found = inside(words("bash -c 'rm -rf $X'"))
+    found = contents(words("bash -c 'rm -rf $X'"))
     assert (found.commands, found.texts, found.complete) == ((), ("rm -rf $X",), True)
 
 
@@ -120,20 +121,20 @@ def test_a_string_that_nobody_can_read_is_told_as_it_is() -> None:
     ids=["env", "eval", "watch", "find", "long"],
 )
 def test_what_is_too_deep_says_so(deep: tuple[str, ...]) -> None:
-    found = inside((*deep, "rm", "x"))
+    found = contents((*deep, "rm", "x"))
     assert not found.complete
     assert len(found.commands) <= MOST_COMMANDS + 1
 
 
 def test_as_much_as_fits_is_complete() -> None:
-    found = inside((*("env",) * 100, "rm", "x"))
+    found = contents((*("env",) * 100, "rm", "x"))
     assert (found.complete, len(found.commands)) == (True, 100)
     assert ("rm", "x") in found.commands
-    assert not inside((*("env",) * 101, "rm", "x")).complete
+    assert not contents((*("env",) * 101, "rm", "x")).complete
 
 
 def test_what_was_too_large_once_stays_so_whatever_comes_behind_it() -> None:
-    found = inside(("find", "-exec", "sh", "-c", "ls " * 5000, ";", "-exec", "sh", "-c", "rm x", ";"))
+    found = contents(("find", "-exec", "sh", "-c", "ls " * 5000, ";", "-exec", "sh", "-c", "rm x", ";"))
     assert not found.complete
     assert ("rm", "x") in found.commands
 
@@ -151,7 +152,7 @@ def test_no_wrapping_hides_a_command(layers: list[tuple[str, ...]]) -> None:
     for layer in layers:
         takes_a_string = layer[0] in {"sh", "bash", "eval"}
         command = (*layer, shlex.join(command)) if takes_a_string else (*layer, *command)
-    found = inside(command)
+    found = contents(command)
     assert not found.complete or ("rm", "x") in (command, *found.commands)
 
 
@@ -199,7 +200,7 @@ _PROGRAMS = [
 
 @given(st.lists(st.sampled_from(_ODD + _PROGRAMS) | st.text(max_size=6), max_size=8).map(tuple))
 def test_any_words_can_be_looked_into(odd: tuple[str, ...]) -> None:
-    for command in (odd, *inside(odd).commands):
+    for command in (odd, *contents(odd).commands):
         assert command == odd or command
-        found = denied(command, odd)
+        found = never_done(command, odd)
         assert found is None or found.rule.startswith("deny.")

@@ -51,8 +51,39 @@ PROVEN, UNPROVEN, NETWORK, NEVER = "aaaa", "dcca", "dcca", "dddd"
         ("cat /etc/passwd", NEVER, "fs.outside"),
         ("cat ../other/x", NEVER, "fs.outside"),
         ("cd .. && ls", NEVER, "fs.outside"),
+        ("true || cd src && cat ../a.py", NEVER, "fs.outside"),
+        ("cd self/../other && cat x", NEVER, "fs.outside"),
+        ("cd self && cd ../other && cat x", NEVER, "fs.outside"),
+        ("cd src && cd ../lib && cat x", PROVEN, "exec.cd"),
+        ("cd src && ls && cd .. && ls", PROVEN, "exec.cd"),
         ("cat out/passwd", NEVER, "fs.outside"),
         ("cat < /etc/passwd", NEVER, "fs.outside"),
+        ("git diff out/passwd README.md", NEVER, "fs.outside"),
+        ("git diff docs/a.md README.md", PROVEN, "exec.read-only"),
+        ("git log origin/main..HEAD", PROVEN, "exec.read-only"),
+        ("git show HEAD -- '*nv'", NEVER, "fs.secret"),
+        ("git show HEAD -- '\\.env'", NEVER, "fs.secret"),
+        ("git show HEAD -- ?env", NEVER, "fs.secret"),
+        ("git show HEAD -- '*.json' '*s' '*'", PROVEN, "exec.read-only"),
+        ("grep -r --include=.env '' .", NEVER, "fs.secret"),
+        ("grep -r --include '*.pem' '' .", NEVER, "fs.secret"),
+        ("grep -r --include='*.py' --exclude=.env x .", PROVEN, "exec.read-only"),
+        ("rg --hidden -g .env ''", NEVER, "fs.secret"),
+        ("rg -g '**/{.env,x}' ''", NEVER, "fs.secret"),
+        ("rg --hidden --iglob '*ENV' ''", NEVER, "fs.secret"),
+        ("rg --type-add 'x:.env' -tx ''", NEVER, "fs.secret"),
+        ("rg -g '!.env' -g '/src/*.py' -g '*.{ts,json}' --type-add 'w:*.html' x", PROVEN, "exec.read-only"),
+        ("cat /dev/null", PROVEN, "exec.read-only"),
+        ("head -c 16 /dev/urandom", PROVEN, "exec.read-only"),
+        ("head --bytes=1K /dev/zero", PROVEN, "exec.read-only"),
+        ("cat /dev/zero", NEVER, "fs.outside"),
+        ("sort /dev/urandom", NEVER, "fs.outside"),
+        ("head -n 5 /dev/zero", NEVER, "fs.outside"),
+        ("head -c -5 /dev/zero", NEVER, "fs.outside"),
+        ("head -c 5 -n 5 /dev/zero", NEVER, "fs.outside"),
+        ("cat < /dev/stdout", NEVER, "fs.outside"),
+        ("cat < /dev/null", PROVEN, "exec.read-only"),
+        ("ls > /dev/stdin", NEVER, None),
         ("ls > /etc/x", NEVER, "fs.outside"),
         ("cat src/*/../../../x", UNPROVEN, "exec.syntax"),
         ("rm ../x; echo $Y", NEVER, "fs.outside"),
@@ -78,6 +109,11 @@ PROVEN, UNPROVEN, NETWORK, NEVER = "aaaa", "dcca", "dcca", "dddd"
         ("ls && rm -rf /", NEVER, None),
         ("ls > /dev/sda", NEVER, None),
         ("echo $HOME", UNPROVEN, "exec.syntax"),
+        ("time touch a", UNPROVEN, "exec.syntax"),
+        ("timeout 5 rm a; echo $?", UNPROVEN, "exec.syntax"),
+        ("for f in 1 2; do sudo rm -rf build; done", UNPROVEN, "exec.syntax"),
+        ("timeout 5 rm ../x; echo $?", NEVER, "fs.outside"),
+        ("for f in 1 2; do sudo rm -rf out/passwd; done", NEVER, "fs.outside"),
         ("for f in *.py; do wc -l $f; done", UNPROVEN, "exec.syntax"),
     ],
 )  # fmt: skip
@@ -129,6 +165,11 @@ def test_the_strictest_part_of_a_chain_decides_and_every_part_is_shown(command: 
         ("cd a && cd b && cat x", "a/b/x"),
         ("cd a && ls; cat x", "x"),
         ("cd a/../b && cat x", "b/x"),
+        ("cd a/../b && cat x", "a/../b/x"),
+        ("cd a && cd ../b && cat x", "a/../b/x"),
+        ("true || cd a && cat x", "x"),
+        ("true || cd a && cat x", "a/x"),
+        ("true || cd a && cd b && cat x", "b/x"),
         ("cd a && cat ../x", "a/../x"),
         ("cd a | cat x", "x"),
         ("ls | cd a && cat x", "x"),
@@ -158,7 +199,8 @@ def test_a_rule_outranks_the_mode_and_the_strictest_rule_wins() -> None:
 @pytest.mark.parametrize(
     "command",
     ["sudo git push", "env A=b git push", "bash -c 'git push'", "echo $(git push)", "timeout 5 git push",
-     "xargs git push", "/usr/bin/git push", "if true; then git push; fi"],
+     "xargs git push", "/usr/bin/git push", "if true; then git push; fi", "echo git push | sh",
+     "git -c alias.p=push p", "hyperfine 'git push'", "x=push; git $x", "direnv exec . git push"],
 )  # fmt: skip
 def test_a_deny_rule_is_also_about_what_is_inside(command: str) -> None:
     assert decided(command, "full", rules=(DENY,)).rule == "no-push"
@@ -167,10 +209,52 @@ def test_a_deny_rule_is_also_about_what_is_inside(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     ["pytest /etc", "pytest ../x", "pytest --basetemp=/", "python -m pytest", "pytest; curl x", "pytest $X",
-     "pytest out/x", "env pytest", "pytest > x", "pytest .env", "/tmp/pytest"],
+     "pytest out/x", "env pytest", "pytest > x", "pytest .env", "/tmp/pytest", "pytest --junitxml=handrail.toml",
+     "pytest .git/config"],
 )  # fmt: skip
 def test_an_allow_rule_is_about_plain_words_inside_the_roots_only(command: str) -> None:
     assert decided(command, rules=(ALLOW,)).decision != "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git -c core.pager=x log", "git -c alias.x=!sh x", "git -C sub --exec-path=x log", "git --git-dir=x fetch"],
+)
+def test_a_rule_that_allows_git_allows_no_other_configuration(command: str) -> None:
+    for any_args in (False, True):
+        rules = (Rule(id="g", verdict="allow", pattern="git", any_args=any_args),)
+        assert decided("git -C sub --no-pager fetch", rules=rules).decision == "allow"
+        assert decided("git commit -c HEAD", rules=rules).decision == "allow"
+        assert decided(command, rules=rules).decision == "confirm"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat src/a.py", "cd src && ls", "cat < src/a.py", "grep -r x src/api", "rm src/a.py", "ls > src/x", "cp src/a b",
+     "python src/a.py", "cat docs/../src/a.py", "for i in 1; do cat src/a.py; done", "echo $x > ./src/a",
+     "sed -i s/a/b/ src/a.py", "sh -c 'cat src/a.py'"],
+)  # fmt: skip
+def test_a_rule_about_paths_for_every_tool_is_about_commands_too(command: str) -> None:
+    for verdict, expected in (("deny", "deny"), ("confirm", "confirm")):
+        rules = (Rule(id="r", verdict=verdict, pattern="src/**", tool="*"),)
+        found = decided(command, "full", rules=rules)
+        assert (found.decision, found.rule) == (expected, "r")
+
+
+def test_a_rule_about_paths_follows_links_and_lifts_nothing() -> None:
+    rules = (Rule(id="r", verdict="confirm", pattern="manual/**", tool="*"),)
+    assert decided("cat docs/a.md", "full", rules=rules).rule == "r"
+    assert decided("cat src/a.md", "full", rules=rules).decision == "allow"
+    assert decided("cat manual/.env", "full", rules=rules).rule == "fs.secret"
+    assert decided("cat ../manual/x", "full", rules=rules).rule == "fs.outside"
+
+
+@pytest.mark.parametrize("command", ["sh deploy.sh", "bash -x ./deploy.sh now", ". deploy.sh", "source ./deploy.sh"])
+def test_a_deny_rule_for_a_script_is_also_about_the_shell_that_is_given_it(command: str) -> None:
+    rules = (Rule(id="r", verdict="deny", pattern="./deploy.sh"),)
+    assert decided(command, "full", rules=rules).rule == "r"
+    assert decided("bash -c deploy", "full", rules=rules).decision == "allow"
+    assert decided("sh halt", "full", rules=rules).decision == "allow"  # a file of the workspace, whatever its name
 
 
 def test_no_rule_and_no_grant_lifts_what_is_built_in() -> None:
@@ -216,6 +300,10 @@ RESTRICTED = Restriction(("ls", "cat", "git status", "git log --oneline", "node 
         ("cat a.py", False), ("git log", False), ("node x.js", False), ("node -v x", False), ("ls && ls", False),
         ("ls > .minds/x", False), ("rm .minds/x", False), ("grep x .minds/a", False), ("ls $X", False),
         ("cat .env", False), ("pytest", False), ("ls --frob", False), ("cat < .minds/a", False),
+        ("git log --oneline -n 3 --all", True), ("git status --porcelain", True), ("git log --oneline -p", False),
+        ("git log --oneline a.py", False), ("git log --oneline -S x", False), ("git status src", False),
+        ("cat .minds/*", False), ("ls .minds/*/x", False), ("cat /tmp/x", False), ("ls /tmp", False),
+        ("ls -R", False), ("ls -lL .minds", False), ("ls --recursive", False),
     ],
 )  # fmt: skip
 def test_the_restricted_profile_runs_its_list_and_asks_nobody(command: str, allowed: bool) -> None:

@@ -4,7 +4,7 @@ import pytest
 from tests.policy.deciding import decided
 
 from handrail.policy.commands.reading import Use
-from handrail.policy.script import command_uses, fixed_folder, needs_display, read_script, seen_uses, start_of
+from handrail.policy.script import command_uses, looked_at, needs_display, read_script, seen_uses, start_of
 from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import SeenCommand
 
@@ -32,9 +32,9 @@ def steps(command: str, cwd: str = ".") -> tuple:
         ("ls && cd a && ls", [".", ".", "a"]),
         ("cd a && cd b && ls", [".", "a", "a/b"]),
         ("cd a && cd b; ls", [".", "a", ". a a/b"]),
-        ("cd a && ls || cd b && ls", [".", "a", ". a", "b a/b"]),
-        ("cd a && cd .. && ls", [".", "a", "."]),
-        ("cd a && cd ./b/../c && ls", [".", "a", "a/c"]),
+        ("cd a && ls || cd b && ls", [".", "a", ". a", ". a b a/b"]),
+        ("cd a && cd .. && ls", [".", "a", ". a/.."]),
+        ("cd a && cd ./b/../c && ls", [".", "a", "a/c a/./b/../c"]),
         ("cd /x && ls", [".", "/x"]),
         ("cd a; cd a; ls", [".", ". a", ". a a/a"]),
         ("cd a; cd /x && ls", [".", ". a", "/x"]),
@@ -104,7 +104,7 @@ def test_the_paths_that_a_command_names_from_where_it_may_run(command: str, name
     ],
 )  # fmt: skip
 def test_a_glob_starts_from_the_names_before_its_first_wildcard(pattern: str, folder: str) -> None:
-    assert fixed_folder(pattern) == folder
+    assert looked_at(Use(pattern, "read", is_glob=True)).path == folder
 
 
 @pytest.mark.parametrize("program", ["cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"])
@@ -141,8 +141,12 @@ def test_what_a_seen_command_would_change_for_certain(
 
 
 @pytest.mark.parametrize("sign", "$`*?[{")
-def test_a_path_that_bash_may_expand_is_not_known(sign: str) -> None:
-    assert seen_uses(SeenCommand(words=("rm", f"../a{sign}b"), writes=(f"../{sign}",)), ".") == ()
+def test_a_path_that_bash_may_expand_is_anything_in_the_folder_it_is_fixed_to(sign: str) -> None:
+    seen = SeenCommand(words=("rm", f"../a{sign}b"), writes=(f"../{sign}", f"a{sign}"))
+    assert [(use.path, use.access, use.is_glob) for use in seen_uses(seen, ".")] == [
+        ("../*", "delete", True),
+        ("../*", "write", True),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ def test_a_mode_gives_the_reason_of_its_cell(subject: Subject, verdict: str) -> 
 
 def test_where_undo_does_not_cover_it_that_is_the_reason() -> None:
     assert by_mode("write", "auto", undo=False) == ("confirm", "undo would not cover it, so it asks")
-    assert by_mode("write", "auto", undo=True) == ("allow", "write is allowed in auto mode: it can be undone")
-    assert by_mode("write", "full", undo=False) == ("allow", "write is allowed in full mode")
+    assert by_mode("write", "auto", undo=True) == ("allow", "auto mode allows what undo covers")
+    assert by_mode("write", "full", undo=False) == ("allow", "full mode allows it")
 
 
 def test_a_path_is_named_where_the_answer_is_no_plain_yes() -> None:

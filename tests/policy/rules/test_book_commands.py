@@ -51,6 +51,14 @@ STRICT = [
     ("tar -xzf", "tar -x -z a -f"),
     ("cat -", "cat -"),
     ("rm", "rm"),
+    ("rm -rf", "rm --force --recursive x"),
+    ("rm -rf", "rm -Rf x"),
+    ("rm -r", "rm --recurs x"),
+    ("rm --recursive", "rm -fr x"),
+    ("git push --force", "git push -uf"),
+    ("git commit --no-verify", "git commit -nm x"),
+    ("chmod -R", "chmod --recursive u+x a"),
+    ("git push", "git $x push"),
 ]
 NOT_STRICT = [
     ("git push", "git"),
@@ -78,6 +86,9 @@ NOT_STRICT = [
     ("rm -rf", "rm --rf x"),
     ("find -delete", "find . -type d -e -l -et"),
     ("cat -", "cat -n"),
+    ("rm -rf", "rm --recursive x"),
+    ("git push --force", "git push --no-verify"),
+    ("git push", "git $x"),
 ]
 
 

@@ -121,6 +121,8 @@ JOINED: list[tuple[str, tuple[str, ...], str]] = [
     ("a &&\n b |\n\n c ||\nd", ("&&", "|", "||"), "abcd"),
     ("a 2>&1|b", ("|",), "ab"),
     ("a>x&&b", ("&&",), "ab"),
+    ("a; &>x b", (";",), "ab"),
+    ("a&&&>x b||&>y c", ("&&", "||"), "abc"),
 ]
 
 
@@ -184,7 +186,9 @@ REFUSED: list[tuple[str, str, int]] = [
     ("| a", JOIN, 0),
     ("a ||| b", JOIN, 4),
     ("a\n| b", JOIN, 2),
-    ("a;;b", "has a ; with", 2),
+    ("a;;b", "has a ; with", 1),
+    ("a;&>x b", "has a ; with", 1),
+    ("a; ;b", "has a ; with", 3),
     (";", "has a ; with", 0),
     ("a <<x", INPUT, 3),
     ("a <<<x", INPUT, 3),
@@ -278,6 +282,7 @@ TOO_LARGE = {
     "parts of words": "a" + " b'c'd" * 150,
     "parts of one word": "a " + "'b'" * 101,
     "patterns": "a" + " b*" * 250,
+    "redirections": "a" + " >b" * 201,
     "commands": "a;" * (MOST_COMMANDS + 1),
 }
 

@@ -68,6 +68,27 @@ def test_an_option_that_a_table_does_not_list_is_unproven_and_told() -> None:
     assert reading.grant == "cat"
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("md5sum a", "md5sum only reads"),
+        ("/usr/bin/sha1sum a", "sha1sum only reads"),
+        ("egrep x a", "egrep only reads"),
+        ("node -v", "node -v only reads"),
+        ("git annotate a", "git annotate only reads"),
+        ("md5sum -c a", "md5sum's option -c is not among those that only read"),
+        ("fgrep --frob x a", "fgrep's option --frob is not among those that only read"),
+        ("whoami a", "whoami only reads without operands such as a"),
+    ],
+)
+def test_the_reason_names_the_program_that_was_typed(text: str, reason: str) -> None:
+    assert read(text).reason == reason
+
+
+def test_what_is_allowed_for_good_is_the_program_that_was_typed() -> None:
+    assert read("md5sum -c a").grant == "md5sum"
+
+
 @pytest.mark.parametrize("text", ["sort --compress-program=sh a", "rg --pre sh x", "tree -R", "find . -exec id ';'"])
 def test_a_program_that_can_run_others_is_never_allowed_for_good(text: str) -> None:
     reading = read(text)

@@ -17,7 +17,7 @@ WRITES = (
     "yq -ri . a", "yq --in-place . a", "yq -s .a a", "yq -I -i . a", "sed -i 5p a", "sed -n '5w x' a", "sed -ni 5p a",
     "sed --in-place=x 5p a", "sed -n -s -i 1p a", "find . -delete", "find . -fprint x", "find . -fprint0 x",
     "find . -fprintf x y", "find . -fls x", "find . -name x -o -delete", "printf -v x y", "ulimit -n 5", "umask 0",
-    "objdump -i", "df --sync", "xxd -group 4 a",
+    "objdump -i", "df --sync", "xxd -group 4 a", "unzip -l -- -l a", "zipinfo -- -h -M a", "uniq a -c", "uniq a -f 1",
 )  # fmt: skip
 RUNS = (
     "sort --compress-program=sh a", "sort --compress-prog sh a", "diff -l a b", "diff --paginate a b",
@@ -25,7 +25,8 @@ RUNS = (
     "find . -ok id ';'", "find . -okdir id ';'", "find . -print -exec sh x ';'", "fd -x id", "fd -X id",
     "fd --exec id", "fd --exec=id", "fd --exec-batch id", "fd -Hx id", "fd . -l", "fdfind --list-details",
     "fdfind -x id", "rg --pre id x", "rg --pre=id x", "rg --hostname-bin=id x", "rg -z x",
-    "rg --context-separator -- --pre sh x", "rg --search-zip x",
+    "rg --context-separator -- --pre sh x", "rg --search-zip x", "rg --engine --pre=id x", "rg -g --pre=id x",
+    "rg --engine=--pre=id x", "rg --context-separator -- -e x", "fd -E -x id", "fd -E --exec=id",
     "rg -nz x", "rg --pre-glob x y", "sed -n '1e id' a", "sed s/a/id/e a", "sed 1e a", "env id", "env -S id",
     "env -i id", "env --split-string=id", "command id", "command -p id", "nm --plugin x.so a", "getconf -v x y",
     "locale -m", "unzip -lM a", "zipinfo -M a", "tree -LR 2", "yq 'system(\"id\")' a", "test -v 'a[$(id)]'",
@@ -40,12 +41,17 @@ READS_WHAT_IS_NOT_NAMED = (
     "jq '\"x\" | modulemeta'", "jq '#\nimport \"x\" as y; .'", "yq 'load(\"x\")' a", "yq '.a * load_yaml(\"x\")' a",
     "yq 'env(X)' a", "yq 'strenv(X)' a", "yq 'eval(.x)' a", "yq --from-file x a", "yq '.. load(\"x\")' a",
     "yq '..load(\"x\")' a", "strings @x", "nm @x", "size @x a", "readelf -w a", "objdump -S a", "strings -n @x a",
-    "rg -f=/etc/x a", "ps e", "ps axe", "lscpu -s x",
+    "rg -f=/etc/x a", "ps e", "ps axe", "lscpu -s x", "tail -20c x", "tail -1c x", "head -20c x", "head -5qc x",
+    "ps eoargs=", "ps axeoargs=", "ps -eo pid,environ", "ps axo pid,environ", "ps -O environ", "ps --format=environ",
+    "ps ao args eopid=,", "iconv -f ../x a", "iconv -f ./x -t utf-8 a", "iconv -t /etc/x a", "iconv --to-code=x/y a",
+    "column -n x", "yq --indent env x", "git log -5n x", "git log -5S x",
 )  # fmt: skip
 NEVER_ENDS_OR_REACHES_OUT = (
     "tail -f a", "tail -F a", "tail -5f a", "tail --follow a", "tail --follow=name a", "tail --retry a",
     "tail --pid=1 a", "tail -n1 -f a", "tail +5f a", "sleep infinity", "free -s 1", "hostname -f", "hostname -i",
-    "who --lookup",
+    "who --lookup", "tail -20cf a", "shuf -r a", "shuf -re a b", "shuf --repeat -i 1-9", "seq inf", "seq 1 INFINITY",
+    "seq 1 nan 5", "seq 1 1e30", "seq 99999999999999999999", "seq -f %g infinity", "sleep 99999d", "sleep 20m",
+    "sleep 300 300 1",
 )  # fmt: skip
 NO_PROGRAM_THAT_ONLY_READS = (
     "split a", "tee a", "xargs id", "awk 1 a", "less a", "more a", "man ls", "vi a", "dc a", "ldd a", "zcat a",

@@ -1,18 +1,20 @@
 """What is never done, whatever the mode, the rules and the grants: found by a command's words, each by its own rule."""
 
 import re
+from base64 import b64decode
 
 from handrail.policy.commands.places import Place, place_of
-from handrail.policy.commands.reading import Reading
+from handrail.policy.commands.reading import Never
 from handrail.policy.commands.targets import Act, Target, program, targets
+from handrail.policy.commands.wrappers import SHELLS
 
-FORK_BOMB = Reading("deny", "deny.fork-bomb", "starts itself again and again until the machine stands still")
+FORK_BOMB = Never("deny.fork-bomb", "starts itself again and again until the machine stands still")
 """Also for who finds by other means that a function starts itself."""
 
-_SHOWN = 80
+_LONGEST_SHOWN = 80
 
 
-def denied(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Reading | None:
+def never_done(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Never | None:
     """Why a command is never run, or None; `writes` are the files that its output goes to.
 
     `literal`: nothing in the words is left to expand, so that `$HOME` is a name like any other.
@@ -35,21 +37,32 @@ _DOWNLOAD = re.compile(
     r"|\bnet\.webclient\b|\.download(?:string|file|data)\b|\bnet\.http\.httpclient\b",
     re.IGNORECASE,
 )
-_SHELLS = frozenset(["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "eval"])
 _BOMB = re.compile(r"([\w.:@%+-]{1,80})\s*\(\s*\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
 
 
-def _by_program(words: tuple[str, ...]) -> Reading | None:
+def _by_program(words: tuple[str, ...]) -> Never | None:
     name, rest = program(words)
     if not _is_the_workspaces(words[0]):
         if name in _FORMATTING or name.startswith("mkfs."):
-            return Reading("deny", "deny.format", f"{name} makes a new file system over what is there")
+            return Never("deny.format", f"{name} makes a new file system over what is there")
         if _stops(name, [word for word in rest if not word.startswith("-")]):
-            return Reading("deny", "deny.shutdown", f"{name} stops the machine")
+            return Never("deny.shutdown", f"{name} stops the machine")
     lower = name.lower().removesuffix(".exe")
-    if lower in _CMDLETS or (lower in _POWERSHELLS and any(_DOWNLOAD.search(word) for word in rest)):
-        return Reading("deny", "deny.powershell-download", "PowerShell downloads what nobody has seen")
-    return FORK_BOMB if name in _SHELLS and _BOMB.search(" ".join(rest)) else None
+    if lower in _CMDLETS or (lower in _POWERSHELLS and any(_downloads(word) for word in rest)):
+        return Never("deny.powershell-download", "PowerShell downloads what nobody has seen")
+    return FORK_BOMB if (name in SHELLS or name == "eval") and _BOMB.search(" ".join(rest)) else None
+
+
+def _downloads(word: str) -> bool:
+    """As it stands, without the backticks that PowerShell drops, or encoded as it takes whole commands."""
+    return any(_DOWNLOAD.search(text) for text in (word, word.replace("`", ""), _decoded(word)))
+
+
+def _decoded(word: str) -> str:
+    try:
+        return b64decode(word, validate=True).decode("utf-16-le")
+    except ValueError:
+        return ""
 
 
 def _is_the_workspaces(word: str) -> bool:
@@ -62,7 +75,8 @@ def _stops(name: str, operands: list[str]) -> bool:
     if name in {"init", "telinit"}:
         return first in {"0", "6"}
     if name in {"systemctl", "loginctl"}:
-        return first in _VERBS or (first in {"start", "isolate"} and not _UNITS.isdisjoint(operands))
+        units = {f"{one}.target" if first == "isolate" and "." not in one else one for one in operands}
+        return first in _VERBS or (first in {"start", "isolate"} and not _UNITS.isdisjoint(units))
     return name in _STOPPING
 
 
@@ -76,14 +90,14 @@ _RULES: dict[Place, tuple[str, str]] = {
 _ACTS: dict[Act, str] = {"delete": "deletes", "rights": "changes the rights of", "write": "writes to"}
 
 
-def _by_target(target: Target, *, literal: bool) -> Reading | None:
+def _by_target(target: Target, *, literal: bool) -> Never | None:
     place = place_of(target.path, literal=literal)
     if place is None or not _is_denied(place, target):
         return None
     if place == "home" and target.act == "write":  # what is put into a home folder does not take its place
         place = "below home"
     rule, what = _RULES[place]
-    return Reading("deny", rule, f"{_ACTS[target.act]} {what} ({target.path[:_SHOWN]})")
+    return Never(rule, f"{_ACTS[target.act]} {what} ({target.path[:_LONGEST_SHOWN]})")
 
 
 def _is_denied(place: Place, target: Target) -> bool:

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 
+from handrail.policy.commands.places import SINKS
 from handrail.policy.commands.reading import Use
 from handrail.policy.shell.script import Word
 from handrail.policy.tables.form import Kind, Parsed, Table
 from handrail.protocol.decision import Access
 
 _STREAMS: dict[Access, frozenset[str]] = {
-    "read": frozenset(["/dev/null", "/dev/stdin", "/dev/zero", "/dev/random", "/dev/urandom"]),
-    "write": frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"]),
+    "read": frozenset(["/dev/null", "/dev/stdin"]),
+    "write": SINKS,
 }
 """Not files: they hold nothing, and keep nothing."""
+_ENDLESS = frozenset(["/dev/zero", "/dev/random", "/dev/urandom"])
+"""They hold nothing either, but who reads all of it never ends."""
 _Options = list[tuple[str, str | None]]
 
 # Whether an option has a value: never, always, perhaps but only in the same word, always in the same word.
@@ -26,7 +29,12 @@ def read_words(table: Table, words: tuple[Word, ...]) -> tuple[Use, ...] | str:
     parsed = sort_words(table, words)
     if isinstance(parsed, str):
         return parsed
-    return tuple([use for use in uses(table, parsed) if use.path not in _STREAMS.get(use.access, ())])
+    streams = _STREAMS | {"read": _STREAMS["read"] | _ENDLESS} if _ends(table, parsed) else _STREAMS
+    return tuple([use for use in uses(table, parsed) if use.path not in streams.get(use.access, ())])
+
+
+def _ends(table: Table, parsed: Parsed) -> bool:
+    return table.effect != "proven" or (table.bounded is not None and table.bounded(parsed))
 
 
 def sort_words(table: Table, words: tuple[Word, ...]) -> Parsed | str:
@@ -72,6 +80,7 @@ class Sorter:
         options: _Options = []
         operands: list[Word] = []
         ended: int | None = None
+        mixed = False
         rest = iter(words)
         for word in rest:
             text = word.text
@@ -82,7 +91,9 @@ class Sorter:
                 operands += rest
             elif fault := self._take(word, rest, options):
                 return fault
-        return self._judged(options, operands, ended)
+            else:
+                mixed = mixed or bool(operands)
+        return self._judged(options, operands, ended, mixed=mixed)
 
     def _take(self, word: Word, rest: Iterator[Word], options: _Options) -> str | None:
         text = word.text
@@ -116,6 +127,10 @@ class Sorter:
             if takes == _FLAG:
                 options.append((name, None))
                 continue
+            if any(
+                sign.isdigit() for sign in text[1 : place - 1]
+            ):  # to some programs `-20c` is a number with its unit, and the value a file
+                return f"{self.table.name} may take {text} for a number"
             if takes == _VALUE and place == len(text):
                 return self._take_value(name, rest, options)
             value = text[place:]
@@ -134,14 +149,14 @@ class Sorter:
         options.append((name, word.text))
         return None
 
-    def _judged(self, options: _Options, operands: list[Word], ended: int | None) -> Parsed | str:
+    def _judged(self, options: _Options, operands: list[Word], ended: int | None, *, mixed: bool) -> Parsed | str:
         table = self.table
         globs = tuple([place for place, word in enumerate(operands) if word.globs])
         if operands and table.operands is None:
             return f"{table.name} only reads without operands such as {operands[0].text}"
         if table.most is not None and (globs or len(operands) > table.most):
             return f"{table.name} only reads with at most {table.most} operand{'s' if table.most > 1 else ''}"
-        parsed = Parsed(tuple(options), tuple([word.text for word in operands]), globs, ended)
+        parsed = Parsed(tuple(options), tuple([word.text for word in operands]), globs, ended, mixed)
         return (table.refuse and table.refuse(parsed)) or parsed
 
     def _unknown(self, name: str) -> str:

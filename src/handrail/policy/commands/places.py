@@ -8,10 +8,11 @@ Place = Literal["root", "home", "below home", "workspace", "device"]
 
 _HOME = re.compile(r"(?:~(?![+-])[\w.-]*|\$HOME(?!\w)|\$\{HOME(?!\w)[^}]*\})(/.*)?", re.DOTALL)
 _FOLDER = re.compile(r"(?:~\+|\$PWD(?!\w)|\$\{PWD(?!\w)[^}]*\}|\$\(\s*pwd\s*\)|`\s*pwd\s*`)(/.*)?", re.DOTALL)
-_EVERYTHING = re.compile(r"[*?]*\*[*?]*|\.\*|\.\[[!^]\.\]\*|\.\?\?\*")
+_EVERYTHING = re.compile(r"\?*\*[*?]*|\.\*|\.\[[!^]\.\]\*|\.\?\?\*")
 _SOMEONE = "/home/someone"
 _HOMES = re.compile(r"/root|/var/root|/(?:home|Users)(?:/[^/]+)?")
-_SINKS = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"])
+SINKS = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"])
+"""Devices that anything may be written to: they keep nothing."""
 
 
 def place_of(word: str, *, literal: bool) -> Place | None:
@@ -30,7 +31,7 @@ def _absolute(path: str) -> Place | None:
         return "root"
     if _HOMES.fullmatch(path):
         return "home"
-    return "device" if path.startswith("/dev/") and path not in _SINKS else None
+    return "device" if path.startswith("/dev/") and path not in SINKS else None
 
 
 def _plain(path: str) -> str:

@@ -50,25 +50,33 @@ def _program(name: str) -> str:
 
 def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
     fault = None
+    typed = " ".join([name, *[word.text for word in words[1 : found.length]]])
     if table := found.table:
         check(table)
         read = read_words(table, words[found.length :])
         if not isinstance(read, str):
-            return _accepted(table, read)
-        fault = read
+            return _accepted(table, typed, read)
+        fault = _told(read, table, typed)
     if found.group:
         # The table knows better what is wrong, unless it is only about a part: an interpreter stays one.
         return _grouped(found, found.group, words, fault if found.group_length >= found.length else None)
     if table and fault:
-        grant = _first_words(table.name) if table.grantable else ""
+        grant = _first_words(typed) if table.grantable else ""
         return _unproven("exec.option", fault, words[found.length :], grant)
     return _unknown_part(name, words)
 
 
-def _accepted(table: Table, read: tuple[Use, ...]) -> Reading:
+def _told(fault: str, table: Table, typed: str) -> str:
+    """What is wrong, of the program that was typed: one table may be for several."""
+    if fault.startswith((f"{table.name} ", f"{table.name}'s ")):
+        return typed + fault.removeprefix(table.name)
+    return fault
+
+
+def _accepted(table: Table, typed: str, read: tuple[Use, ...]) -> Reading:
     rule, does = _SAYS[table.effect]
-    grant = "" if table.effect == "proven" or not table.grantable else _first_words(table.name)
-    return Reading(table.effect, rule, f"{table.name} {does}", read, grant)
+    grant = "" if table.effect == "proven" or not table.grantable else _first_words(typed)
+    return Reading(table.effect, rule, f"{typed} {does}", read, grant)
 
 
 def _grouped(found: Found, group: Group, words: tuple[Word, ...], fault: str | None) -> Reading:

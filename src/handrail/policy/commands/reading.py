@@ -6,9 +6,9 @@ import msgspec
 
 from handrail.protocol.decision import Access
 
-Effect = Literal["proven", "write", "delete", "network", "unproven", "deny"]
+Effect = Literal["proven", "write", "delete", "network", "unproven"]
 """`proven`: only reads. `write`, `delete`: does just that to the paths it uses. `network`: reaches other machines.
-`unproven`: may do anything. `deny`: is never done, whatever the mode."""
+`unproven`: may do anything."""
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -31,3 +31,10 @@ class Reading(msgspec.Struct, frozen=True):
     uses: tuple[Use, ...] = ()
     grant: str = ""
     """The class of commands that a person may allow for good: `git commit`. Empty where none may be."""
+
+
+class Never(msgspec.Struct, frozen=True):
+    """Why a command is never run, whatever the mode: the rule, and what it would do in words."""
+
+    rule: str
+    reason: str

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Iterator
 
+from handrail.policy.aiming import aims
 from handrail.policy.commands.reading import Use
 from handrail.policy.names import may_name_credential, protection
+from handrail.policy.spelling import folded
 from handrail.policy.tables.form import Parsed
 
 _RANGE = re.compile(r"\.{2,3}(?!/)")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_WILD = re.compile(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
 _LONG_MAGIC = re.compile(r":\(([^)]*)\)(.*)", re.DOTALL)
 
 
@@ -25,11 +29,10 @@ def named_paths(parsed: Parsed) -> tuple[Use, ...]:
 def _uses(parsed: Parsed) -> Iterator[Use]:
     for name, value in parsed.options:
         if name == "-L" and value:  # log -L10,20:src/a.py
-            for path in _behind_colons(value):
-                yield from _reads(path)
+            for colon in re.finditer(":", value):  # braces in front of it may be anything
+                yield from _reads(value[colon.end() :])
+    # A pattern of bash's too: where it stands for no file, git gets it as it is.
     for place, text in enumerate(parsed.operands):
-        if place in parsed.globs:  # a pattern of bash's is counted already
-            continue
         if parsed.ended is not None and place >= parsed.ended:
             yield from _limit(text)
         else:
@@ -80,14 +83,26 @@ def _without_magic(text: str) -> str:
 
 
 def _reads(path: str) -> Iterator[Use]:
-    """A path, and for a pattern what the shell's would not match: git's also stands for a dot in front."""
-    yield Use(path, "read", _is_pattern(path))
-    folder, slash, name = path.rpartition("/")
-    if name[:1] in {"*", "?"}:
+    """A path; in git's patterns a backslash makes the next sign mean itself."""
+    if path:
+        for text in dict.fromkeys((path, _ESCAPE.sub(r"\1", path))):
+            yield Use(text, "read", _is_pattern(text))
+            yield from hidden_uses(text)
+
+
+def hidden_uses(path: str) -> Iterator[Use]:
+    """The credentials that the shell's pattern would not match: git's also stands for a dot in front."""
+    names = path.split("/")
+    for place, name in enumerate(names):
+        if not _WILD.match(name):
+            continue
         rest = name.lstrip("*?")
-        for hidden in (rest, f".{rest}"):
-            if may_name_credential(hidden):
-                yield Use(folder + slash + hidden, "read", _is_pattern(hidden))
+        aimed = [hidden for hidden in (rest, f".{rest}") if may_name_credential(hidden)]
+        if not aimed and aims(folded(name), hidden=True):
+            aimed = [_WILD.sub(".*", name)]
+        for hidden in aimed:
+            spelled = "/".join([*names[:place], hidden, *names[place + 1 :]])
+            yield Use(spelled, "read", _is_pattern(spelled))
 
 
 def _is_pattern(path: str) -> bool:

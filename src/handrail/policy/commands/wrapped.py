@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from handrail.policy.commands.targets import RUNNING, base_name
 from handrail.policy.commands.wrapper_options import ASSIGNMENT, behind_options, values_of
 from handrail.policy.commands.wrappers import GIT_VALUES, SHELLS, WRAPPERS, Wrapper
 from handrail.policy.shell.lexer import lex
@@ -13,14 +14,18 @@ Words = tuple[str, ...]
 
 MOST_COMMANDS = 100
 
-_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 _RUNS_IN_FD = frozenset(["-x", "-X", "--exec", "--exec-batch"])
 _JOINING = frozenset(["watch", "parallel"])
 """Give their words, joined, to a shell."""
+_READING = frozenset(["source", "."])
+"""Read a file as the shell that they stand in."""
+_WITH_FILE = frozenset(["--rcfile", "--init-file"])
+_SAYING = frozenset(["hyperfine", "concurrently", "tmux", "screen", "nodemon", "watchexec"])
+"""Have commands in strings among their words."""
 _ENDS = frozenset([";", "\\;", "+"])
 
 
-class Inside(msgspec.Struct, frozen=True):
+class Contents(msgspec.Struct, frozen=True):
     """What a command holds."""
 
     commands: tuple[Words, ...]
@@ -33,32 +38,28 @@ class Inside(msgspec.Struct, frozen=True):
     """Whether a limit was not reached; otherwise the answer must be the strictest there is."""
 
 
-def inside(words: Words) -> Inside:
+def contents(words: Words) -> Contents:
     """Looks into a command, and into what it finds there."""
     found: dict[Words, None] = {}
-    writes: list[str] = []
-    texts: list[str] = []
+    scripts: dict[str, Script | Outside] = {}
     waiting = [words]
-    complete = True
     for outer in waiting:
-        strings = list(_texts(outer))
-        scripts = [lex(text) for text in strings]
-        texts += strings
-        writes += [path for script in scripts for path in _writes(script)]
-        complete = complete and not any(isinstance(script, Outside) and script.too_large for script in scripts)
-        opened = [*_argv(outer), *(words for script in scripts for words in _commands(script))]
+        strings = {text: lex(text) for text in _texts(outer)}
+        scripts |= strings
+        opened = [*_argv(outer), *(words for script in strings.values() for words in _commands(script))]
         new = {inner: None for inner in opened if inner and inner not in found}
         found |= new
         waiting += new
         if len(found) > MOST_COMMANDS:
-            complete = False
             break
-    return Inside(tuple(found), tuple(writes), tuple(texts), complete)
+    writes = tuple(path for script in scripts.values() for path in _writes(script))
+    too_large = any(isinstance(script, Outside) and script.too_large for script in scripts.values())
+    return Contents(tuple(found), writes, tuple(scripts), complete=len(found) <= MOST_COMMANDS and not too_large)
 
 
 def inner_commands(words: Words) -> tuple[Words, ...]:
     """The commands that a command runs, and those that they run in turn."""
-    return inside(words).commands
+    return contents(words).commands
 
 
 def _commands(script: Script | Outside) -> Iterator[Words]:
@@ -76,33 +77,45 @@ def _argv(words: Words) -> Iterator[Words]:
     """Commands that stand there word by word."""
     if not words:
         return
-    name = _base(words[0])
+    name = base_name(words[0])
     if ASSIGNMENT.match(words[0]):
         yield words[1:]
     elif name == "git":
         yield _git(words)
+        yield from _aliases(words)
     elif name == "find":
-        yield from _behind(words, _RUNS)
+        yield from _behind(words, RUNNING)
     elif name in {"fd", "fdfind"}:
         yield from _behind(words, _RUNS_IN_FD)
     elif name == "parallel":
         end = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
-        yield behind_options(words[1:end], Wrapper(values="jSa"))
+        command = behind_options(words[1:end], Wrapper(values="jSa"))
+        yield command
+        yield (
+            *(word for word in command if word != "{}"),
+            *(word for word in words[end:] if not word.startswith(":::")),
+        )
+    elif name in SHELLS or name in _READING:
+        yield from _script(words[1:])
     elif found := _wrapper(name, words):
         yield behind_options(found[1], found[0])
 
 
 def _texts(words: Words) -> Iterator[str]:
     """Commands in strings."""
-    name = _base(words[0]) if words else ""
+    name = base_name(words[0]) if words else ""
     if name == "eval":
         yield " ".join(words[1:])
+    elif name == "alias":
+        yield from (value for word in words[1:] if (value := word.partition("=")[2]))
     elif name == "trap":
         yield from [word for word in words[1:] if word != "--"][:1]
     elif name == "git":  # an alias that begins with ! is for the shell
         yield from (value.partition("=!")[2] for value in values_of(words, ["-c"]) if "=!" in value)
     elif name in SHELLS:
         yield from _shell_text(words[1:])
+    elif name in _SAYING:
+        yield from (word for word in words[1:] if " " in word)
     elif name in _JOINING:
         yield " ".join(next(_argv(words), ()))
     elif found := _wrapper(name, words):
@@ -126,8 +139,20 @@ def _shell_text(words: Words) -> Iterator[str]:
             yield from [word] if has_text else []
             return
         has_text = has_text or (word[:2] != "--" and word[0] == "-" and "c" in word)
-        if word[-1:] in {"o", "O"} or word in {"--rcfile", "--init-file"}:
+        if word[-1:] in {"o", "O"} or word in _WITH_FILE:
             next(rest, None)
+
+
+def _script(words: Words) -> Iterator[Words]:
+    """bash run.sh: the file that a shell is given, as if it was called by its path."""
+    place = 0
+    while place < len(words) and words[place][:1] in {"-", "+"} and words[place] != "-":
+        if "c" in words[place] and words[place][:2] != "--":
+            return
+        place += 2 if words[place][-1:] in {"o", "O"} or words[place] in _WITH_FILE else 1
+    if place < len(words) and words[place] != "-":
+        path = words[place]
+        yield (path if "/" in path else f"./{path}", *words[place + 1 :])
 
 
 def _behind(words: Words, options: frozenset[str]) -> Iterator[Words]:
@@ -149,5 +174,9 @@ def _git(words: Words) -> Words:
     return ("git", *words[place:]) if 1 < place < len(words) else ()
 
 
-def _base(word: str) -> str:
-    return word.removeprefix("\\").rpartition("/")[2]
+def _aliases(words: Words) -> Iterator[Words]:
+    """What git is told to call otherwise: `-c alias.p=push`."""
+    for value in values_of(words, ["-c"]):
+        name, _, command = value.partition("=")
+        if name.lower().startswith("alias.") and not command.startswith("!"):
+            yield ("git", *command.split())

@@ -45,7 +45,7 @@ def _values_behind(word: str, wrapper: Wrapper) -> int:
 def values_of(words: Words, options: list[str]) -> Iterator[str]:
     """The values of options: `-c x`, `-qc x`, `-cx`, `--command x` and `--command=x`."""
     for place, word in enumerate(words):
-        for option in options:
+        for option in options if word.startswith("-") else ():
             if word == option or (_is_short(option) and _is_short(word) and word[-1] == option[1]):
                 yield from words[place + 1 : place + 2]
             elif _is_short(option) and word.startswith(option):

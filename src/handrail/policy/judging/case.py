@@ -6,7 +6,7 @@ from handrail.policy.commands.reading import Use
 from handrail.policy.configuration import Rules
 from handrail.policy.names import protection
 from handrail.policy.rules.book import RuleBook
-from handrail.policy.script import fixed_folder, placed
+from handrail.policy.script import from_workspace, looked_at
 from handrail.protocol.decision import Access, CommandFact, Facts, PathFact
 
 
@@ -22,11 +22,12 @@ class Case(msgspec.Struct, frozen=True):
 
     def fact_of(self, use: Use) -> PathFact | None:
         """What is known of a path; of a glob, of the folder it starts from."""
-        return self.known.get((fixed_folder(use.path) if use.is_glob else use.path, use.access))
+        asked = looked_at(use)
+        return self.known.get((asked.path, asked.access))
 
     def only_reads(self, use: Use) -> bool:
         """Whether a use is plain reading inside the roots, which needs no verdict of its own."""
-        if use.access != "read" or use.is_glob or self.rules.restriction is not None:
+        if use.access != "read" or use.is_glob or self.rules.restriction is not None or self.book.tools:
             return False
         fact = self.known.get((use.path, "read"))
         if fact is None or fact.real is None or fact.named is not None or protection(fact.real) == "credential":
@@ -34,15 +35,15 @@ class Case(msgspec.Struct, frozen=True):
         return fact.real == use.path or protection(use.path) != "credential"
 
     def is_inside(self, word: str, folders: tuple[str, ...]) -> bool:
-        """Whether an operand is a path inside the roots, wherever the command runs, and no credential."""
-        return all(self._is_inside(placed(word, folder)) for folder in folders)
+        """Whether an operand is a path inside the roots, wherever the command runs, and one that is not protected."""
+        return all(self._is_inside(from_workspace(word, folder)) for folder in folders)
 
     def _is_inside(self, path: str) -> bool:
-        if protection(path) == "credential":
+        if protection(path) is not None:
             return False
         for access in ("read", "write", "delete"):
             fact = self.known.get((path, access))
-            if fact is not None and (fact.real is None or protection(fact.real) == "credential"):
+            if fact is not None and (fact.real is None or protection(fact.real) is not None):
                 return False
         return (not path.startswith(("/", "~")) and ".." not in path.split("/")) or (path, "read") in self.known
 

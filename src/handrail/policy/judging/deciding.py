@@ -6,13 +6,16 @@ from handrail.policy.configuration import Rules
 from handrail.policy.judging.judged import Judged, strictest
 from handrail.protocol.decision import Decision
 
+NOBODY = "nobody is here to ask"
+"""How the reason ends where policy would have asked; the restricted profile, which never asks, says it otherwise."""
+
 
 def decision_of(judged: list[Judged], rules: Rules) -> Decision:
     """The decision over all parts, of which there is at least one."""
     found = strictest(judged)
     part, code = found.part, found.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
-        nobody = "and nobody is here to ask" if rules.unattended else "and the restricted profile asks nobody"
+        nobody = f"and {NOBODY}" if rules.unattended else "and the restricted profile asks nobody"
         part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, {nobody}")
         code = "PERMISSION_DENIED"
     return Decision(

@@ -1,12 +1,14 @@
 """Judges a command that stands inside another, seen by its words alone: it can only make the answer stricter."""
 
-from handrail.policy.commands.denies import denied as never_done
+import posixpath
+
+from handrail.policy.commands.denies import FORK_BOMB, never_done
 from handrail.policy.commands.reader import read_command
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, ruled
+from handrail.policy.judging.judged import Judged, denied, ruled, secret
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.names import protection
-from handrail.policy.script import as_simple, seen_uses
+from handrail.policy.script import as_simple, from_workspace, seen_uses
 from handrail.protocol.decision import SeenCommand
 
 Folders = tuple[str | None, ...]
@@ -18,18 +20,19 @@ def refused(seen: SeenCommand, folders: Folders, shown: str, case: Case, *, lite
     `folders`: where it may run, None where nobody knows; `literal`: nothing in its words is left to expand.
     """
     if seen.forks_itself:
-        return denied(shown, "deny.fork-bomb", "it starts itself again and again")
+        return denied(shown, FORK_BOMB.rule, FORK_BOMB.reason)
     never = never_done(seen.words, seen.writes, literal=literal)
     if never is not None:
         return denied(shown, never.rule, never.reason)
-    return _secret(seen, shown) or _path(seen, folders, shown, case) or _rule(seen, shown, case)
+    named = _secret(seen, shown) or _path(seen, folders, shown, case)
+    return named or _rule(seen, shown, case) or _path_rule(seen, folders, shown, case)
 
 
 def _secret(seen: SeenCommand, shown: str) -> Judged | None:
     uses = read_command(as_simple(seen.words)).uses if seen.words else ()
     named = [*(use.path for use in uses), *seen.writes]
     found = next((path for path in named if protection(path) == "credential"), None)
-    return None if found is None else denied(shown, "fs.secret", f"credentials are neither read nor written: {found}")
+    return None if found is None else secret(shown, found)
 
 
 def _path(seen: SeenCommand, folders: Folders, shown: str, case: Case) -> Judged | None:
@@ -44,3 +47,16 @@ def _path(seen: SeenCommand, folders: Folders, shown: str, case: Case) -> Judged
 def _rule(seen: SeenCommand, shown: str, case: Case) -> Judged | None:
     rule = case.book.stricter(seen.words)
     return None if rule is None else ruled(shown, rule)
+
+
+def _path_rule(seen: SeenCommand, folders: Folders, shown: str, case: Case) -> Judged | None:
+    """What a rule for every tool says of paths as they are spelled; where those lead that are read, nobody looked."""
+    uses = read_command(as_simple(seen.words)).uses if seen.words and case.book.tools else ()
+    paths = [*(use.path for use in uses), *(seen.writes if case.book.tools else ())]
+    for path in (
+        posixpath.normpath(from_workspace(path, folder or ".")) for path in paths if path for folder in folders
+    ):
+        rule = case.book.path("exec", (path,))
+        if rule is not None and rule.verdict != "allow":
+            return ruled(shown, rule).about(path)
+    return None

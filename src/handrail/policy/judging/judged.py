@@ -2,12 +2,10 @@
 
 import msgspec
 
-from handrail.policy.modes import Subject, by_mode
-from handrail.policy.rules.rule import Rule
+from handrail.policy.modes import NOT_COVERED, Subject, by_mode
+from handrail.policy.rules.rule import STRICTEST_FIRST, Rule
 from handrail.protocol.decision import DecisionPart, Mode, Verdict
 from handrail.protocol.error import ErrorCode
-
-STRICTNESS: dict[Verdict, int] = {"allow": 0, "confirm": 1, "deny": 2}
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -29,12 +27,17 @@ class Judged(msgspec.Struct, frozen=True):
 
 def strictest(judged: list[Judged]) -> Judged:
     """The first of the strictest; among equals one that is firm goes before one that is not."""
-    return max(judged, key=lambda one: (STRICTNESS[one.part.decision], one.firm))
+    return min(judged, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.firm))
 
 
 def denied(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> Judged:
     """A part that is never done."""
     return Judged(DecisionPart(subject=subject, decision="deny", rule=rule, reason=reason), code, firm=True)
+
+
+def secret(subject: str, path: str = "") -> Judged:
+    """A part that reaches for a credential; `path` names it where the subject does not."""
+    return denied(subject, "fs.secret", "credentials are neither read nor written" + (f": {path}" if path else ""))
 
 
 def confirmed(subject: str, rule: str, reason: str) -> Judged:
@@ -49,13 +52,19 @@ def allowed(subject: str, rule: str, reason: str) -> Judged:
 
 def moded(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why: str = "") -> Judged:
     """A part that the mode decides. `why` says what the part does, where that explains more than the mode's reason."""
-    verdict, reason = by_mode(kind, mode, undo=undo)
+    verdict, by = by_mode(kind, mode, undo=undo)
+    reason = f"{why}; {by}" if why and _explains(kind, verdict, by) else why or by
     if verdict == "deny":
         code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
-        return denied(subject, rule, f"{why}; {reason}" if why else reason, code)
+        return denied(subject, rule, reason, code)
     # What a rule says of a command says nothing of a file that steers tools, nor of very many files.
     firm = kind in {"protected", "bulk"} and verdict == "confirm"
-    return Judged(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=why or reason), firm=firm)
+    return Judged(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), firm=firm)
+
+
+def _explains(kind: Subject, verdict: Verdict, by: str) -> bool:
+    """Whether what a part does is not yet why the mode says yes or no to it, or asks although undo covers most."""
+    return verdict == "deny" or by == NOT_COVERED or (verdict == "allow" and kind != "proven")
 
 
 def ruled(subject: str, rule: Rule) -> Judged:

@@ -1,12 +1,13 @@
 """Judges what is done to a path, whoever does it: a file tool or a command."""
 
 from handrail.policy.configuration import Rules
-from handrail.policy.judging.judged import Judged, confirmed, denied, moded
+from handrail.policy.judging.judged import Judged, confirmed, denied, moded, secret
 from handrail.policy.modes import Subject
 from handrail.policy.names import Protection, protection
 from handrail.protocol.decision import Access, PathFact
 
-_SUBJECTS: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
+ACCESSES: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
+"""What the mode is asked about."""
 
 
 def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -> Judged:
@@ -16,19 +17,19 @@ def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -
         return _outside(fact, rules, subject)
     found = _protection(fact.real, fact.named)
     if found == "credential":
-        return denied(subject, "fs.secret", "credentials are neither read nor written")
+        return secret(subject)
     if fact.access == "read":
         return moded(subject, "fs.read", "proven", rules.mode, undo=undo)
     if not fact.writable:
         return denied(subject, "fs.read-only", "this root is read-only")
-    kind = "protected" if found == "protected" or fact.repository else _SUBJECTS[fact.access]
+    kind = "protected" if found == "protected" or fact.repository else ACCESSES[fact.access]
     return moded(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
 
 
 def _outside(fact: PathFact, rules: Rules, subject: str) -> Judged:
     """Asks only where somebody looked where it leads, and found a folder that may be opened."""
     if fact.outside is not None and protection(fact.outside) == "credential":
-        return denied(subject, "fs.secret", "credentials are neither read nor written")
+        return secret(subject)
     if rules.outside == "deny" or fact.folder is None or (fact.access != "read" and rules.mode == "plan"):
         return moded(subject, "fs.outside", "outside", rules.mode, undo=False)
     if fact.shut:

@@ -1,5 +1,7 @@
 """The restricted profile: a short list of commands, a few folders, and nothing asks."""
 
+import re
+
 from handrail.policy.configuration import Restriction, Rules
 from handrail.policy.judging.judged import Judged, allowed, denied
 from handrail.policy.names import protection
@@ -26,9 +28,27 @@ def restrict_command(judged: Judged, words: tuple[str, ...], restriction: Restri
         return judged
     for command in restriction.commands:
         listed = tuple(command.split())
-        if words == listed or (proven and judged.part.decision == "allow" and words[: len(listed)] == listed):
+        if words == listed or (proven and judged.part.decision == "allow" and _continues(words, listed)):
             return allowed(subject, "restricted.command", "the restricted profile runs this command")
     return denied(subject, "restricted.command", "the restricted profile runs only the commands it lists")
+
+
+_OF_GIT = re.compile(
+    r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
+    r"|--porcelain(?:=v?[12])?"
+)
+"""What may be added to a command of git: how many, and how they are shown. All else may show other folders …"""
+_BEYOND = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
+"""… and so may these of ls."""
+
+
+def _continues(words: tuple[str, ...], listed: tuple[str, ...]) -> bool:
+    added = words[len(listed) :]
+    if words[: len(listed)] != listed:
+        return False
+    if words[0] == "git":
+        return all(_OF_GIT.fullmatch(word) for word in added)
+    return words[0] != "ls" or not any(_BEYOND.fullmatch(word) for word in added)
 
 
 def _is_in(path: str, restriction: Restriction) -> bool:

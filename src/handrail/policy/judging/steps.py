@@ -2,25 +2,16 @@
 
 import msgspec
 
-from handrail.policy.commands.denies import denied as never_done
-from handrail.policy.commands.reading import Effect, Reading
+from handrail.policy.commands.denies import never_done
+from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.inner import refused
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
-from handrail.policy.modes import Subject
 from handrail.policy.rules.grant import granted
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import Step
-
-SUBJECTS: dict[Effect, Subject] = {
-    "proven": "proven",
-    "write": "write",
-    "delete": "delete",
-    "network": "network",
-    "unproven": "unproven",
-}
 
 
 def judge_step(step: Step, case: Case) -> Judged:
@@ -48,7 +39,8 @@ def _by_default(step: Step, case: Case) -> list[Judged]:
     never = never_done(step.words, step.writes, literal=True)
     if never is not None:
         return [denied(step.shown, never.rule, never.reason)]
-    found = [judge_use(use, step.words[0], step.shown, case) for use in step.uses if not case.only_reads(use)]
+    uses = step.uses if step.reading.effect != "proven" else [_settled(use, case) for use in step.uses]
+    found = [judge_use(use, step.words[0], step.shown, case) for use in uses if not case.only_reads(use)]
     judged = [one for one in found if one is not None]
     # What changes just the files it names is judged by these; `ln -s a` names none that it changes.
     named = any(use.certain and use.access != "read" for use in step.uses)
@@ -57,10 +49,15 @@ def _by_default(step: Step, case: Case) -> list[Judged]:
     return judged
 
 
+def _settled(use: Use, case: Case) -> Use:
+    """What only may be a path is one for certain where it leads outside: no branch is called like a link."""
+    fact = None if use.certain else case.fact_of(use)
+    return Use(use.path, use.access, use.is_glob) if fact is not None and fact.real is None else use
+
+
 def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
     """What the mode says to what a command does."""
-    kind = SUBJECTS[reading.effect]
-    return moded(shown, reading.rule, kind, case.rules.mode, undo=case.undo, why=reading.reason)
+    return moded(shown, reading.rule, reading.effect, case.rules.mode, undo=case.undo, why=reading.reason)
 
 
 def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:

@@ -3,23 +3,36 @@
 import posixpath
 
 from handrail.policy.commands.reading import Use
+from handrail.policy.commands.targets import RIGHTS, base_name
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, moded
-from handrail.policy.judging.paths import judge_path
+from handrail.policy.judging.judged import Judged, denied, moded, ruled, secret, strictest
+from handrail.policy.judging.paths import ACCESSES, judge_path
 from handrail.policy.judging.restricted import restrict_path
-from handrail.policy.modes import Subject
 from handrail.policy.names import may_name_credential, protection
-from handrail.protocol.decision import Access, PathFact
-
-_OWNING = frozenset({"chmod", "chown", "chgrp"})
-_TEMPORARY: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
-_NEVER = "credentials are neither read nor written"
+from handrail.protocol.decision import PathFact
 
 
 def judge_use(use: Use, program: str, shown: str, case: Case) -> Judged | None:
     """The verdict on one use of a path; None where it says nothing."""
+    judged = _by_default(use, program, shown, case)
+    said = _by_rule(use, shown, case) if case.book.tools else None
+    if judged is None or said is None:
+        return judged or said
+    return strictest([judged, said])
+
+
+def _by_rule(use: Use, shown: str, case: Case) -> Judged | None:
+    """What a deny or ask rule for every tool says. A word that only may be a path counts where there is a file."""
+    fact = case.fact_of(use)
+    if fact is None or fact.real is None or (fact.kind == "missing" and not use.certain):
+        return None
+    rule = case.book.path("exec", (fact.real,) if fact.named is None else (fact.real, fact.named))
+    return ruled(shown, rule).about(use.path) if rule is not None and rule.verdict != "allow" else None
+
+
+def _by_default(use: Use, program: str, shown: str, case: Case) -> Judged | None:
     if may_name_credential(use.path) if use.is_glob else protection(use.path) == "credential":
-        return denied(shown, "fs.secret", f"{_NEVER}: {use.path}")
+        return secret(shown, use.path)
     fact = case.fact_of(use)
     if not use.certain:
         return _judge_guess(use, fact, shown, case)
@@ -33,8 +46,10 @@ def _judge_place(use: Use, fact: PathFact, program: str, shown: str, case: Case)
         return denied(
             shown, "fs.outside", f"the pattern {use.path} may lead outside the workspace", "OUTSIDE_WORKSPACE"
         )
-    if fact.real is None and case.fact.tier >= 2 and _is_temporary(use.path):
-        return moded(shown, f"fs.{use.access}", _TEMPORARY[use.access], case.rules.mode, undo=True)
+    if case.rules.restriction is not None and use.is_glob:  # a link in a folder may match it, and lead elsewhere
+        return denied(shown, "restricted.path", f"the restricted profile wants each file by its name, not {use.path}")
+    if fact.real is None and _is_temporary(use.path, case):
+        return moded(shown, f"fs.{use.access}", ACCESSES[use.access], case.rules.mode, undo=True)
     if fact.real == "." and not use.is_glob and (use.access == "delete" or _owns(use, program)):
         return denied(shown, "deny.workspace", "a root as a whole is neither deleted nor given away")
     return _judge_fact(fact, use, shown, case)
@@ -51,14 +66,14 @@ def _judge_guess(use: Use, fact: PathFact | None, shown: str, case: Case) -> Jud
     """A word that may be a path: all it can tell is that it leads to a credential, or to what is changed by asking."""
     found = protection(use.path) if fact is None or fact.real is None else protection(fact.real)
     if found == "credential":
-        return denied(shown, "fs.secret", f"{_NEVER}: {use.path}")
+        return secret(shown, use.path)
     if found == "protected" and use.access != "read":
         return moded(shown, "fs.protected", "protected", case.rules.mode, undo=case.undo).about(use.path)
     return None
 
 
 def _owns(use: Use, program: str) -> bool:
-    return use.access == "write" and posixpath.basename(program) in _OWNING
+    return use.access == "write" and base_name(program) in RIGHTS
 
 
 def _climbs(pattern: str) -> bool:
@@ -66,6 +81,8 @@ def _climbs(pattern: str) -> bool:
     return ".." in pattern.split("/")
 
 
-def _is_temporary(path: str) -> bool:
+def _is_temporary(path: str, case: Case) -> bool:
     """Whether a path is in the sandbox's own /tmp, which begins empty, so that no link leads out of it."""
-    return posixpath.normpath(path).startswith("/tmp/") or posixpath.normpath(path) == "/tmp"  # noqa: S108
+    if case.fact.tier < 2 or case.rules.restriction is not None:
+        return False
+    return f"{posixpath.normpath(path)}/".startswith("/tmp/")  # noqa: S108  nothing is made there

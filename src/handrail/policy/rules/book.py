@@ -6,7 +6,7 @@ from functools import lru_cache
 import msgspec
 
 from handrail.policy.names import folded
-from handrail.policy.rules.code import runs_code, starters_behind
+from handrail.policy.rules.code import runs_code, starters_behind, steers_git
 from handrail.policy.rules.operands import Inside
 from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool
 from handrail.policy.rules.patterns import command_words
@@ -28,7 +28,7 @@ class CommandRule(msgspec.Struct, frozen=True):
         """Whether a command is one that an allow rule speaks of."""
         if self.verbatim:
             return words == self.wanted.words
-        if any(is_about(starter, words) for starter in self.starters):
+        if steers_git(self.wanted, words) or any(is_about(starter, words) for starter in self.starters):
             return False
         if self.rule.any_args:
             return words[: len(self.wanted.words)] == self.wanted.words

@@ -1,39 +1,55 @@
 """Commands that run the code or the command they are given: an allow rule cannot speak of them as a whole."""
 
-import re
-
+from handrail.policy.commands.wrappers import GIT_VALUES
 from handrail.policy.rules.prefix import Prefix, is_about, prefix
 from handrail.policy.tables.groups import GROUPS
 
-_ALWAYS = frozenset(
-    name for group in GROUPS if group.rule in {"exec.interpreter", "exec.wrapper"} for name in group.programs
-)
+_RUNNING = [name for group in GROUPS if group.rule in {"exec.interpreter", "exec.wrapper"} for name in group.programs]
+_ALWAYS = frozenset(name.casefold() for name in _RUNNING if " " not in name)
 _STARTERS = tuple(
     prefix(tuple(starter.split()))
     for starter in (
+        *sorted(name for name in _RUNNING if " " in name),
         "npx", "pnpx", "bunx", "uvx", "uv run", "uv tool run", "uv x", "pipx run", "pipenv run", "poetry run",
         "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run", "npm exec", "npm x", "pnpm exec",
         "pnpm dlx", "yarn exec", "yarn dlx", "yarn run", "bun x", "bun run", "bundle exec", "mise exec", "mise x",
         "asdf exec", "pyenv exec", "rbenv exec", "docker run", "docker exec", "podman run", "podman exec",
         "kubectl exec", "ssh", "go run", "cargo run", "dotnet run", "git bisect run", "git submodule foreach",
-        "corepack",
+        "corepack", "docker compose run", "docker compose exec", "docker container run", "docker container exec",
+        "kubectl run", "kubectl debug", "npm explore", "npm init", "npm create", "cargo r", "nix shell",
     )
 )  # fmt: skip
 """They start what follows them: a rule may name that, but must name it."""
-_VERSION = re.compile(r"[-\d.]+$")
+_VERSION = "0123456789.-"
 
 
 def runs_code(words: tuple[str, ...]) -> bool:
     """Whether commands that begin with these words run whatever comes next, by any path and in any version."""
     program = words[0].rpartition("/")[2]
     name = program.casefold()
-    if name in _ALWAYS or _VERSION.sub("", name) in _ALWAYS:
+    if name in _ALWAYS or name.rstrip(_VERSION) in _ALWAYS:
         return True
     for starter in _STARTERS:
         size = len(starter.words)
         if starter.words[0] == program and is_about(starter, words):
             started = words[size:] if words[1:size] == starter.words[1:] else ()
             return not started or started[0].startswith("-") or runs_code(started)
+    return False
+
+
+_STEERING = ("-c", "--config-env", "--exec-path", "--git-dir", "--work-tree")
+"""What git takes before its sub-command that makes it run something else, or work on another repository."""
+
+
+def steers_git(wanted: Prefix, words: tuple[str, ...]) -> bool:
+    """Whether a command begins with options for git as a whole that a rule for git as a whole did not name."""
+    if wanted.names or words[0].rpartition("/")[2] != "git":
+        return False
+    place = len(wanted.words)
+    while place < len(words) and words[place].startswith("-"):
+        if words[place].startswith(_STEERING):
+            return True
+        place += 2 if words[place] in GIT_VALUES else 1
     return False
 
 

@@ -11,6 +11,21 @@ _BUNDLE = 3
 """Up to so many letters behind one dash are taken for a bundle (`-rf`), more for one name (`-delete`)."""
 
 
+_PASSED = ("-", "$", "`")
+_SAME: dict[str, tuple[str, ...]] = {
+    "rm": ("-r -R --recursive", "-f --force"),
+    "cp": ("-r -R --recursive", "-f --force"),
+    "chmod": ("-R --recursive",),
+    "chown": ("-R --recursive",),
+    "chgrp": ("-R --recursive",),
+    "git push": ("-f --force", "-d --delete"),
+    "git clean": ("-f --force",),
+    "git commit": ("-n --no-verify", "-a --all"),
+    "git branch": ("-d --delete", "-f --force"),
+}
+"""Options that say the same, of programs that people write rules about."""
+
+
 class Prefix(msgspec.Struct, frozen=True):
     """The words of a pattern, and apart for stricter rules: its sub-commands in order, and its options."""
 
@@ -31,7 +46,7 @@ def is_about(wanted: Prefix, words: tuple[str, ...]) -> bool:
     Other options may stand before a sub-command (`git -C x push`), and the options of the rule anywhere, bundled or not
     (`git push origin --force`, `rm -fr`): who wants round a rule would write just that.
     """
-    return _in_order(wanted.names, words) and all(_has(words, option) for option in wanted.options)
+    return _in_order(wanted.names, words) and all(_has_any(wanted, words, option) for option in wanted.options)
 
 
 def continues(wanted: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
@@ -43,7 +58,7 @@ def continues(wanted: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
 def _in_order(names: tuple[str, ...], words: tuple[str, ...]) -> bool:
     if words[1 : 1 + len(names)] == names:
         return True
-    if len(words) == 1 or not (_may_be(words[1], names[0]) or words[1].startswith("-")):
+    if len(words) == 1 or not (_may_be(words[1], names[0]) or words[1].startswith(_PASSED)):
         return False  # so it ends nearly always, which saves the rest
     found = {0}  # how many of the names may have been met so far: a word can be a sub-command or an option's value
     for at in range(1, len(words)):
@@ -62,9 +77,23 @@ def _may_be(word: str, name: str) -> bool:
 
 
 def _may_be_passed(words: tuple[str, ...], at: int) -> bool:
-    """An option, or what may be the value of one."""
+    """An option, what may be the value of one, or what may be expanded to nothing."""
     before = words[at - 1]
-    return words[at].startswith("-") or (at > 1 and before.startswith("-") and "=" not in before)
+    return words[at].startswith(_PASSED) or (at > 1 and before.startswith("-") and "=" not in before)
+
+
+def _has_any(wanted: Prefix, words: tuple[str, ...], option: str) -> bool:
+    """Whether a command has an option of the rule, or for each letter of a bundle one that says the same."""
+    if _has(words, option):
+        return True
+    letters = [option] if option.startswith("--") or len(option) > 1 + _BUNDLE else [f"-{one}" for one in option[1:]]
+    return bool(letters) and all(any(_has(words, one) for one in _same(wanted, letter)) for letter in letters)
+
+
+def _same(wanted: Prefix, option: str) -> list[str]:
+    program = wanted.words[0].rpartition("/")[2]
+    rows = _SAME.get(" ".join((program, *wanted.names[:1]))) or _SAME.get(program, ())
+    return next((row.split() for row in rows if option in row.split()), [option])
 
 
 def _has(words: tuple[str, ...], option: str) -> bool:

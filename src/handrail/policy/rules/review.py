@@ -1,6 +1,5 @@
 """What is wrong with the rules that people wrote, told when they are loaded."""
 
-import difflib
 from collections.abc import Iterator
 
 from handrail.policy.rules.code import runs_code
@@ -12,12 +11,12 @@ from handrail.policy.rules.rule import SAYS, Fault, Rule, named
 from handrail.policy.rules.unused import unused
 
 
-def review(rules: tuple[Rule, ...], tools: frozenset[str] | None = None) -> tuple[Fault, ...]:
-    """Errors, then rules that never decide anything. `tools`: the names a rule may be about, where they are known."""
+def review(rules: tuple[Rule, ...]) -> tuple[Fault, ...]:
+    """Errors, then rules that never decide anything. Which tools there are is not known yet when rules are loaded."""
     faults = [*_clashes(rules)]
     sound: list[Rule] = []
     for rule in rules:
-        problems = [*_problems(rule, tools)]
+        problems = [*_problems(rule)]
         if not problems:
             sound.append(rule)
             problems = failing_examples(rule)
@@ -43,19 +42,12 @@ def _about(rule: Rule) -> tuple[str, ...]:
     return tuple(rule.pattern.split()) if rule.tool == "exec" else parts_of(rule.pattern)
 
 
-def _problems(rule: Rule, tools: frozenset[str] | None) -> Iterator[str]:
-    if tools is not None and not _is_known(rule.tool, tools):
-        near = difflib.get_close_matches(rule.tool, tools, 1)
-        yield f"is about a tool that does not exist: {rule.tool}{f'; did you mean {near[0]}?' if near else ''}"
+def _problems(rule: Rule) -> Iterator[str]:
     if rule.tool == EVERY_TOOL and rule.verdict == "allow":
         yield "allows every tool at once; name the tool"
     if rule.any_args and rule.verdict != "allow":
         yield f"has any_args, which is for allow rules; what {SAYS[rule.verdict]} a command is about any arguments"
     yield from _path_problems(rule) if rule.tool != "exec" else _command_problems(rule)
-
-
-def _is_known(tool: str, tools: frozenset[str]) -> bool:
-    return tool in tools or tool in {"exec", EVERY_TOOL} or tool.startswith("mcp__")
 
 
 def _path_problems(rule: Rule) -> Iterator[str]:

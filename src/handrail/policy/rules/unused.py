@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from handrail.policy.commands.denies import denied
+from handrail.policy.commands.denies import never_done
 from handrail.policy.names import protection
 from handrail.policy.rules.covering import covers
 from handrail.policy.rules.globs import parts_of
@@ -23,7 +23,7 @@ def unused(rules: list[Rule]) -> Iterator[tuple[Rule, str]]:
 
 
 def _never_done(rule: Rule) -> str:
-    found = denied(command_words(rule.pattern), literal=True)
+    found = never_done(command_words(rule.pattern), literal=True)
     return f"can never decide: it is always denied ({found.rule}): {found.reason}" if found else ""
 
 

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     rf"""[ \t]*+(?:
       ({PLAIN})(?=[ \t\n;|&]|\Z)
     | ({_WHOLE})
-    | (&&|\|\||\|(?!&)|;|\n)[ \t\n]*+
+    | (&&|\|\||\|(?!&)|;(?![;&])|\n)[ \t\n]*+
     | (2>&1|1?>&2){_END}
     | ({_TO_FILE})[ \t]*+({_WHOLE})
     | (.))""",
@@ -116,6 +116,7 @@ class _Reader:
             raise self.stray(match.start(_OTHER))
         if match.lastindex == _COPY:
             return Redirection(_OPERATORS[match[_COPY]])
+        self.parts += 2  # it takes as long as so many parts of words
         target = self.word(match, _TARGET)
         if target.globs or not target.text:
             raise Refused("redirects to or from something that is not the name of one file", match.start(_TARGET))

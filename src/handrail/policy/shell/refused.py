@@ -15,7 +15,7 @@ _REASONS = {
     "#": "has a comment (#)",
     "&": "runs something in the background, or copies a stream in an unusual way (&)",
     "|": "joins commands in an unusual way (|)",
-    ";": "has a ; with no command before it",
+    ";": "has a ; with no command before it, or a sign of case behind it (;; ;&)",
     "<": "redirects in an unusual way (<)",
     ">": "redirects in an unusual way (>)",
     "\\": "has a backslash at the end of a line, or before a sign that cannot be seen",

@@ -62,7 +62,7 @@ def read_word(raw: str, at: int) -> tuple[Word, int]:
 
 
 def _put_together(raw: str, at: int) -> tuple[Word, int]:
-    text, globs, opened, parts = "", list[int](), False, 0
+    text, globs, opened, parts = "", list[int](), False, 2  # such a word takes as long as two more parts would
     for match in _PIECE.finditer(raw):
         kind, part = match.lastindex or 0, match[0]
         if kind == _WILD:

@@ -37,6 +37,11 @@ def _no_files_of_options(parsed: Parsed) -> str | None:
     return odd and f"options may be in the file {odd}"
 
 
+def _refuse_ended(parsed: Parsed) -> str | None:
+    """To unzip `--` takes back the next option: of `unzip -l -- -l a.zip` it unpacks all."""
+    return None if parsed.ended is None else "unzip reads -- in its own way"
+
+
 TABLES = (
     Table(
         name="od",
@@ -140,6 +145,7 @@ TABLES = (
     Table(
         name="zipinfo",
         flags="12smlvhtzC",
+        refuse=_refuse_ended,
         match=("zipinfo a.zip", "zipinfo -1 a.zip", "zipinfo -t a.zip"),
         no_match=("zipinfo -M a.zip", "zipinfo --unknown a.zip"),  # -M pages
     ),
@@ -150,7 +156,8 @@ TABLES = (
     ),
     Table(
         name="unzip -l",
+        refuse=_refuse_ended,
         match=("unzip -l a.zip", "unzip -l a.zip 'src/*'"),
-        no_match=("unzip a.zip", "unzip -l -d x a.zip", "unzip -o a.zip", "unzip -lM a.zip"),
+        no_match=("unzip a.zip", "unzip -l -d x a.zip", "unzip -o a.zip", "unzip -lM a.zip", "unzip -l -- -l a"),
     ),
 )  # fmt: skip

@@ -16,6 +16,9 @@ _TESTS = _TESTED_FILES | _COMPARED_FILES | {"-a", "-o", "-n", "-z", "-t", "-eq",
 _NUMBER = re.compile(r"-[0-9]+\Z")
 
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?[smhd]?\Z")
+_UNITS = {"m": 60, "h": 3600, "d": 86400}
+_LONGEST_SLEEP = 600
+"""No command may take longer in all."""
 
 
 def _read_text(words: tuple[Word, ...]) -> tuple[Use, ...]:
@@ -52,7 +55,10 @@ def _read_bracket(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
 
 def _only_seconds(parsed: Parsed) -> str | None:
     odd = next((text for text in parsed.operands if not _SECONDS.match(text)), None)
-    return odd and f"sleep's {odd} is no time that ends"
+    if odd:
+        return f"sleep's {odd} is no time that ends"
+    seconds = sum(float(text.rstrip("smhd")) * _UNITS.get(text[-1], 1) for text in parsed.operands)
+    return f"sleep takes longer than {_LONGEST_SLEEP} seconds" if seconds > _LONGEST_SLEEP else None
 
 
 def _only_a_number(parsed: Parsed) -> str | None:
@@ -158,7 +164,7 @@ TABLES = (
         operands="text",
         refuse=_only_seconds,
         match=("sleep 0.1", "sleep 0", "sleep 0s"),
-        no_match=("sleep infinity", "sleep inf", "sleep x", "sleep --help=x"),
+        no_match=("sleep infinity", "sleep inf", "sleep x", "sleep 1d", "sleep --help=x"),
     ),
     Table(
         name="expr",

@@ -1,8 +1,26 @@
 """Programs that pick, order and join lines and columns."""
 
-from handrail.policy.tables.form import Table
+import re
+
+from handrail.policy.tables.form import Parsed, Table
 
 _GNU = "help version"
+_COUNTED = re.compile(r"[-+]?[0-9]{1,9}(?:\.[0-9]{0,3})?\Z")
+
+
+def _refuse_output(parsed: Parsed) -> str | None:
+    return "uniq may take an option behind its input for its output" if parsed.mixed else None
+
+
+def _refuse_endless(parsed: Parsed) -> str | None:
+    names = {name for name, _ in parsed.options}
+    return "shuf -r only ends with -n" if names & {"-r", "--repeat"} and not names & {"-n", "--head-count"} else None
+
+
+def _refuse_infinity(parsed: Parsed) -> str | None:
+    odd = next((text for text in parsed.operands if not _COUNTED.match(text)), None)
+    return odd and f"seq may never come to {odd}"
+
 
 TABLES = (
     Table(
@@ -50,9 +68,10 @@ TABLES = (
         long_flags=f"count repeated all-repeated= group= ignore-case unique zero-terminated {_GNU}",
         long_values="skip-fields skip-chars check-chars",
         most=1,
+        refuse=_refuse_output,
         match=("uniq", "uniq -c", "uniq -cd a.txt", "uniq --all-repeated=separate a"),
         # The second operand is the output; so may be the second file that a pattern stands for.
-        no_match=("uniq a b", "uniq -c a b", "uniq - b", "uniq -- a b", "uniq a*", "uniq --unknown a"),
+        no_match=("uniq a b", "uniq -c a b", "uniq - b", "uniq -- a b", "uniq a*", "uniq --unknown a", "uniq a -c"),
     ),
     Table(
         name="comm",
@@ -82,12 +101,12 @@ TABLES = (
     Table(
         name="column",
         flags="tdeLJxhV",
-        values="nONlEHRTWripcosC",
+        values="ONlEHRTWripcosC",
         long_flags=f"table table-noheadings table-header-repeat keep-empty-lines json fillrows {_GNU}",
         long_values="table-name table-order table-columns table-columns-limit table-noextreme table-hide table-right "
         "table-truncate table-wrap tree tree-id tree-parent output-width output-separator separator table-column",
         match=("column -t a.txt", "column -s, -t a.csv", "column -t -s : -o ' '"),
-        no_match=("column --unknown a", "column -z a"),
+        no_match=("column --unknown a", "column -z a", "column -n a"),  # of -n some versions take no value
     ),
     Table(
         name="shuf",
@@ -96,8 +115,9 @@ TABLES = (
         long_flags=f"echo repeat zero-terminated {_GNU}",
         long_values="input-range head-count",
         paths={"--random-source": "read"},
-        match=("shuf a.txt", "shuf -n 3 a.txt", "shuf -i 1-10"),
-        no_match=("shuf -o b a", "shuf -n3 -ob a", "shuf --output=b a"),
+        refuse=_refuse_endless,
+        match=("shuf a.txt", "shuf -n 3 a.txt", "shuf -i 1-10", "shuf -r -n 5 a.txt"),
+        no_match=("shuf -r a", "shuf -o b a", "shuf -n3 -ob a", "shuf --output=b a"),
     ),
     Table(
         name="tsort",
@@ -124,7 +144,8 @@ TABLES = (
         long_flags=f"equal-width {_GNU}",
         long_values="format separator",
         operands="text",
-        match=("seq 5", "seq 1 2 10", "seq 10 -1 1", "seq -s, -w 1 10"),
-        no_match=("seq -o x 5", "seq --output=x 5"),
+        refuse=_refuse_infinity,
+        match=("seq 5", "seq 1 2 10", "seq 10 -1 1", "seq -s, -w 1 10", "seq 0 0.1 1"),
+        no_match=("seq inf", "seq -o x 5", "seq --output=x 5"),
     ),
 )  # fmt: skip

@@ -72,6 +72,11 @@ def _refuse_yq(parsed: Parsed) -> str | None:
     # What is a value to one of the two programs is an option to the other.
     if odd := next((value for _, value in parsed.options if value and value.startswith("-")), None):
         return f"yq may take {odd} for an option"
+    # Of the two, the one in Python knows --indent only as the beginning of an option without a value.
+    if odd := next(
+        (value for name, value in parsed.options if name == "--indent" and not (value or "").isdigit()), None
+    ):
+        return f"yq may take {odd} for its filter"
     if 0 in parsed.globs:
         return f"{parsed.operands[0]} is a pattern where yq has its filter"
     return refused_filter(parsed.operands[0] if parsed.operands else "")
@@ -112,7 +117,8 @@ TABLES = (
             "yq -i .a=1 a.yaml", "yq --inplace .a=1 a", "yq --in-place . a", "yq -ri . a", "yq -s .a a.yaml",
             "yq -f x . a", "yq 'load(\"b\")' a", "yq '.a = load_str(\"b\")' a", "yq 'strenv(A)' a", "yq 'env(A)' a",
             "yq '..load(\"b\")' a", "yq 'eval(.a)' a", "yq 'system(\"id\")' a", "yq --from-file x a",
-            "yq --split-exp .a a", "yq e -i . a", "yq -I -i . a", "yq '.a.load(\"b\")' a", "yq '. | envsubst' a",
+            "yq --split-exp .a a", "yq e -i . a", "yq -I -i . a", "yq --indent env a",
+            "yq '.a.load(\"b\")' a", "yq '. | envsubst' a",
         ),
     ),
 )  # fmt: skip

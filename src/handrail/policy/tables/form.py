@@ -22,6 +22,8 @@ class Parsed(msgspec.Struct, frozen=True):
     """Which of the operands are patterns: bash puts one word or several in the place of each."""
     ended: int | None = None
     """How many of the operands stand before the `--` that ends the options, where there is one."""
+    mixed: bool = False
+    """Whether an option stands behind an operand. To programs that do not look there it is an operand too."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +59,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     `unless`."""
     most: int | None = None
     """How many operands there may be, where one more would be something else, such as the output of uniq."""
+    bounded: Callable[[Parsed], bool] | None = None
+    """Whether it ends also where it reads a device that does not (/dev/zero)."""
     effect: Effect = "proven"
     refuse: Callable[[Parsed], str | None] | None = None
     """Why a command that the rest of the table accepts asks all the same, in words, or None."""

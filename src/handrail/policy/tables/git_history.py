@@ -40,13 +40,15 @@ def _log(name: str, *, examples: tuple[str, ...] = (), **others: str) -> Table:
     )
 
 
-def _diff(name: str, *, flags: str = "", long_flags: str = "", examples: tuple[str, ...] = ()) -> Table:
+def _diff(
+    name: str, *, flags: str = "", long_flags: str = "", values: str = DIFF_VALUES, examples: tuple[str, ...] = ()
+) -> Table:
     """A sub-command that takes what `git diff` takes."""
     return Table(
         name=name,
         flags=DIFF_FLAGS + flags,
-        attached=DIFF_ATTACHED,
-        values=DIFF_VALUES,
+        attached=DIFF_ATTACHED + ("" if values else DIFF_VALUES),
+        values=values,
         long_flags=f"{DIFF_LONG} {long_flags}",
         operands="text",
         more=read_paths,
@@ -73,7 +75,13 @@ _LOGS = (
             "-S needle --name-status", "--no-merges --first-parent", "-1 --format=fuller", "--grep fix -i",
         ),
     ),
-    _log("git show", examples=("HEAD:src/a.py", "HEAD --stat", "v1.0", "abc123 -- src/a.py", ":src/a.py", "-s HEAD")),
+    _log(
+        "git show",
+        examples=(
+            "HEAD:src/a.py", "HEAD --stat", "v1.0", "abc123 -- src/a.py", ":src/a.py", "-s HEAD",
+            "--name-only --format= HEAD", "--pretty= --stat HEAD",
+        ),
+    ),
     _log("git whatchanged"),
     _log("git stash list"),
     _log("git reflog show", examples=("main",)),
@@ -102,7 +110,14 @@ _DIFFS = (
             "HEAD~1 HEAD --word-diff", "--diff-filter=AM --name-status", "a b",
         ),
     ),
-    _diff("git stash show", flags="u", long_flags="include-untracked only-untracked", examples=("-p stash@{1}",)),
+    # It takes apart what begins with - and what does not: in `-S 0 -G --output=x` the value of -S is -G.
+    _diff(
+        "git stash show",
+        flags="u",
+        long_flags="include-untracked only-untracked",
+        values="",
+        examples=("-p stash@{1}", "-Sneedle -p"),
+    ),
     _diff(
         "git diff-tree",
         flags="rtmcv",

@@ -9,8 +9,8 @@ import re
 from handrail.policy.tables.form import Parsed
 
 DIFF_FLAGS = "puswbRaWz"
-DIFF_ATTACHED = "MCBUXlI"
-DIFF_VALUES = "SG"
+DIFF_ATTACHED = "MCBUX"
+DIFF_VALUES = "SGlI"
 DIFF_LONG = """
     patch no-patch unified== raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal patience
     histogram anchored== diff-algorithm== stat= stat-width== stat-count== stat-name-width== stat-graph-width==
@@ -49,7 +49,7 @@ FORMATS = frozenset(["oneline", "short", "medium", "full", "fuller", "reference"
 _MERGES = frozenset(
     ["off", "none", "on", "m", "first-parent", "1", "separate", "c", "combined", "cc", "dense-combined"]
 )
-_RUNS_A_PROGRAM = re.compile(r"%[-+ ]?G|%[-+ ]?\([^)]*(?:signature|describe)|^[-*]?signature")
+_RUNS_A_PROGRAM = re.compile(r"%[-+ ]?G|%[-+ ]?\([^)]*(?:signature|describe)")
 
 
 def refuse_format(parsed: Parsed) -> str | None:
@@ -69,10 +69,14 @@ def refuse_format(parsed: Parsed) -> str | None:
 def refuse_fields(parsed: Parsed) -> str | None:
     """As `refuse_format`, where a format is made of fields and never a name: branch, tag, for-each-ref."""
     for name, value in parsed.options:
-        if value is not None and _RUNS_A_PROGRAM.search(value):
+        if value is None:
+            continue
+        # To sort by a field shows it too, whatever stands before it: --sort=-v:*signature.
+        if _RUNS_A_PROGRAM.search(value) or (name == "--sort" and re.search("signature|describe", value)):
             return f"{name}={value} runs another program"
     return None
 
 
 def _is_plain(value: str) -> bool:
-    return "%" in value or value in FORMATS or value.startswith(("format:", "tformat:"))
+    # An empty one shows nothing of the commit; no name is empty.
+    return not value or "%" in value or value in FORMATS or value.startswith(("format:", "tformat:"))

@@ -1,6 +1,16 @@
 """Programs that search in files."""
 
-from handrail.policy.tables.form import Table
+import re
+
+from handrail.policy.commands.reading import Use
+from handrail.policy.commands.revisions import hidden_uses
+from handrail.policy.names import may_name_credential
+from handrail.policy.tables.form import Parsed, Table
+
+_CHOOSING = frozenset({"--include", "-g", "--glob", "--iglob", "--type-add"})
+"""Options whose value says by a pattern which files are searched."""
+_SOUGHT = frozenset({"-e", "--regexp", "--and"})
+_DASHED = re.compile(r"-[A-Za-z.-]")
 
 _GREP_LONG = (
     "extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case word-regexp line-regexp "
@@ -28,6 +38,21 @@ _RG_LONG = (
     "text trace trim type-list unicode unrestricted version vimgrep with-filename word-regexp"
 )
 
+
+def _chosen(parsed: Parsed) -> tuple[Use, ...]:
+    """Patterns that choose credentials, as good as named."""
+    values = [value for name, value in parsed.options if name in _CHOOSING and value and not value.startswith("!")]
+    names = [name for value in values for name in re.split("[{},:/]", value)]
+    aimed = [Use(name, "read", is_glob=True) for name in names if may_name_credential(name)]
+    return (*aimed, *(use for name in names for use in hidden_uses(name)))
+
+
+def _refuse_dashed(parsed: Parsed) -> str | None:
+    """Of some options some versions take what looks like one for another option, not for the value."""
+    odd = next((value for name, value in parsed.options if name not in _SOUGHT and _DASHED.match(value or "")), None)
+    return odd and f"{odd} may be an option of its own"
+
+
 TABLES = (
     Table(
         name="grep",
@@ -42,6 +67,7 @@ TABLES = (
         paths={"-f": "read", "--file": "read", "--exclude-from": "read"},
         first="text",
         unless=frozenset({"-e", "--regexp", "-f", "--file"}),
+        more=_chosen,
         match=(
             "grep foo a.txt", "grep -rn foo src", "grep -A3 -B 3 -rn --include='*.py' -e foo src", "grep -c '' a",
             "grep -rnE 'a|b' --exclude-dir=.git .", "grep -5 foo a", "grep -f patterns a", "egrep -i x a",
@@ -61,17 +87,19 @@ TABLES = (
         paths={"-f": "read", "--file": "read", "--ignore-file": "read"},
         first="text",
         unless=frozenset({"-e", "--regexp", "-f", "--file", "--files", "--type-list"}),
+        more=_chosen,
+        refuse=_refuse_dashed,
         grantable=False,
         match=(
             "rg foo", "rg -n 'def \\w+' src -t py", "rg --files -g '*.py'", "rg -i -C3 foo --glob='!dist'",
             "rg -uuu -l x", "rg --json foo src", "rg -e a -e b src", "rg foo --sort path", "rg -tpy -A2 foo",
-            "rg --no-ignore --hidden x",
+            "rg --no-ignore --hidden x", "rg -e --pre src", "rg x -r '->'",
         ),
         no_match=(
             "rg --pre sh foo", "rg --pre=sh foo", "rg foo --pre-glob '*.x'", "rg --hostname-bin=sh foo", "rg -z foo",
             "rg --search-zip foo", "rg -nz foo", "rg --hostname-bin sh --hyperlink-format default x",
             "rg -f=/etc/x a",
-            "rg --context-separator -- --pre sh x",
+            "rg --context-separator -- --pre sh x", "rg --engine --pre=sh x",
         ),
     ),
     Table(
@@ -88,6 +116,7 @@ TABLES = (
         "max-results batch-size path-separator format",
         paths={"--base-directory": "read", "-C": "read", "--search-path": "read", "--ignore-file": "read"},
         first="text",
+        refuse=_refuse_dashed,
         grantable=False,
         match=(
             "fd", "fd foo src", "fd -e py", "fd -t f -H foo . --exclude .git", "fdfind -L foo", "fd -g '*.md' -d 2",

@@ -7,7 +7,7 @@ from handrail.policy.tables.form import Parsed, Table
 # 5p, 1,20p, $p, 10,+5p, 2~3p, 20q, $= and lists of these. None of these commands takes a file or anything else.
 _LINE = r"(?:[0-9]+(?:~[0-9]+)?|\$)"
 _STEP = rf"{_LINE}(?:,(?:\+?[0-9]+|\$))?p|{_LINE}[q=]|="
-_SCRIPT = re.compile(rf"\s*(?:{_STEP})(?:\s*;\s*(?:{_STEP}))*\s*;?\s*\Z", re.ASCII)
+_SCRIPT = re.compile(rf"\s*(?:{_STEP})(?:\s*;\s*(?:{_STEP}))*\s*(?:;\s*)?\Z", re.ASCII)
 
 
 def _refuse(parsed: Parsed) -> str | None:

@@ -6,7 +6,10 @@ from handrail.policy.tables.form import Parsed, Table
 
 _GNU = "help version"
 # `ps aux`: letters without a dash are options too. One of them, e, shows what other programs have in their environment.
-_PROCESSES = re.compile(r"[a-df-zA-Z]+\Z|[0-9]+(?:,[0-9]+)*\Z|[a-z%]+(?:[,=][a-z%]*)+\Z")
+_PROCESSES = re.compile(r"[a-df-zA-Z]+\Z|[0-9]+(?:,[0-9]+)*\Z")
+# Behind an o that ends such letters stands what to show: `ps axo pid,comm=`.
+_ASKS_COLUMNS = re.compile(r"[a-df-zA-Z]*o\Z")
+_COLUMNS = re.compile(r"[a-z%]+(?:[,=][a-z%]*)*\Z")
 
 
 def _only_a_format(parsed: Parsed) -> str | None:
@@ -15,8 +18,13 @@ def _only_a_format(parsed: Parsed) -> str | None:
 
 
 def _only_processes(parsed: Parsed) -> str | None:
-    odd = next((text for text in parsed.operands if not _PROCESSES.match(text)), None)
-    return odd and f"ps's {odd} is not among those that only list processes"
+    columns = False
+    for text in parsed.operands:
+        if "environ" in text or not (_COLUMNS if columns else _PROCESSES).match(text):
+            return f"ps's {text} is not among those that only list processes"
+        columns = not columns and bool(_ASKS_COLUMNS.match(text))
+    odd = next((value for _, value in parsed.options if value and "environ" in value.lower()), None)
+    return odd and f"ps's {odd} shows what programs have in their environment"
 
 
 TABLES = (
@@ -144,7 +152,7 @@ TABLES = (
             "ps", "ps aux", "ps -ef", "ps -o pid,cmd -p 1", "ps aux --sort=-%mem", "ps axo pid,comm",
             "ps -eo pid,ppid,args", "ps --forest -u root",
         ),
-        no_match=("ps auxe", "ps e", "ps eww", "ps --unknown", "ps ./x", "ps -Z"),
+        no_match=("ps auxe", "ps e", "ps eww", "ps --unknown", "ps ./x", "ps -Z", "ps eoargs=", "ps -eo environ"),
     ),
     Table(
         name="pgrep",

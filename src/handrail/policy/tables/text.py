@@ -1,14 +1,29 @@
 """Programs that show a text, whole or in part, or lay its lines out anew."""
 
+import re
+
 from handrail.policy.tables.form import Parsed, Table
 
 _GNU = "help version"
+# With a slash in it, it is the name of a file that says what the signs are.
+_CODE = re.compile(r"[^/]*(?://[A-Za-z]*)*\Z")
 
 
 def _old_style(parsed: Parsed) -> str | None:
     """`+5` is a number in the old style or the name of a file, which is the same to us; `+5f` would follow it."""
     odd = next((text for text in parsed.operands if text.startswith("+") and not text[1:].isdigit()), None)
     return odd and f"tail may take {odd} for options"
+
+
+def _so_many_bytes(parsed: Parsed) -> bool:
+    return bool(parsed.options) and all(
+        name in {"-c", "--bytes"} and (value or "-")[0].isdigit() for name, value in parsed.options
+    )
+
+
+def _refuse_charmap(parsed: Parsed) -> str | None:
+    odd = next((value for _, value in parsed.options if value and not _CODE.match(value)), None)
+    return odd and f"iconv may read {odd} as a file"
 
 
 TABLES = (
@@ -26,11 +41,12 @@ TABLES = (
         numbers=True,
         long_flags=f"quiet silent verbose zero-terminated {_GNU}",
         long_values="bytes lines",
+        bounded=_so_many_bytes,
         match=(
             "head a.txt", "head -5 a.txt", "head -n 5 a.txt b.txt", "head -qn-3 a", "head --bytes=20 a",
             "head -c 1K a",
         ),
-        no_match=("head -5x a.txt", "head --line=3 a", "head -n"),
+        no_match=("head -5x a.txt", "head --line=3 a", "head -n", "head -20c .env"),
     ),
     Table(
         name="tail",
@@ -44,7 +60,7 @@ TABLES = (
         # To follow a file does not end.
         no_match=(
             "tail -f a", "tail -F a", "tail -5f a", "tail +5f a", "tail -n 5 -f a", "tail -qf a", "tail --follow a",
-            "tail --follow=name a", "tail --retry a", "tail --pid=1 a", "tail -s 1 a",
+            "tail --follow=name a", "tail --retry a", "tail --pid=1 a", "tail -s 1 a", "tail -20c .env", "tail -20cf a",
         ),
     ),
     Table(
@@ -127,7 +143,8 @@ TABLES = (
         values="ft",
         long_flags=f"list silent verbose usage {_GNU}",
         long_values="from-code to-code",
-        match=("iconv -f latin1 -t utf-8 a.txt", "iconv --list"),
-        no_match=("iconv -f latin1 -o b.txt a.txt", "iconv --output=b.txt a.txt"),
+        refuse=_refuse_charmap,
+        match=("iconv -f latin1 -t utf-8 a.txt", "iconv --list", "iconv -f utf-8 -t ascii//TRANSLIT a"),
+        no_match=("iconv -f latin1 -o b.txt a.txt", "iconv --output=b.txt a.txt", "iconv -f ../charmap a"),
     ),
 )  # fmt: skip

@@ -1,0 +1,76 @@
+"""What a person can do about a call that policy did not let run."""
+
+import os
+from argparse import Namespace
+from typing import Any, cast
+
+from handrail.policy.modes import TABLE, Cell
+from handrail.protocol.decision import MODES, Mode
+from handrail.protocol.error import ErrorInfo
+
+_NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
+
+
+def after_request(rule: str, mode: Mode) -> str:
+    """How the same call would not ask, where there is a way."""
+    if _is_written(rule):
+        return f"Nothing was run. Rule {rule} asks in every mode; handrail config shows where it stands."
+    looser = _unasked_in(rule, mode)
+    if looser is None:
+        return "Nothing was run. This asks in every mode."
+    return f"Nothing was run. To let it run without being asked, add --mode {looser}."
+
+
+def after_refusal(error: ErrorInfo, mode: Mode, options: Namespace) -> str:
+    """What would have to change for the call to run; empty where policy did not refuse it."""
+    rule = _rule_of(error)
+    match error.code:
+        case "OUTSIDE_WORKSPACE" if rule:
+            return "Nothing was run. paths.read_only and paths.writable in the user file open folders to the tools."
+        case "POLICY_DENIED":
+            return f"Nothing was run. {_after_no(rule, mode)}"
+        case "PERMISSION_DENIED" if rule:
+            return f"{_why_nobody(options)} {_with_looser(rule, mode)}".rstrip()
+        case _:
+            return ""
+
+
+def _rule_of(error: ErrorInfo) -> str:
+    details: Any = error.details
+    return cast("dict[str, str]", details).get("rule", "") if isinstance(details, dict) else ""
+
+
+def _after_no(rule: str, mode: Mode) -> str:
+    if _is_written(rule):
+        return f"handrail config shows where the rule {rule} stands."
+    if rule.startswith("restricted."):
+        return "The restricted profile refuses all that it does not list; handrail config shows what it lists."
+    if mode == "plan" and rule not in _NEVER and not rule.startswith("deny."):
+        return "Plan mode only looks; with --mode ask it would ask."
+    return "No mode, rule or answer lifts this."
+
+
+def _why_nobody(options: Namespace) -> str:
+    return "--unattended refuses what would ask." if options.unattended else _CI if os.environ.get("CI") else ""
+
+
+_CI = "The variable CI is set, so what would ask is refused."
+
+
+def _with_looser(rule: str, mode: Mode) -> str:
+    looser = None if _is_written(rule) else _unasked_in(rule, mode)
+    return f"To let it run, add --mode {looser}." if looser else ""
+
+
+def _unasked_in(rule: str, mode: Mode) -> Mode | None:
+    """The next looser mode in which what a built-in rule asks about is let be."""
+    rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
+    other = "network" if rule.startswith("tool.") else "write"  # no undo covers what a tool of others does
+    row = rows.get(rule, TABLE[other])
+    looser = MODES[MODES.index(mode) + 1 :]
+    return next((one for one in looser if row[one] in {"allow", "undoable"}), None)
+
+
+def _is_written(rule: str) -> bool:
+    """Whether a person wrote it: the ids of built-in rules have a dot."""
+    return "." not in rule

@@ -1,0 +1,108 @@
+"""After a question or a no, a person reads one next step, and it is one that works."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+RULES = """
+[paths]
+outside = "ask"
+
+[[rule]]
+id = "docs"
+tool = "write"
+ask = "docs/"
+
+[[rule]]
+id = "generated"
+tool = "write"
+deny = "generated/"
+"""
+ALWAYS_ASKS = "Nothing was run. This asks in every mode."
+RULE_ASKS = "Nothing was run. Rule docs asks in every mode; handrail config shows where it stands."
+NEVER = "Nothing was run. No mode, rule or answer lifts this."
+LOOK_AT_RULE = "Nothing was run. handrail config shows where the rule generated stands."
+PLAN = "Nothing was run. Plan mode only looks; with --mode ask it would ask."
+OPEN = "Nothing was run. paths.read_only and paths.writable in the user file open folders to the tools."
+UNATTENDED = "--unattended refuses what would ask. To let it run, add --mode auto."
+
+
+def ask_for(mode: str) -> str:
+    return f"Nothing was run. To let it run without being asked, add --mode {mode}."
+
+
+ASKED = [
+    ("ask", "a.txt", ask_for("auto")),
+    ("ask", "docs/a.txt", RULE_ASKS),
+    ("auto", "docs/a.txt", RULE_ASKS),
+    ("full", "docs/a.txt", RULE_ASKS),
+    ("ask", "handrail.toml", ask_for("full")),
+    ("auto", "handrail.toml", ask_for("full")),
+    ("ask", "{outside}/a.txt", ALWAYS_ASKS),
+    ("full", "{outside}/a.txt", ALWAYS_ASKS),
+]
+REFUSED = [
+    ("ask", "generated/a.py", LOOK_AT_RULE),
+    ("full", "generated/a.py", LOOK_AT_RULE),
+    ("plan", "generated/a.py", PLAN),
+    ("plan", "a.txt", PLAN),
+    ("plan", ".env", NEVER),
+    ("full", ".env", NEVER),
+    ("ask", "/proc/1/a.txt", OPEN),
+]
+
+
+def write(path: str) -> tuple[str, str, str]:
+    return "call", "write", json.dumps({"path": path, "content": "x\n"})
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> str:
+    (tmp_path / "elsewhere").mkdir()
+    return str(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(("mode", "path", "step"), ASKED)
+def test_a_question_says_which_mode_would_not_ask_if_any(
+    here, config: Callable[[str], Path], outside: str, mode: str, path: str, step: str
+) -> None:
+    config(RULES)
+    done = here(*write(path.format(outside=outside)), "--mode", mode)
+    assert (done.code, done.err.splitlines()[-2]) == (3, step)
+
+
+@pytest.mark.parametrize(("mode", "path", "step"), REFUSED)
+def test_a_no_says_what_would_lift_it_if_anything(
+    here, config: Callable[[str], Path], mode: str, path: str, step: str
+) -> None:
+    config(RULES)
+    done = here(*write(path), "--mode", mode)
+    assert (done.code, done.err.splitlines()[-1]) == (1, step)
+
+
+def test_the_mode_that_is_named_works(here) -> None:
+    assert here(*write("a.txt")).err.splitlines()[-2] == ask_for("auto")
+    assert here(*write("a.txt"), "--mode", "auto").code == 0
+
+
+def test_where_nobody_is_asked_it_says_why(here) -> None:
+    assert here(*write("a.txt"), "--unattended").err.splitlines()[-1] == UNATTENDED
+    by_variable = "The variable CI is set, so what would ask is refused. To let it run, add --mode auto."
+    assert here(*write("a.txt"), CI="1").err.splitlines()[-1] == by_variable
+
+
+def test_the_restricted_profile_says_where_its_list_is(here, config: Callable[[str], Path]) -> None:
+    config('profile = "restricted"')
+    step = "The restricted profile refuses all that it does not list; handrail config shows what it lists."
+    assert here(*write("a.txt")).err.splitlines()[-1] == f"Nothing was run. {step}"
+
+
+def test_a_quiet_call_gets_the_error_alone(here) -> None:
+    assert len(here(*write(".env"), "-q").err.splitlines()) == 1
+
+
+def test_a_call_that_policy_did_not_refuse_gets_no_such_step(here) -> None:
+    done = here("call", "read", '{"path": "missing.txt"}')
+    assert done.err.splitlines()[-1] == "NOT_FOUND: No file missing.txt."
