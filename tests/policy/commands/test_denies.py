@@ -158,7 +158,7 @@ def test_powershell_downloads_nothing(command: str) -> None:
         "grep -r shutdown .", "echo rm -rf /", "cat mkfs-notes.txt", "./mkfs x", "mkfs-notes.txt", "scripts/shutdown",
         "./halt", "init 3", "init", "systemctl status reboot", "systemctl", "systemctl start reboot-notes",
         "systemctl status reboot.target", "bash -c 'f() { x | f & }'", "bash -c 'f() { f | g & }'",
-        "bash -c 'f() { f | f; }'", "bash -c 'f() x; f | f &'",
+        "bash -c 'f() { f | f; }'", "bash -c 'f() x; f | f &'", "bash -c 'f() { a |& b; }'",
         "git reboot",
         "grep 'iwr' a.ps1", "pwsh -c 'Confirm-Thing'", "pwsh -File iwr.ps1", "pwsh -c 'echo my-iwr'", "pwsh",
         "echo ':(){ :|:& };:'", "grep ':(){ :|:& };:' a", "bash -c 'f() { g | h & }; f'", "bash -c 'echo hi'",

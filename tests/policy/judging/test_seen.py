@@ -86,6 +86,20 @@ def test_rules_that_refuse_or_ask_are_about_what_was_seen_too(command: str) -> N
     assert decided(command, "full", tier=3, rules=(ASK_PUSH, NO_PUSH)).decision == "deny"
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["env cat docs/b", "env cat a src/a docs/b", "bash -c 'ls > a 2> docs/b'",
+     "cd docs && env cat b", "cd x; cat docs/b; echo $X", "cd x; env cat ./docs//b; echo $X"],
+)  # fmt: skip
+def test_a_rule_for_every_tool_is_about_each_path_in_a_wrapper(command: str) -> None:
+    rules = (
+        Rule(id="no-docs", verdict="deny", pattern="docs/**", tool="*"),
+        Rule(id="src", verdict="allow", pattern="src/**", tool="*"),
+    )
+    assert decided(command, "full", rules=rules).rule == "no-docs"
+    assert decided(command, "full", rules=rules[1:]).rule.startswith("exec.")
+
+
 def test_every_command_that_was_seen_is_a_part_as_it_stands_in_the_text() -> None:
     found = decided("{ ls -la; touch 'a'; } > b; echo $X")
     parts = [(part.subject, part.rule) for part in found.parts]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
 
+from handrail.policy.rules.rule import Rule
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import MODES, CommandFact, Decision, Facts, PathFact
 
@@ -107,13 +108,13 @@ def test_what_leads_outside_says_so_by_its_code(command: str) -> None:
     assert decided(command).code == "OUTSIDE_WORKSPACE"
 
 
-def known(command: str, *paths: PathFact, mode: str = "auto") -> Decision:
+def known(command: str, *paths: PathFact, mode: str = "auto", **rules: Any) -> Decision:
     facts = Facts(paths=paths, command=CommandFact(text=command, tier=3))
-    return decide(EXEC, None, facts, Rules(mode))  # type: ignore[arg-type]
+    return decide(EXEC, None, facts, Rules(mode, **rules))  # type: ignore[arg-type]
 
 
 def fact(path: str, access: str, **more: Any) -> PathFact:
-    return PathFact(path=path, access=access, kind="file", **{"real": path, **more})  # type: ignore[arg-type]
+    return PathFact(path=path, access=access, **{"kind": "file", "real": path, **more})  # type: ignore[arg-type]
 
 
 def test_a_workspace_in_tmp_is_a_workspace() -> None:
@@ -128,6 +129,8 @@ def test_a_word_that_may_be_a_path_is_no_credential_also_where_nothing_is_known_
     assert known("frobnicate a", fact("a", "read", real=".env")).rule == "fs.secret"
     assert known("frobnicate a", fact("a", "read", real=None)).decision == "allow"
     assert known("frobnicate .git/config").decision == "allow"
+    assert known("frobnicate 'id_r*'").decision == "allow"
+    assert known("git log main").decision == "allow"
 
 
 @pytest.mark.parametrize("command", ["ln -s docs/x", "ln docs/x", "install docs/x", "touch -r docs/x", "dd if=docs/x"])
@@ -161,3 +164,41 @@ def test_a_root_that_may_only_be_read_is_not_written_to_by_a_command_either() ->
 
 def test_what_steers_a_repository_of_any_name_asks_before_a_command_changes_it() -> None:
     assert known("touch x/config", fact("x/config", "write", repository=True)).rule == "fs.protected"
+
+
+NO_DOCS = (Rule(id="no-docs", verdict="deny", pattern="docs/**", tool="*"),)
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "rule"),
+    [
+        ("cat docs/x", fact("docs/x", "read"), "no-docs"),
+        ("touch docs/x", fact("docs/x", "write", kind="missing"), "no-docs"),
+        ("cat x", fact("x", "read", real="docs/x", named="x"), "no-docs"),
+        ("cat docs/x", fact("docs/x", "read", real="manual/x", named="docs/x"), "no-docs"),
+        ("cat x", fact("x", "read", real="docs/x"), "no-docs"),
+        ("ls > docs/x", fact("docs/x", "write", kind="missing"), "no-docs"),
+        ("cat docs/*.md", fact("docs", "read", kind="directory"), "no-docs"),
+        ("frobnicate docs/x", fact("docs/x", "read"), "no-docs"),
+        ("frobnicate docs/x", fact("docs/x", "read", kind="missing"), "exec.unknown"),
+        ("frobnicate docs/x", fact("other", "read"), "exec.unknown"),
+        ("cat x", fact("x", "read"), "exec.read-only"),
+        ("cat x", fact("x", "read", real=None), "fs.outside"),
+    ],
+)
+def test_a_rule_for_every_tool_is_about_the_paths_of_commands_by_every_name(
+    command: str, path: PathFact, rule: str
+) -> None:
+    assert known(command, path, rules=NO_DOCS).rule == rule
+
+
+def test_a_rule_that_allows_a_path_says_nothing_of_a_command() -> None:
+    rules = (Rule(id="src", verdict="allow", pattern="src/**", tool="*"),)
+    assert known("cat src/a", fact("src/a", "read"), rules=rules).rule == "exec.read-only"
+    assert known("touch src/a", fact("src/a", "write"), mode="ask", rules=rules).rule == "fs.write"
+    assert known("frobnicate src/a", fact("src/a", "read"), mode="ask", rules=rules).rule == "exec.unknown"
+
+
+def test_a_root_that_is_only_read_is_not_given_away() -> None:
+    facts = (fact("/r", "read", real=".", named="z"), fact("a", "write"))
+    assert known("chmod --reference=/r a", *facts).decision == "allow"

@@ -92,6 +92,7 @@ def test_what_may_write_or_run_a_program_asks(command: str) -> None:
         ("git show ':/fix the bug'", ["r fix the bug"]),
         ("git log -- ':(top)src'", ["r src"]),
         ("git log -- ':(icase,glob)**/.ENV'", ["r* **/.ENV"]),
+        ("git log -L1,2:", []),
         ("git log -- ':(exclude).env'", []),
         ("git log -- . ':!.env' ':^b' ':/!c'", ["r ."]),
         ("git log -- ::src", ["r src"]),
