@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import PathFact
 from handrail.protocol.error import ToolError
 from handrail.runtime.command_facts import command_facts
+from handrail.tools.exec import EXEC
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
@@ -137,3 +139,53 @@ def test_the_display_parser_looks_only_where_ours_cannot(place: Workspace) -> No
 def test_absolute_paths_in_what_the_display_parser_saw_are_looked_at_too(place: Workspace) -> None:
     found = paths(place, "echo $X; rm /etc/passwd")
     assert [(fact.path, fact.access, fact.real) for fact in found] == [("/etc/passwd", "delete", None)]
+
+
+def test_folders_that_cd_leads_to_are_told_if_they_can_be_entered(place: Workspace, workspace: Path) -> None:
+    (workspace / "src").mkdir(exist_ok=True)
+    (workspace / "file").write_text("")
+    (workspace / "out").symlink_to("/etc")
+    for text, there in (
+        ("cd src; cd ..; ls", {"src", ".", "src/.."}),
+        ("cd file; cd out", set()),
+        ("cd none && cd src", set()),
+        ("cd src && cd none", {"src"}),
+    ):
+        found = command_facts(place, text, tier=2).command
+        assert found is not None
+        assert set(found.there) == there
+    assert command_facts(place, "echo $X; cd src", tier=2).command.there == ()
+
+
+def test_going_there_and_back_is_no_way_out(place: Workspace, workspace: Path) -> None:
+    (workspace / "src").mkdir(exist_ok=True)
+    for text, decision in (("cd src; ls; cd ..; ls", "allow"), ("cd none; ls; cd ..; ls", "deny")):
+        assert decide(EXEC, None, command_facts(place, text, tier=2), Rules("plan")).decision == decision
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf {}", "rm -rf {}/", "rm -rf {}/.", "rm -rf {}/a/..", "chmod -R 777 {}", "chown -R x {}/", "rm -rf /tmp",
+        "rm -rf /tmp/*", "mv /tmp /x", "rm -rf {}/..",
+    ],
+)  # fmt: skip
+def test_no_root_is_deleted_or_given_away_as_a_whole(workspace: Path, tmp_path: Path, command: str) -> None:
+    extra = tmp_path / "extra"
+    (extra / "a").mkdir(parents=True)
+    with Workspace(str(workspace), Root(str(extra))) as place:
+        for root in (str(extra), str(workspace)):
+            (Path(root) / "a").mkdir(exist_ok=True)
+            facts = command_facts(place, command.format(root), tier=3)
+            assert decide(EXEC, None, facts, Rules("full")).decision == "deny"
+
+
+def test_what_lies_beside_a_root_in_the_private_tmp_may_be_deleted(place: Workspace) -> None:
+    for command in ("rm -rf /tmp/x", "rm -rf /tmp/x/*"):
+        assert decide(EXEC, None, command_facts(place, command, tier=3), Rules("auto")).decision == "allow"
+
+
+def test_what_is_no_regular_file_is_not_proven_to_be_read(place: Workspace, workspace: Path) -> None:
+    os.mkfifo(workspace / "fifo")
+    found = decide(EXEC, None, command_facts(place, "cat fifo", tier=2), Rules("ask"))
+    assert (found.decision, found.rule) == ("confirm", "fs.special")

@@ -4,7 +4,6 @@ import posixpath
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import dropwhile
 
 import msgspec
 
@@ -14,16 +13,15 @@ from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.commands.targets import Act, Target, targets
 from handrail.policy.commands.wrapped import contents, inner_commands
 from handrail.policy.commands.wrappers import SHELLS
+from handrail.policy.following import Following, moved
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside, Redirection, Script, SimpleCommand, Word
 from handrail.policy.shell.shown import shown
 from handrail.protocol.decision import Access, SeenCommand
 
-_MOST_FOLDERS = 16
-"""Folders that the command may be in, depending on which `cd` succeeds."""
 _EMPTY = frozenset({"/dev/null", "/dev/stdin"})
 """What may be read from: who reads from /dev/stdout waits for what only it could write."""
-_FOLLOWED = "exec.cd"
+FOLLOWED = "exec.cd"
 _EXPANDED = re.compile(r"[$`*?\[{]")
 _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
 """What may change the shell's folder."""
@@ -56,10 +54,19 @@ class Step(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def read_script(text: str, cwd: str) -> tuple[Step, ...] | Outside:
-    """The steps of a command that starts in a folder, or why nobody can tell from the text what they are."""
+def read_script(text: str, cwd: str, there: tuple[str, ...] = ()) -> tuple[Step, ...] | Outside:
+    """The steps of a command that starts in a folder, or why nobody can tell from the text what they are. `there`:
+    folders that are there, so that a `cd` to one of them succeeds."""
     script = lex(text)
-    return script if isinstance(script, Outside) else _steps(script, cwd)
+    return script if isinstance(script, Outside) else _steps(script, cwd, there)
+
+
+def followed(text: str, cwd: str) -> tuple[str, ...]:
+    """The folders that a `cd` of a command may lead to."""
+    steps = read_script(text, cwd)
+    if isinstance(steps, Outside):
+        return ()
+    return tuple(dict.fromkeys(use.path for step in steps if step.reading.rule == FOLLOWED for use in step.uses))
 
 
 def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = None) -> tuple[Use, ...]:
@@ -160,25 +167,16 @@ def as_simple(words: tuple[str, ...]) -> SimpleCommand:
     return SimpleCommand(tuple(Word(word) for word in words))
 
 
-def _steps(script: Script, cwd: str) -> tuple[Step, ...] | Outside:
-    here, ever = (cwd,), {cwd: None}
+def _steps(script: Script, cwd: str, there: tuple[str, ...]) -> tuple[Step, ...] | Outside:
+    following = Following(cwd, there)
     steps: list[Step] = []
-    piped = skipped = False
     for number, command in enumerate(script.commands):
-        join = script.joins[number] if number < len(script.joins) else ";"
         target = _target(command)
-        if target is None:
-            steps.append(_fed(_step(command, here)) if piped else _step(command, here))
-        else:
-            steps.append(_followed(command, target, here))
-            if not piped and join != "|":  # in a pipeline it moves only a shell of its own
-                stayed = here if skipped else ()
-                here = tuple(dict.fromkeys([*stayed, *_moved(here, target)]))
-                ever.update(dict.fromkeys(here))
-        piped, skipped = join == "|", join == "||"  # behind || it runs only if what is before it fails
-        if join in {";", "||"}:  # whatever succeeded before, the shell may be in any of them
-            here = tuple(ever)
-        if len(ever) > _MOST_FOLDERS:
+        here = following.here
+        step = _step(command, here) if target is None else _followed(command, target, here)
+        steps.append(_fed(step) if following.is_fed else step)
+        following.go_on(target, script.joins[number] if number < len(script.joins) else ";")
+        if following.is_lost:
             return Outside("changes the folder so often that nobody can follow it", 0, too_large=True)
     return tuple(steps)
 
@@ -248,24 +246,7 @@ def _is_stream(redirection: Redirection) -> bool:
 
 
 def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:
-    places = _moved(folders, target)
-    reading = Reading("proven", _FOLLOWED, f"followed, the folder is {posixpath.normpath(places[-1])}")
+    places = moved(folders, target)
+    reading = Reading("proven", FOLLOWED, f"followed, the folder is {posixpath.normpath(places[-1])}")
     uses = tuple(Use(place, "read") for place in places)
     return Step(tuple(word.text for word in command.words), shown(command), reading, folders, uses)
-
-
-def _moved(folders: tuple[str, ...], target: str) -> tuple[str, ...]:
-    """Where `cd` may lead from any of these folders.
-
-    To bash `..` goes by the name, not by where a link leads. But where there is no folder of that name it lets the
-    system go there, and to that `..` is the folder above the one that the link leads to.
-    """
-    ways = [posixpath.join(folder, target).removeprefix("./") for folder in folders]
-    places = [place for way in ways for place in (posixpath.normpath(way), *([way] if _turns_back(way) else ()))]
-    return tuple(dict.fromkeys(places))
-
-
-def _turns_back(way: str) -> bool:
-    """Whether a path goes up from a name in it, which may be a link."""
-    names = [name for name in way.split("/") if name not in {"", "."}]
-    return ".." in dropwhile("..".__eq__, names)

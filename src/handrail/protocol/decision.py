@@ -31,6 +31,8 @@ class PathFact(Wire, frozen=True):
     size: int | None = None
     repository: bool = False
     """Whether it steers a git repository that is not called `.git`, or makes its folder one."""
+    root: bool = False
+    """Whether it is a root as a whole, or holds one."""
     outside: str | None = None
     """Where it leads, outside all roots, as an absolute path; None inside, or where nobody looked."""
     folder: str | None = None
@@ -62,6 +64,8 @@ class CommandFact(Wire, frozen=True):
     """Whether it may outlive its call, on the real tree."""
     tier: int = 2
     """The sandbox: 3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    there: tuple[str, ...] = ()
+    """Folders that a `cd` in it leads to, and that can be entered."""
     seen: tuple[SeenCommand, ...] | None = None
     """What the display parser found; None where it was not needed, or could not be used."""
 

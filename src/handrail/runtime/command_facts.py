@@ -1,7 +1,7 @@
 """What policy needs to know about a command: what it is, where it starts, and what each path in it is now."""
 
 from handrail.policy.commands.reading import Use
-from handrail.policy.script import command_uses, needs_display
+from handrail.policy.script import command_uses, followed, needs_display
 from handrail.protocol.decision import CommandFact, Facts, PathFact, SeenCommand
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
@@ -18,8 +18,16 @@ def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background
     uses = command_uses(text, cwd, seen)
     return Facts(
         paths=tuple(_fact(workspace, use) if n < _MOST_PATHS else _outside(use) for n, use in enumerate(uses)),
-        command=CommandFact(text=text, cwd=cwd, background=background, tier=tier, seen=seen),
+        command=CommandFact(
+            text=text, cwd=cwd, background=background, tier=tier, there=_there(workspace, text, cwd), seen=seen
+        ),
     )
+
+
+def _there(workspace: Workspace, text: str, cwd: str) -> tuple[str, ...]:
+    """Folders that a `cd` leads to for certain: they are inside, and what is in them can be reached."""
+    facts = {folder: _fact(workspace, Use(f"{folder}/.", "read")) for folder in followed(text, cwd)}
+    return tuple(folder for folder, fact in facts.items() if fact.kind == "directory" and fact.real is not None)
 
 
 def _refuse_cwd(workspace: Workspace, cwd: str) -> None:

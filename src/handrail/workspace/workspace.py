@@ -201,8 +201,13 @@ class Workspace:
     def look(self, path: str, access: Access) -> PathFact:
         """The same about a path that a command names: no call follows that reads it, and nothing is opened for it."""
         fact = self._fact_inside(path, "delete" if access == "delete" else "write")
-        fact = msgspec.structs.replace(fact, access=access)
+        fact = msgspec.structs.replace(fact, access=access, root=self._is_or_holds_root(fact.real or path))
         return fact if access == "read" or fact.real is None else self._with_repository(fact, fact.real)
+
+    def _is_or_holds_root(self, path: str) -> bool:
+        """By its spelling: what is outside is not looked at."""
+        whole = os.path.normpath(path).rstrip("/") + "/"
+        return any(f"{root.path}/".startswith(whole) for root in self.roots)
 
     def _fact_outside(self, fact: PathFact) -> PathFact:
         """Where a person may be asked: where it leads. A root that was opened for reading may be opened further."""

@@ -184,3 +184,24 @@ def test_a_word_that_may_be_a_path_stays_one_that_may_be_in_another_folder() -> 
 def test_output_that_is_redirected_to_a_device_is_never_let_through() -> None:
     assert decided("ls > /dev/sda").rule == "deny.device"
     assert decided("cat < /dev/sda").rule == "fs.outside"
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("cd a; ls", [".", "a"]),
+        ("cd a; ls; cd ..; ls", [".", "a", "a", ". a/.."]),
+        ("cd a && ls; cd b; ls", [".", "a", "a", "a/b"]),
+        ("cd a || ls; ls", [".", "a", "a"]),
+        ("ls && cd a; ls", [".", ".", ". a"]),
+        ("ls || cd a; ls", [".", ".", ". a"]),
+        ("cd x; ls", [".", ". x"]),
+        ("cd a; cd x; ls", [".", "a", "a a/x"]),
+        ("cd a | ls; ls", [".", ".", "."]),
+        ("cd x && cd a; ls", [".", "x", ". x x/a"]),
+    ],
+)
+def test_a_cd_to_a_folder_that_is_there_succeeds(command: str, folders: list[str]) -> None:
+    found = read_script(command, ".", ("a", "a/b", ".", "a/.."))
+    assert not isinstance(found, Outside)
+    assert [" ".join(step.folders) for step in found] == folders

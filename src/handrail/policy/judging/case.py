@@ -30,7 +30,9 @@ class Case(msgspec.Struct, frozen=True):
         if use.access != "read" or use.is_glob or self.rules.restriction is not None or self.book.tools:
             return False
         fact = self.known.get((use.path, "read"))
-        if fact is None or fact.real is None or fact.named is not None or protection(fact.real) == "credential":
+        if fact is None or fact.real is None or fact.kind == "other" or fact.named is not None:
+            return False
+        if protection(fact.real) == "credential":
             return False
         return fact.real == use.path or protection(use.path) != "credential"
 

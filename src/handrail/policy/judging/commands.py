@@ -14,7 +14,7 @@ from handrail.protocol.decision import CommandFact, DecisionPart, Facts
 def judge_command(fact: CommandFact, facts: Facts, rules: Rules) -> list[Judged]:
     """A part for every simple command, and for what holds of the command as a whole."""
     case = case_of(fact, facts, rules, book_of(rules.rules))
-    steps = read_script(fact.text, fact.cwd)
+    steps = read_script(fact.text, fact.cwd, fact.there)
     if isinstance(steps, Outside):
         judged = judge_unreadable(steps, case)
     else:

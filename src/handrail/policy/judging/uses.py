@@ -5,7 +5,7 @@ import posixpath
 from handrail.policy.commands.reading import Use
 from handrail.policy.commands.targets import RIGHTS, base_name
 from handrail.policy.judging.case import Case
-from handrail.policy.judging.judged import Judged, denied, moded, ruled, secret, strictest
+from handrail.policy.judging.judged import Judged, confirmed, denied, moded, ruled, secret, strictest
 from handrail.policy.judging.paths import ACCESSES, judge_path
 from handrail.policy.judging.restricted import restrict_path
 from handrail.policy.names import may_name_credential, protection
@@ -48,10 +48,12 @@ def _judge_place(use: Use, fact: PathFact, program: str, shown: str, case: Case)
         )
     if case.rules.restriction is not None and use.is_glob:  # a link in a folder may match it, and lead elsewhere
         return denied(shown, "restricted.path", f"the restricted profile wants each file by its name, not {use.path}")
+    if _is_whole_root(use, fact) and (use.access == "delete" or _owns(use, program)):
+        return denied(shown, "deny.workspace", "a root as a whole is neither deleted nor given away")
     if fact.real is None and _is_temporary(use.path, case):
         return moded(shown, f"fs.{use.access}", ACCESSES[use.access], case.rules.mode, undo=True)
-    if fact.real == "." and not use.is_glob and (use.access == "delete" or _owns(use, program)):
-        return denied(shown, "deny.workspace", "a root as a whole is neither deleted nor given away")
+    if fact.real is not None and fact.kind == "other" and use.access == "read":
+        return confirmed(shown, "fs.special", f"it is no regular file, so reading it may never end: {use.path}")
     return _judge_fact(fact, use, shown, case)
 
 
@@ -70,6 +72,11 @@ def _judge_guess(use: Use, fact: PathFact | None, shown: str, case: Case) -> Jud
     if found == "protected" and use.access != "read":
         return moded(shown, "fs.protected", "protected", case.rules.mode, undo=case.undo).about(use.path)
     return None
+
+
+def _is_whole_root(use: Use, fact: PathFact) -> bool:
+    """A pattern in a root is not all of it, but one in a folder around it may be."""
+    return fact.root and fact.real is None if use.is_glob else fact.root or fact.real == "."
 
 
 def _owns(use: Use, program: str) -> bool:
