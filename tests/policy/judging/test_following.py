@@ -33,6 +33,9 @@ def steps(command: str, cwd: str = ".") -> tuple:
         ("cd a && cd b && ls", [".", "a", "a/b"]),
         ("cd a && cd b; ls", [".", "a", ". a a/b"]),
         ("cd a && ls || cd b && ls", [".", "a", ". a", ". a b a/b"]),
+        ("cd ./b && ls", [".", "b"]),
+        ("cd .././.. && ls", [".", "../.."]),
+        ("cd ..//.. && ls", [".", "../.."]),
         ("cd a && cd .. && ls", [".", "a", ". a/.."]),
         ("cd a && cd ./b/../c && ls", [".", "a", "a/c a/./b/../c"]),
         ("cd /x && ls", [".", "/x"]),
@@ -81,6 +84,9 @@ def test_up_to_sixteen_folders_are_followed() -> None:
         ("cat x &> y", [("x", "read"), ("y", "write")]),
         ("cat x 2>&1 > /dev/null 2> /dev/stderr", [("x", "read")]),
         ("cat < /dev/null > /dev/stdout", []),
+        ("cat < /dev/stdin", []),
+        ("rm src/*", [("src/.", "delete")]),
+        ("touch src/*", [("src", "write")]),
         ("cat a/*.py", [("a", "read")]),
         ("cat *.py", [(".", "read")]),
         ("cd a && cat *.py", [("a", "read"), ("a/.", "read")]),
@@ -169,6 +175,40 @@ def test_the_display_parser_looks_only_where_ours_cannot(command: str, needed: b
 )
 def test_only_what_may_start_others_is_looked_into(command: str, inner: list[tuple[str, ...]]) -> None:
     assert [one.words for step in steps(command) for one in step.inner] == inner
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("sed -i s/a/b/ x", [Use("x", "write")]),
+        ("sed -i s/a/b/ src/*.py", [Use("src/*.py", "write", is_glob=True)]),
+        ("sed -i s/a/b/ 'src/*.py'", [Use("src/*.py", "write")]),
+        ("shred x", [Use("x", "delete")]),
+        ("setfacl -m x a", [Use("x", "write"), Use("a", "write")]),
+        ("find src/ -delete", [Use("src/*", "delete", is_glob=True)]),
+        ("frobnicate x", []),
+    ],
+)
+def test_what_a_command_seems_to_change_is_judged_though_no_table_tells_it(command: str, changed: list[Use]) -> None:
+    (step,) = steps(command)
+    assert [use for use in step.uses if use.certain and use.access != "read"] == changed
+    assert step.reading.effect == "unproven"
+    assert decided(command).rule == step.reading.rule
+
+
+def test_what_is_fixed_of_a_path_tells_the_folder_that_it_is_in() -> None:
+    found = seen_uses(SeenCommand(words=("rm", "/a/$X/b", "c/d$Y")), ".")
+    assert found == (Use("/a/*", "delete", is_glob=True), Use("c/*", "delete", is_glob=True))
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [("echo x | sh", True), ("echo x | /bin/sh", True), ("echo x | pwsh", True), ("echo x | powershell", True),
+     ("ls | env sh", True), ("ls | sh -c 'ls > a'", True), ("ls | frobnicate", False), ("ls | wc", False),
+     ("ls; sh", False)],
+)  # fmt: skip
+def test_what_is_said_to_a_shell_is_looked_for(command: str, needed: bool) -> None:
+    assert needs_display(command) is needed
 
 
 def test_a_folder_without_a_name_is_not_followed() -> None:
