@@ -4,7 +4,7 @@ import pytest
 from tests.policy.deciding import decided
 
 from handrail.policy.commands.reading import Use
-from handrail.policy.script import command_uses, looked_at, needs_display, read_script, seen_uses, start_of
+from handrail.policy.script import command_uses, followed, looked_at, needs_display, read_script, seen_uses, start_of
 from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import SeenCommand
 
@@ -54,6 +54,46 @@ def steps(command: str, cwd: str = ".") -> tuple:
 )
 def test_a_command_runs_in_every_folder_that_the_shell_may_be_in(command: str, folders: list[str]) -> None:
     assert [" ".join(step.folders) for step in steps(command)] == folders
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("cd a; ls", [".", "a"]),
+        ("cd a && ls", [".", "a"]),
+        ("cd a || ls", [".", "a"]),
+        ("cd a; cd b; ls", [".", "a", "a a/b"]),
+        ("cd a; cd c; ls", [".", "a", "a/c"]),
+        ("cd a && cd c; ls", [".", "a", "a/c"]),
+        ("cd x; ls", [".", ". x"]),
+        ("cd x; cd a; ls", [".", ". x", ". x a x/a"]),
+        ("ls && cd a; ls", [".", ".", ". a"]),
+        ("ls || cd a; ls", [".", ".", ". a"]),
+        ("cd a || cd c; ls", [".", "a", "a a/c"]),
+        ("cd a && ls && cd c; ls", [".", "a", "a", "a a/c"]),
+        ("cd x && cd a; ls", [".", "x", ". x x/a"]),
+        ("cd a | ls; ls", [".", ".", "."]),
+        ("ls | cd a; ls", [".", ".", "."]),
+        ("cd a/..; ls", [".", ". a/.."]),
+    ],
+)
+def test_a_cd_to_a_folder_that_is_there_succeeds_where_it_runs_for_certain(command: str, folders: list[str]) -> None:
+    found = read_script(command, ".", ("a", "a/c"))
+    assert not isinstance(found, Outside)
+    assert [" ".join(step.folders) for step in found] == folders
+
+
+@pytest.mark.parametrize(
+    ("command", "places"),
+    [
+        ("cd a; cd b", ("a", "b", "a/b")),
+        ("cat a && cd b && cd b", ("b", "b/b")),
+        ("ls a", ()),
+        ("cd $X", ()),
+    ],
+)
+def test_the_folders_that_somebody_has_to_look_for(command: str, places: tuple[str, ...]) -> None:
+    assert followed(command, ".") == places
 
 
 def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:

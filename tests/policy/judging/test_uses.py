@@ -160,6 +160,15 @@ def test_a_link_on_the_way_is_judged_by_both_names(more: dict[str, str], rule: s
     assert known(f"frobnicate < {path}", fact(path, "read", **more)).rule == rule.replace("read-only", "unknown")
 
 
+def test_what_is_no_file_may_be_read_without_end_so_it_asks() -> None:
+    for mode, expected in (("plan", "confirm"), ("full", "confirm")):
+        found = known("cat pipe", fact("pipe", "read", kind="other", real="pipe", named="x"), mode=mode)
+        assert (found.decision, found.rule) == (expected, "fs.special")
+    assert known("cat pipe", fact("pipe", "read", kind="other")).rule == "fs.special"
+    assert known("cat pipe", fact("pipe", "read", kind="other", real=None)).rule == "fs.outside"
+    assert known("rm pipe", fact("pipe", "delete", kind="other")).rule == "fs.delete"
+
+
 def test_a_root_that_may_only_be_read_is_not_written_to_by_a_command_either() -> None:
     path = "/data/x"
     assert known(f"touch {path}", fact(path, "write", writable=False), mode="full").rule == "fs.read-only"
