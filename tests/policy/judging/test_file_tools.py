@@ -102,6 +102,10 @@ def test_a_rule_about_a_link_does_not_open_a_folder_outside() -> None:
     assert decided(fact, outside="ask", rules=(DENY,)).rule == "deny"
 
 
+def test_the_reason_for_a_credential_names_nothing_but_what_the_call_named() -> None:
+    assert decided(path(".env")).reason == "credentials are neither read nor written"
+
+
 def test_the_reason_of_a_rule_is_its_own_or_says_where_it_stands() -> None:
     told = [rule("deny", "docs/**", **more) for more in ({"because": "it is made"}, {"source": "user:12"}, {})]
     reasons = [decided(path("docs/a"), rules=(one,)).reason for one in told]

@@ -4,7 +4,7 @@ import pytest
 from tests.policy.deciding import decided
 
 from handrail.policy.commands.reading import Use
-from handrail.policy.script import command_uses, looked_at, needs_display, read_script, seen_uses, start_of
+from handrail.policy.script import command_uses, followed, looked_at, needs_display, read_script, seen_uses, start_of
 from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import SeenCommand
 
@@ -33,6 +33,9 @@ def steps(command: str, cwd: str = ".") -> tuple:
         ("cd a && cd b && ls", [".", "a", "a/b"]),
         ("cd a && cd b; ls", [".", "a", ". a a/b"]),
         ("cd a && ls || cd b && ls", [".", "a", ". a", ". a b a/b"]),
+        ("cd ./b && ls", [".", "b"]),
+        ("cd .././.. && ls", [".", "../.."]),
+        ("cd ..//.. && ls", [".", "../.."]),
         ("cd a && cd .. && ls", [".", "a", ". a/.."]),
         ("cd a && cd ./b/../c && ls", [".", "a", "a/c a/./b/../c"]),
         ("cd /x && ls", [".", "/x"]),
@@ -51,6 +54,46 @@ def steps(command: str, cwd: str = ".") -> tuple:
 )
 def test_a_command_runs_in_every_folder_that_the_shell_may_be_in(command: str, folders: list[str]) -> None:
     assert [" ".join(step.folders) for step in steps(command)] == folders
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("cd a; ls", [".", "a"]),
+        ("cd a && ls", [".", "a"]),
+        ("cd a || ls", [".", "a"]),
+        ("cd a; cd b; ls", [".", "a", "a a/b"]),
+        ("cd a; cd c; ls", [".", "a", "a/c"]),
+        ("cd a && cd c; ls", [".", "a", "a/c"]),
+        ("cd x; ls", [".", ". x"]),
+        ("cd x; cd a; ls", [".", ". x", ". x a x/a"]),
+        ("ls && cd a; ls", [".", ".", ". a"]),
+        ("ls || cd a; ls", [".", ".", ". a"]),
+        ("cd a || cd c; ls", [".", "a", "a a/c"]),
+        ("cd a && ls && cd c; ls", [".", "a", "a", "a a/c"]),
+        ("cd x && cd a; ls", [".", "x", ". x x/a"]),
+        ("cd a | ls; ls", [".", ".", "."]),
+        ("ls | cd a; ls", [".", ".", "."]),
+        ("cd a/..; ls", [".", ". a/.."]),
+    ],
+)
+def test_a_cd_to_a_folder_that_is_there_succeeds_where_it_runs_for_certain(command: str, folders: list[str]) -> None:
+    found = read_script(command, ".", ("a", "a/c"))
+    assert not isinstance(found, Outside)
+    assert [" ".join(step.folders) for step in found] == folders
+
+
+@pytest.mark.parametrize(
+    ("command", "places"),
+    [
+        ("cd a; cd b", ("a", "b", "a/b")),
+        ("cat a && cd b && cd b", ("b", "b/b")),
+        ("ls a", ()),
+        ("cd $X", ()),
+    ],
+)
+def test_the_folders_that_somebody_has_to_look_for(command: str, places: tuple[str, ...]) -> None:
+    assert followed(command, ".") == places
 
 
 def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:
@@ -81,6 +124,9 @@ def test_up_to_sixteen_folders_are_followed() -> None:
         ("cat x &> y", [("x", "read"), ("y", "write")]),
         ("cat x 2>&1 > /dev/null 2> /dev/stderr", [("x", "read")]),
         ("cat < /dev/null > /dev/stdout", []),
+        ("cat < /dev/stdin", []),
+        ("rm src/*", [("src/.", "delete")]),
+        ("touch src/*", [("src", "write")]),
         ("cat a/*.py", [("a", "read")]),
         ("cat *.py", [(".", "read")]),
         ("cd a && cat *.py", [("a", "read"), ("a/.", "read")]),
@@ -169,6 +215,40 @@ def test_the_display_parser_looks_only_where_ours_cannot(command: str, needed: b
 )
 def test_only_what_may_start_others_is_looked_into(command: str, inner: list[tuple[str, ...]]) -> None:
     assert [one.words for step in steps(command) for one in step.inner] == inner
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("sed -i s/a/b/ x", [Use("x", "write")]),
+        ("sed -i s/a/b/ src/*.py", [Use("src/*.py", "write", is_glob=True)]),
+        ("sed -i s/a/b/ 'src/*.py'", [Use("src/*.py", "write")]),
+        ("shred x", [Use("x", "delete")]),
+        ("setfacl -m x a", [Use("x", "write"), Use("a", "write")]),
+        ("find src/ -delete", [Use("src/*", "delete", is_glob=True)]),
+        ("frobnicate x", []),
+    ],
+)
+def test_what_a_command_seems_to_change_is_judged_though_no_table_tells_it(command: str, changed: list[Use]) -> None:
+    (step,) = steps(command)
+    assert [use for use in step.uses if use.certain and use.access != "read"] == changed
+    assert step.reading.effect == "unproven"
+    assert decided(command).rule == step.reading.rule
+
+
+def test_what_is_fixed_of_a_path_tells_the_folder_that_it_is_in() -> None:
+    found = seen_uses(SeenCommand(words=("rm", "/a/$X/b", "c/d$Y")), ".")
+    assert found == (Use("/a/*", "delete", is_glob=True), Use("c/*", "delete", is_glob=True))
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [("echo x | sh", True), ("echo x | /bin/sh", True), ("echo x | pwsh", True), ("echo x | powershell", True),
+     ("ls | env sh", True), ("ls | sh -c 'ls > a'", True), ("ls | frobnicate", False), ("ls | wc", False),
+     ("ls; sh", False)],
+)  # fmt: skip
+def test_what_is_said_to_a_shell_is_looked_for(command: str, needed: bool) -> None:
+    assert needs_display(command) is needed
 
 
 def test_a_folder_without_a_name_is_not_followed() -> None:

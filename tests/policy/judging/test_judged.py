@@ -36,6 +36,16 @@ def test_what_a_mode_refuses_has_its_code_and_both_reasons() -> None:
     assert moded("s", "r", "write", "ask", undo=True).code is None
 
 
+def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> None:
+    def reason(kind: Subject, mode: Mode) -> str:
+        return moded("s", "r", kind, mode, undo=False, why="it does").part.reason
+
+    assert reason("write", "auto") == "it does; undo would not cover it, so it asks"
+    assert reason("write", "full") == "it does; full mode allows it"
+    assert reason("proven", "full") == "it does"
+    assert reason("network", "auto") == "it does"
+
+
 @pytest.mark.parametrize(("subject", "verdict"), sorted(REASONS))
 def test_a_mode_gives_the_reason_of_its_cell(subject: Subject, verdict: str) -> None:
     mode: Mode = "ask" if verdict == "confirm" else "plan"

@@ -170,7 +170,7 @@ GIT = Restriction(("git log", "git status", "ls"), ())
         ("git status", "-s -b -sb --short --branch --porcelain --porcelain=v1 --porcelain=2",
          "a -v -sbv --porcelain=v3 --porcelain= --porcelain=v --ignored --short=x -- -z"),
         ("ls", "-l -la -1 --color=never",
-         "-R -lR -Ra -L -lL -H -lH --recursive --dereference --dereference-command-line"),
+         "-R -lR -SR -1R -Ra -L -lL -H -lH --recursive --dereference --dereference-command-line"),
     ],
 )  # fmt: skip
 def test_what_may_be_added_to_a_listed_command_shows_the_same_in_another_way(

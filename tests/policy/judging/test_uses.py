@@ -56,6 +56,10 @@ def verdicts(command: str, **more: object) -> str:
         ("ls /tmpx", "dddd", "fs.outside"),
         ("ls /tmp/..", "dddd", "fs.outside"),
         ("ls /a/tmp/x", "dddd", "fs.outside"),
+        ("rsync -a host:x a", "dcca", "exec.network"),
+        ("rsync -a host:x ../y", "dddd", "fs.outside"),
+        ("sed -i s/a/b/ a", "dcaa", "exec.interpreter"),
+        ("sed -i s/a/b/ .git/config", "dcca", "fs.protected"),
         ("touch", "dcaa", "exec.write"),
         ("ln -s src/a", "dcaa", "exec.write"),
         ("rm -f", "dcaa", "exec.delete"),
@@ -154,6 +158,15 @@ def test_a_link_on_the_way_is_judged_by_both_names(more: dict[str, str], rule: s
     path = ".config/x/../gh/hosts.yml"
     assert known(f"cat {path}", fact(path, "read", **more)).rule == rule
     assert known(f"frobnicate < {path}", fact(path, "read", **more)).rule == rule.replace("read-only", "unknown")
+
+
+def test_what_is_no_file_may_be_read_without_end_so_it_asks() -> None:
+    for mode, expected in (("plan", "confirm"), ("full", "confirm")):
+        found = known("cat pipe", fact("pipe", "read", kind="other", real="pipe", named="x"), mode=mode)
+        assert (found.decision, found.rule) == (expected, "fs.special")
+    assert known("cat pipe", fact("pipe", "read", kind="other")).rule == "fs.special"
+    assert known("cat pipe", fact("pipe", "read", kind="other", real=None)).rule == "fs.outside"
+    assert known("rm pipe", fact("pipe", "delete", kind="other")).rule == "fs.delete"
 
 
 def test_a_root_that_may_only_be_read_is_not_written_to_by_a_command_either() -> None:

@@ -49,6 +49,11 @@ STRICT = [
     ("git push --force", "git push --f"),
     ("git checkout --", "git checkout -- a"),
     ("tar -xzf", "tar -x -z a -f"),
+    ("git push", "git `x` push"),
+    ("git push origin --force", "git push origin -f"),
+    ("/bin/rm -r", "rm -R x"),
+    ("rm -rfv", "rm -R --force -v x"),
+    ("foo -f", "foo -ff"),
     ("cat -", "cat -"),
     ("rm", "rm"),
     ("rm -rf", "rm --force --recursive x"),
@@ -71,6 +76,7 @@ NOT_STRICT = [
     ("npm run deploy", "npm x run deploy"),
     ("foo -abcd", "foo -a -b -c -d"),
     ("rm -rf", "rm rf -x"),
+    ("foo --a", "foo -- -a"),
     ("rm -rf", "rm -r"),
     ("git push", "git x*"),
     ("git push", "gitk push"),
@@ -149,6 +155,22 @@ NOT_ALLOWED = [
     ("git log", "git -C . log"),
     ("git log", "git lo*"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [
+        ("rm", "-r -R --recursive"), ("rm", "-f --force"), ("cp", "-r -R --recursive"), ("cp", "-f --force"),
+        ("chmod", "-R --recursive"), ("chown", "-R --recursive"), ("chgrp", "-R --recursive"),
+        ("git push", "-f --force"), ("git push", "-d --delete"), ("git clean", "-f --force"),
+        ("git commit", "-n --no-verify"), ("git commit", "-a --all"), ("git branch", "-d --delete"),
+        ("git branch", "-f --force"),
+    ],
+)  # fmt: skip
+def test_options_that_say_the_same_are_the_same_to_a_stricter_rule(program: str, options: str) -> None:
+    for wanted in options.split():
+        for written in options.split():
+            assert is_about(rule("deny", f"{program} {wanted}"), f"{program} {written} x")
 
 
 @pytest.mark.parametrize(("pattern", "command"), ALLOWED)
