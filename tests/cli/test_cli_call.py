@@ -1,5 +1,6 @@
 """handrail call: what it prints, what it refuses, how it exits."""
 
+import contextlib
 import signal
 import subprocess
 import sys
