@@ -6,7 +6,10 @@ import pytest
 
 from handrail.policy.configuration import Rules
 from handrail.policy.judging.paths import judge_path
-from handrail.protocol.decision import Access, Mode, PathFact
+from handrail.policy.rules.rule import Rule
+from handrail.policy.verdict import decide
+from handrail.protocol.decision import Access, Facts, Mode, PathFact, Verdict
+from handrail.protocol.tool import Arguments, ToolSpec
 
 
 def fact(access: Access = "read", **fields: Any) -> PathFact:
@@ -54,3 +57,16 @@ def test_what_steers_a_repository_by_any_name_is_protected(mode: Mode, expected:
     inside = PathFact(path="x/config", access="write", kind="file", real="x/config", repository=True)
     judged = judge_path(inside, Rules(mode), undo=True)
     assert (judged.part.decision, judged.part.rule) == (expected, "fs.protected")
+
+
+READ = ToolSpec(name="read", title="", description="", arguments=Arguments, data=Arguments, permissions=("fs.read",))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "decision", "rule"),
+    [("deny", "deny", "r"), ("confirm", "confirm", "fs.outside"), ("allow", "confirm", "fs.outside")],
+)
+def test_a_rule_can_only_forbid_what_is_outside(verdict: Verdict, decision: str, rule: str) -> None:
+    rules = Rules("ask", outside="ask", rules=(Rule(id="r", verdict=verdict, pattern="/data/**", tool="read"),))
+    found = decide(READ, None, Facts(paths=(fact(),)), rules)
+    assert (found.decision, found.rule) == (decision, rule)

@@ -76,14 +76,20 @@ def _narrowed(spec: ToolSpec, requested: tuple[Permission, ...]) -> Judged:
 def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
     judged = judge_path(fact, rules, undo=spec.category == "builtin")
     if rules.rules and judged.code is None:
-        paths = tuple(path for path in (fact.real, fact.named) if path is not None)
+        paths = tuple(path for path in (fact.real or fact.outside, fact.named) if path is not None)
         said = _by_path_rule(spec.name, fact.path, paths, rules)
-        # No name tells that a file steers a repository, or is outside: a rule about names does not allow it.
-        if said is not None and not (said.part.decision == "allow" and (fact.repository or fact.real is None)):
-            judged = said
+        judged = said if said is not None and _counts(said, fact) else judged
     if rules.restriction is not None:
         judged = restrict_path(judged, fact, rules, rules.restriction)
     return judged
+
+
+def _counts(said: Judged, fact: PathFact) -> bool:
+    """No name tells that a file steers a repository, or that somebody would have to open its folder: a rule about
+    names does not allow that, and of what is outside it can only say no."""
+    if fact.real is None:
+        return said.part.decision == "deny"
+    return not (fact.repository and said.part.decision == "allow")
 
 
 def _by_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: Rules) -> Judged | None:
