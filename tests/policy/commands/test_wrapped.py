@@ -45,7 +45,7 @@ def words(text: str) -> tuple[str, ...]:
         "find . -okdir rm x ';'", "fd -X rm x", "fd --exec-batch rm x", "fdfind -x rm x", "parallel 'rm x' ::: a",
         "parallel rm x ::::+ list", "bash -O extglob -c 'rm x'", "bash --init-file y -c 'rm x'",
         "bash -c -o posix 'rm x'", "'\\sudo' rm x", "concurrently 'rm x'", "screen -dm 'rm x'",
-        "nodemon --exec 'rm x'", "watchexec 'rm x'", "tmux new 'rm x'", "hyperfine 'rm x'", "parallel rm :::+ x",
+        "nodemon 'rm x'", "watchexec 'rm x'", "tmux new 'rm x'", "hyperfine 'rm x'", "parallel rm :::+ x",
         "'\\bash' -c 'rm x'",
         "coproc rm x", "pkexec rm x", "env sudo timeout 5 bash -c 'nice xargs rm x'", "sudo sh -c \"bash -c 'rm x'\"",
     ],
@@ -63,6 +63,7 @@ def test_the_command_inside_is_found(command: str) -> None:
         "bash -c 'rm $X'", "bash -c", "su root", "script log", "npx -c", "", "git -C", "git -C a", "echo sudo rm x",
         "uv sync rm x", "poetry", "A=b", "bash -x", "git -c a=b", "parallel", "bash --norc 'rm x'", "bash +c 'rm x'",
         "bash -x 'rm x'", "bash -o", "bash -O", "watch", "trap ls 'rm x'", "./A=b rm x", "x-A=b rm x", "uv", "uv run",
+        "tmux rm x",
     ],
 )  # fmt: skip
 def test_where_the_words_tell_of_none_there_is_none(command: str) -> None:
@@ -87,6 +88,35 @@ def test_all_that_runs_one_after_the_other_is_found() -> None:
 )
 def test_git_is_given_with_its_sub_command_first(command: str, inner: tuple[str, ...]) -> None:
     assert inner_commands(words(command)) == (inner,)
+
+
+@pytest.mark.parametrize(
+    ("command", "inner"),
+    [
+        ("bash run.sh a b", [("./run.sh", "a", "b")]),
+        ("bash x/run.sh a", [("x/run.sh", "a")]),
+        ("bash /opt/run.sh", [("/opt/run.sh",)]),
+        ("bash -x run.sh a", [("./run.sh", "a")]),
+        ("bash +x run.sh a", [("./run.sh", "a")]),
+        ("bash --norc run.sh a", [("./run.sh", "a")]),
+        ("bash -o pipefail run.sh a", [("./run.sh", "a")]),
+        ("bash -O extglob -x run.sh a", [("./run.sh", "a")]),
+        ("bash --rcfile y run.sh a b", [("./run.sh", "a", "b")]),
+        ("source run.sh a", [("./run.sh", "a")]),
+        (". run.sh", [("./run.sh",)]),
+        ("bash -", []),
+        ("bash -x - run.sh", []),
+        ("bash -o", []),
+        ("bash -c ls run.sh", [("ls",)]),
+        ("git -c alias.p=push p", [("git", "p"), ("git", "push")]),
+        ("git -c ALIAS.p='push -f' p", [("git", "p"), ("git", "push", "-f")]),
+        ("git -c alias.x=!ls x", [("git", "x"), ("ls",)]),
+        ("git -c alias.x=log! x", [("git", "x"), ("git", "log!")]),
+        ("git -c user.name=push log", [("git", "log")]),
+    ],
+)
+def test_the_script_of_a_shell_and_the_aliases_of_git_are_commands(command: str, inner: list[tuple[str, ...]]) -> None:
+    assert list(inner_commands(words(command))) == inner
 
 
 @pytest.mark.parametrize("command", ["git", "git push", "git -C", "git -C x", "git -p", "find -exec", "find . -exec"])

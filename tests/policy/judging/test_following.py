@@ -75,10 +75,13 @@ def test_a_command_runs_in_every_folder_that_the_shell_may_be_in(command: str, f
         ("cd a | ls; ls", [".", ".", "."]),
         ("ls | cd a; ls", [".", ".", "."]),
         ("cd a/..; ls", [".", ". a/.."]),
+        ("cd x && cd /d; ls", [".", "x", ". x /d"]),
+        ("cd x; cd /d; ls", [".", ". x", "/d"]),
+        ("cd a || cd /d; ls", [".", "a", "a /d"]),
     ],
 )
 def test_a_cd_to_a_folder_that_is_there_succeeds_where_it_runs_for_certain(command: str, folders: list[str]) -> None:
-    found = read_script(command, ".", ("a", "a/c"))
+    found = read_script(command, ".", ("a", "a/c", "/d"))
     assert not isinstance(found, Outside)
     assert [" ".join(step.folders) for step in found] == folders
 

@@ -58,6 +58,10 @@ def test_where_undo_does_not_cover_it_that_is_the_reason() -> None:
     assert by_mode("write", "full", undo=False) == ("allow", "full mode allows it")
 
 
+def test_what_only_reads_is_allowed_for_that() -> None:
+    assert by_mode("proven", "plan", undo=False) == ("allow", "it only reads")
+
+
 def test_a_path_is_named_where_the_answer_is_no_plain_yes() -> None:
     assert denied("s", "r", "never").about("a").part.reason == "never: a"
     assert confirmed("s", "r", "asks").about("a") == confirmed("s", "r", "asks: a")

@@ -212,6 +212,31 @@ def test_a_rule_that_allows_a_path_says_nothing_of_a_command() -> None:
     assert known("frobnicate src/a", fact("src/a", "read"), mode="ask", rules=rules).rule == "exec.unknown"
 
 
+@pytest.mark.parametrize(
+    ("command", "path", "rule"),
+    [
+        ("rm -rf /data", fact("/data", "delete", root=True), "deny.workspace"),
+        ("chmod 755 /data", fact("/data", "write", root=True), "deny.workspace"),
+        ("touch /data", fact("/data", "write", root=True), "fs.write"),
+        ("rm /data/*", fact("/data/.", "delete", real="/data", root=True), "fs.delete"),
+        ("rm /tmp/*", fact("/tmp/.", "delete", real=None, root=True), "deny.workspace"),
+        ("rm /tmp/x", fact("/tmp/x", "delete", real=None), "fs.delete"),
+    ],
+)
+def test_no_root_goes_as_a_whole(command: str, path: PathFact, rule: str) -> None:
+    assert known(command, path).rule == rule
+
+
+def test_what_is_known_of_the_folders_says_where_a_command_runs() -> None:
+    facts = Facts(
+        paths=(fact("a", "read", kind="directory"), fact("../x", "read", real=None), fact("a/../x", "read", real="x")),
+        command=CommandFact(text="cd a; cat ../x", there=("a",)),
+    )
+    assert decide(EXEC, None, facts, Rules("plan")).decision == "allow"
+    unknown = Facts(paths=facts.paths, command=CommandFact(text="cd a; cat ../x"))
+    assert decide(EXEC, None, unknown, Rules("plan")).rule == "fs.outside"
+
+
 def test_a_root_that_is_only_read_is_not_given_away() -> None:
     facts = (fact("/r", "read", real=".", named="z"), fact("a", "write"))
     assert known("chmod --reference=/r a", *facts).decision == "allow"
