@@ -13,7 +13,7 @@ EXEC = ToolSpec(
     name="exec", title="", description="", arguments=Arguments, data=Arguments, permissions=("proc.exec",),
     side_effects=("files", "processes"),
 )  # fmt: skip
-ROOT = "/work/shop"
+ROOT = "/srv/shop"
 LINKS = {"out": "/etc", "secret": ".env", "docs": "manual", "self": "."}
 """Names in the workspace that are links, and where they lead."""
 
