@@ -1,6 +1,7 @@
 """policy explain: what policy decides about a command or a call, and why."""
 
 from argparse import Namespace
+from contextlib import closing
 
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING
 from handrail.cli.given import given_lines
@@ -22,8 +23,8 @@ _WORST_FIRST = (USAGE, FAILED, WAITING, OK)
 def run(options: Namespace) -> int:
     """Explains one call, or one a line."""
     question = question_of(options)
-    asking = _Asking(options)
-    return _one(asking, question, options) if question else _lines(asking, options)
+    with closing(_Asking(options)) as asking:
+        return _one(asking, question, options) if question else _lines(asking, options)
 
 
 class _Asking:
@@ -36,6 +37,9 @@ class _Asking:
             "tierAssumed": options.tier is None,
         }
         self._explainer = self._place.explainer(self._about["tier"])
+
+    def close(self) -> None:
+        self._explainer.close()
 
     def decision(self, question: Question) -> Decision:
         return self._explainer.explain(question.tool, question.args, self._place.rules(question.mode))

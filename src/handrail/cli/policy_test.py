@@ -1,6 +1,7 @@
 """policy test: whether the examples of rules and tables come out as they should."""
 
 from argparse import Namespace
+from contextlib import closing
 
 from msgspec import structs
 
@@ -20,7 +21,8 @@ def run(options: Namespace) -> int:
     place = PolicyPlace(options, review=False)
     rules = place.rules()
     _refuse_broken(place)
-    tried = [*rule_examples(rules, place.explainer(ASSUMED_TIER)), *table_examples()]
+    with closing(place.explainer(ASSUMED_TIER)) as explainer:
+        tried = [*rule_examples(rules, explainer), *table_examples()]
     failures = [one for one in tried if one.problem]
     remarks = [fault.problem for fault in review(rules.rules) if not fault.is_error]
     if options.json:

@@ -44,6 +44,10 @@ class Explainer:
     def __init__(self, workspace: Workspace, offer: Callable[[], Offer], tier: int = ASSUMED_TIER) -> None:
         self._workspace, self._offer, self._tier = workspace, offer, tier
 
+    def close(self) -> None:
+        """Lets go of the workspace."""
+        self._workspace.close()
+
     def explain(self, name: str, arguments: object, rules: Rules) -> Decision:
         """The decision with all its parts; ToolError where the call is wrong before policy is asked."""
         spec, gather = (EXEC, self._command_facts) if name == EXEC.name else self._tool(name)
