@@ -1,6 +1,7 @@
 """Whether a glob aims at a credential's name: by how many characters that it fixes, not by all that it could match."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from handrail.policy.name_tables import CREDENTIAL_ENDINGS, CREDENTIAL_FILES, CREDENTIAL_FOLDERS
 
@@ -16,6 +17,7 @@ _Token = str
 """A character that is fixed, several of which one is, `_ANY` for any character, `_MANY` for any text."""
 
 
+@lru_cache(maxsize=1024)
 def aims(component: str, *, hidden: bool = False) -> bool:
     """Whether a glob of one name, folded, fixes enough of a credential's; `hidden` where it may stand for a dot in
     front, as it does to git and not to the shell."""
