@@ -11,8 +11,6 @@ import msgspec
 from handrail.settings.errors import SettingsError, clip, shown_path
 
 _LARGEST_BYTES = 1024 * 1024
-_LONGEST_LINE = 10_000
-"""Looking for deep keys takes time with the square of a line."""
 _AT = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)\Z", re.DOTALL)
 # tomllib takes minutes for one key of 100,000 parts; no setting has more than two.
 _DEEP_KEY = re.compile(
