@@ -54,6 +54,17 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     engine = "python"
     [undo]
     days = 7
+    [sandbox]
+    tier = 2
+    least = 1
+    toolchains = ["~/.sdk", "/opt/sdk"]
+    environment = ["NODE_ENV", "rack_env"]
+    [limits]
+    exec = "5 min"
+    output = "1.5 MB"
+    memory = 1073741824
+    processes = 64
+    file_size = "500 KB"
     [tools]
     enable = ["todo"]
     disable = ["exec"]
@@ -85,6 +96,15 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "search.ignore": ("*.lock",),
         "search.engine": "python",
         "undo.days": 7,
+        "sandbox.tier": 2,
+        "sandbox.least": 1,
+        "sandbox.toolchains": (f"{tmp_path}/.sdk", "/opt/sdk"),
+        "sandbox.environment": ("NODE_ENV", "rack_env"),
+        "limits.exec": "5 min",
+        "limits.output": "1.5 MB",
+        "limits.memory": 1 << 30,
+        "limits.processes": 64,
+        "limits.file_size": "500 KB",
     }
     assert set(loaded.sources.values()) == {f"user file {tmp_path}/.config/handrail/config.toml"}
 

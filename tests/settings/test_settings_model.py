@@ -45,6 +45,15 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "search.ignore": (),
         "search.engine": "auto",
         "undo.days": 30,
+        "sandbox.tier": 3,
+        "sandbox.least": 0,
+        "sandbox.toolchains": (),
+        "sandbox.environment": (),
+        "limits.exec": "120s",
+        "limits.output": "4 MB",
+        "limits.memory": "4 GB",
+        "limits.processes": 512,
+        "limits.file_size": "2 GB",
     }
 
 

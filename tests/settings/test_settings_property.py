@@ -76,7 +76,7 @@ def test_any_document_loads_or_is_refused_in_printable_words(content: bytes) -> 
             assert all(problem.isprintable() for problem in error.problems)
 
 
-@given(st.lists(st.sampled_from(sorted(REFERENCE)), unique=True), st.data())
+@given(st.lists(st.sampled_from(sorted(REFERENCE)), unique=True, max_size=20), st.data())  # no more are told at once
 def test_one_value_alone_decides_as_it_does_among_others(keys: list[str], data: st.DataObject) -> None:
     pairs = [f"{key} = {data.draw(scalars)}" for key in keys]
     alone = [pair for pair in pairs if isinstance(outcome(pair.encode()), SettingsError)]

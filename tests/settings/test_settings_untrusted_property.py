@@ -13,6 +13,9 @@ from handrail.settings import REFERENCE, Loaded, flat, load
 from handrail.settings.strictness import STRICTNESS
 
 MODES = ("plan", "ask", "auto", "full")
+TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
+SIZES = {"16 MB": 16 << 20, "16777216 B": 16 << 20, "0.02 GB": 0.02 * 2**30, 33554432: 2**25, "64 MB": 64 << 20}
+AMOUNTS = {**TIMES, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
 
 
 def one_of(*values: Any) -> st.SearchStrategy[Any]:
@@ -46,6 +49,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "search.ignore": some_of("*.lock", "vendor", "secret"),
     "search.engine": one_of("auto", "ripgrep", "python"),
     "undo.days": st.integers(1, 100),
+    "sandbox.tier": st.integers(0, 3),
+    "sandbox.least": st.integers(0, 3),
+    "sandbox.toolchains": some_of("/opt/a", "/opt/b", "~/c"),
+    "sandbox.environment": some_of("NODE_ENV", "RACK_ENV", "FOO"),
+    "limits.exec": one_of(*TIMES),
+    "limits.output": one_of(*SIZES),
+    "limits.memory": one_of(*SIZES, "3 GB"),
+    "limits.processes": st.integers(8, 1_000),
+    "limits.file_size": one_of(*SIZES),
 }
 
 
@@ -63,6 +75,14 @@ def lacks_some(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def higher(one: int, other: int) -> bool:
     return one > other
+
+
+def lower(one: int, other: int) -> bool:
+    return one < other
+
+
+def larger(one: str | int, other: str | int) -> bool:
+    return AMOUNTS[one] > AMOUNTS[other]
 
 
 def differs(one: object, other: object) -> bool:
@@ -92,6 +112,15 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "search.ignore": lacks_some,
     "search.engine": later_in("python", "auto", "ripgrep"),
     "undo.days": differs,
+    "sandbox.tier": lower,
+    "sandbox.least": lower,
+    "sandbox.toolchains": has_more,
+    "sandbox.environment": has_more,
+    "limits.exec": larger,
+    "limits.output": larger,
+    "limits.memory": larger,
+    "limits.processes": higher,
+    "limits.file_size": larger,
 }
 """Said here in other words than in the settings themselves."""
 

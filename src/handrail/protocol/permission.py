@@ -90,6 +90,10 @@ class PermissionRequest(Wire, frozen=True):
     """The files it is about, as the call named them."""
     command: str | None = None
     """The whole command, where it is one."""
+    cwd: str | None = None
+    """The folder that the command would run in, past all links; a yes to another one is no yes."""
+    tier: int | None = None
+    """The sandbox that the command would run in; a yes does not count for a weaker one."""
     preview: Preview | None = None
     based_on: tuple[Basis, ...] = ()
     """The files as the preview saw them; a yes to other bytes is no yes."""

@@ -26,6 +26,25 @@ class Attachment(Envelope, frozen=True):
     content: str | None = None
 
 
+class SandboxUsed(Wire, frozen=True):
+    """How a command was confined."""
+
+    tier: int
+    """3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    net: Literal["none", "open"]
+    """Whether it could reach a network."""
+    undo: Literal["read-only", "none"]
+    """`read-only`: it could change nothing. `none`: what it changed cannot be taken back."""
+    hidden: int = 0
+    """How many credentials and sockets in the workspace it did not see."""
+    gaps: tuple[str, ...] = ()
+    """What this tier does not give, in words."""
+    per_process: tuple[str, ...] = ()
+    """Limits that hold for each process on its own."""
+    tree: tuple[str, ...] = ()
+    """Limits that hold for all its processes together."""
+
+
 class Meta(Wire, frozen=True):
     """How the answer relates to the whole."""
 
@@ -50,6 +69,8 @@ class Meta(Wire, frozen=True):
     """`@output/…`: where `read` finds the whole text."""
     characters: int | None = None
     """How long the whole text is."""
+    raw: str | None = None
+    """`@output/…`: what a command printed, byte for byte, where it was cleaned for the model."""
     unread: bool = False
     """Written over without having been read in this session."""
     in_place: bool = False
@@ -66,6 +87,8 @@ class Meta(Wire, frozen=True):
     """The number under which undo takes the change back."""
     limits: tuple[str, ...] = ()
     """The limits that fired."""
+    sandbox: SandboxUsed | None = None
+    """How a command was confined."""
 
 
 class ToolResult(Envelope, Generic[Data], frozen=True):

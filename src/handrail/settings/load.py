@@ -9,7 +9,7 @@ from handrail.settings.check import nest
 from handrail.settings.errors import SettingsError, shown_path
 from handrail.settings.files import Project, managed_layer, project_layer, user_layer
 from handrail.settings.layers import Layer, default_layer, environment_layer, flag_layer, session_layer
-from handrail.settings.location import MANAGED_FILE, expand_home, lies_in, user_file
+from handrail.settings.location import MANAGED_FILE, expand_home, lies_in, state_folder, user_file
 from handrail.settings.model import Settings
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def load(
     loaded = _merged([layer for layer in layers if layer.values or layer.rules], top, project, review=review)
     loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
     _refuse_reach(loaded.settings.paths.writable, (user_file(environ), managed))
+    if loaded.settings.sandbox.toolchains:
+        _refuse_wide(loaded, environ, state)
     return loaded
 
 
@@ -108,6 +110,13 @@ def _refuse_reach(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
             )
 
 
+def _refuse_wide(loaded: Loaded, environ: Mapping[str, str], state: str | None) -> None:
+    from handrail.settings.toolchains import refuse_wide  # noqa: PLC0415 - only where somebody names one
+
+    home = expand_home("~", environ)
+    refuse_wide(loaded.settings.sandbox.toolchains, home, state or state_folder(environ))
+
+
 def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:
     """No reader of the settings has to know about `~`."""
 
@@ -122,4 +131,5 @@ def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:
             read_only=absolute(settings.paths.read_only),
             writable=absolute(settings.paths.writable),
         ),
+        sandbox=msgspec.structs.replace(settings.sandbox, toolchains=absolute(settings.sandbox.toolchains)),
     )

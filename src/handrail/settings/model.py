@@ -6,6 +6,8 @@ import msgspec
 
 from handrail.protocol.decision import Mode
 from handrail.protocol.permission import Permission
+from handrail.settings.ranges import SIZES, TIMES, amount
+from handrail.settings.units import SIZE, TIME
 
 Durability = Literal["crash", "power"]
 Profile = Literal["standard", "restricted"]
@@ -16,6 +18,12 @@ Folder = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
 """Absolute or in the home folder: relative to the workspace, it would be the agent's to fill."""
 WorkspaceFolder = Annotated[str, msgspec.Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
 """Relative, and without `..`, so that it stays in the workspace."""
+Toolchain = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
+"""A folder or file like `Folder`, but neither the whole disk nor the whole home folder."""
+Variable = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
+Time = Annotated[str, msgspec.Meta(pattern=TIME)] | Annotated[int, msgspec.Meta(ge=1)]
+Size = Annotated[str, msgspec.Meta(pattern=SIZE)] | Annotated[int, msgspec.Meta(ge=1)]
+Tier = Annotated[int, msgspec.Meta(ge=0, le=3)]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,6 +100,38 @@ class Undo(Section, frozen=True, kw_only=True):
     days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 30
 
 
+class Sandbox(Section, frozen=True, kw_only=True):
+    """How commands are confined."""
+
+    tier: Tier = 3
+    least: Tier = 0
+    toolchains: tuple[Toolchain, ...] = ()
+    environment: tuple[Variable, ...] = ()
+
+    def __post_init__(self) -> None:
+        """ValueError for a variable that commands never get."""
+        if self.environment:
+            from handrail.policy.variables import why_kept_back  # noqa: PLC0415 - only where somebody names one
+
+            if kept := [name for name in self.environment if why_kept_back(name)]:
+                raise ValueError(f"commands never get {', '.join(kept)}")
+
+
+class Limits(Section, frozen=True, kw_only=True):
+    """How much one command may use."""
+
+    exec: Time = "120s"
+    output: Size = "4 MB"
+    memory: Size = "4 GB"
+    processes: Annotated[int, msgspec.Meta(ge=8, le=1_000_000)] = 512
+    file_size: Size = "2 GB"
+
+    def __post_init__(self) -> None:
+        """ValueError for one that is too little or too much."""
+        for name in (*TIMES, *SIZES):
+            amount(name, getattr(self, name))
+
+
 class Settings(Section, frozen=True, kw_only=True):
     """All settings of one session, merged."""
 
@@ -107,6 +147,8 @@ class Settings(Section, frozen=True, kw_only=True):
     restricted: Restricted = Restricted()
     search: Search = Search()
     undo: Undo = Undo()
+    sandbox: Sandbox = Sandbox()
+    limits: Limits = Limits()
 
 
 def flat(settings: Settings) -> dict[str, object]:

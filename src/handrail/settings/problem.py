@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from itertools import islice
 
 from handrail.settings.errors import clip, shown
+from handrail.settings.hints import hint
 from handrail.settings.lines import key_lines
 from handrail.settings.reference import REFERENCE
 
@@ -33,16 +34,15 @@ def _at(line: int | None) -> str:
 
 def _sentence(key: str, value: object) -> str:
     if key in REFERENCE:
-        return f"{key} is {shown(value)}; allowed: {REFERENCE[key].allowed}"
+        return f"{key} is {shown(value)}; allowed: {REFERENCE[key].allowed}{hint(key, value)}"
     if key in _SECTIONS:
         return f"{key} is {shown(value)}; allowed: a table, written [{key}]"
     return f"{clip(key)} is not a setting; {_suggestion(key, isinstance(value, dict))}"
 
 
 def _suggestion(key: str, is_table: bool) -> str:
-    name = _nearest_section(key) if is_table else _nearest_setting(key)
-    if not name and _first_close(key, ("rule",)):
-        name = "[[rule]]"
+    name = "[[rule]]" if _first_close(key, ("rule",)) else None
+    name = name or (_nearest_section(key) if is_table else _nearest_setting(key))
     return f"did you mean {name}?" if name else f"there are {', '.join(_names_beside(key))}"
 
 

@@ -15,6 +15,8 @@ _PATTERN = "one text that is not empty; a second pattern is a second rule"
 _FOLDERS = "a list of folders, each absolute or starting with ~/"
 _COUNT = "a whole number from 0 to 1000000"
 _CHARACTERS = "a whole number from 1000 to 100000000"
+_TIME = 'a time from "100 ms" to "10 min", such as "120s" or "1.5 min", or a whole number of seconds'
+_SIZE = 'a size from "{}" to "{}", such as "{}", or a whole number of bytes'
 
 REFERENCE: dict[str, Entry] = {
     "mode": Entry("How much runs unasked; the environment can only make it stricter.", "plan, ask, auto or full"),
@@ -54,6 +56,28 @@ REFERENCE: dict[str, Entry] = {
     "search.ignore": Entry("Patterns skipped besides the built-in ignore list.", "a list of patterns"),
     "search.engine": Entry("What searches; auto takes ripgrep where there is one.", "auto, ripgrep or python"),
     "undo.days": Entry("Days for which a change can be taken back.", "a whole number from 1 to 3650"),
+    "sandbox.tier": Entry("The best sandbox that is used: 3 layers, 2 namespaces, 1 Landlock, 0 none.", "0, 1, 2 or 3"),
+    "sandbox.least": Entry("The weakest sandbox that a command still runs in; below it none runs.", "0, 1, 2 or 3"),
+    "sandbox.toolchains": Entry(
+        "Folders and files outside the roots that commands see besides those of known tools.",
+        "a list of folders and files, each absolute or starting with ~/, but none that holds everything or credentials",
+    ),
+    "sandbox.environment": Entry(
+        "Variables that commands get besides the usual ones.",
+        "a list of names of variables, but none of a secret or that steers how programs start",
+    ),
+    "limits.exec": Entry("How long a command may take whose call names no time.", _TIME),
+    "limits.output": Entry(
+        "How much of what a command prints is kept at hand; more goes to a file.",
+        _SIZE.format("64 KB", "64 MB", "4 MB"),
+    ),
+    "limits.memory": Entry(
+        "How much memory a command may use with all it starts.", _SIZE.format("16 MB", "64 TB", "1.5 GB")
+    ),
+    "limits.processes": Entry("How many processes a command may have at once.", "a whole number from 8 to 1000000"),
+    "limits.file_size": Entry(
+        "How large a file may become that a command writes.", _SIZE.format("4 KB", "64 TB", "500 MB")
+    ),
 }
 """Every dotted key, in the order of the model."""
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from handrail.protocol.decision import MODES
+from handrail.settings.ranges import amount
 
 LayerKind = Literal["managed", "user", "project", "session", "environment", "flag", "default"]
 Meet = Callable[[Any, Any], Any]
@@ -39,6 +40,14 @@ def _first(*strictest_first: object) -> Meet:
 
 def _least(below: int, above: int) -> int:
     return min(below, above)
+
+
+def _most(below: int, above: int) -> int:
+    return max(below, above)
+
+
+def _smaller(name: str) -> Meet:
+    return lambda below, above: min(above, below, key=lambda written: amount(name, written))
 
 
 def _all_of(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
@@ -78,5 +87,14 @@ STRICTNESS: dict[str, Strictness] = {
     "search.ignore": Strictness(_all_of, "what is skipped is not shown; it can still be read by name"),
     "search.engine": Strictness(_first("python", "auto", "ripgrep"), "Python's own search starts no program"),
     "undo.days": Strictness(_as_below, "how long the person's state folder keeps things is the person's", PERSON),
+    "sandbox.tier": Strictness(_most, "a lower tier confines less", PERSON),
+    "sandbox.least": Strictness(_most, "below it no command runs", PERSON),
+    "sandbox.toolchains": Strictness(_common, "another folder is more that commands read", PERSON),
+    "sandbox.environment": Strictness(_common, "another variable is more that commands learn", PERSON),
+    "limits.exec": Strictness(_smaller("exec"), "who takes longer is in the way longer"),
+    "limits.output": Strictness(_smaller("output"), "more output takes more memory"),
+    "limits.memory": Strictness(_smaller("memory"), "who takes more memory leaves less to others"),
+    "limits.processes": Strictness(_least, "more processes leave less to others"),
+    "limits.file_size": Strictness(_smaller("file_size"), "a larger file fills the disk sooner"),
 }
 """For every dotted key, in the order of the model."""

@@ -1,5 +1,7 @@
 """Judges a command as a whole."""
 
+from msgspec.structs import replace
+
 from handrail.policy.configuration import Rules
 from handrail.policy.judging.case import Case, case_of
 from handrail.policy.judging.judged import Judged, denied, moded
@@ -37,8 +39,11 @@ def _together(steps: tuple[Step, ...], case: Case) -> list[Judged]:
 
 
 def _unsandboxed(judged: Judged) -> Judged:
-    """Without a sandbox nothing contains a command, so even what is proven asks."""
-    if judged.part.decision != "allow":
+    """Without a sandbox nothing contains a command, so even what is proven asks, and who is asked is told."""
+    if judged.part.decision == "deny":
         return judged
+    if judged.part.decision == "confirm":
+        reason = f"{judged.part.reason}; and there is no sandbox here"
+        return replace(judged, part=replace(judged.part, reason=reason))
     reason = "there is no sandbox here, so every command asks"
     return Judged(DecisionPart(subject=judged.part.subject, decision="confirm", rule="exec.no-sandbox", reason=reason))

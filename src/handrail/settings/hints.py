@@ -1,0 +1,26 @@
+"""What more there is to say about a value that is refused: which part of it is wrong, and what was meant."""
+
+from typing import cast
+
+from handrail.settings.errors import shown
+from handrail.settings.ranges import nearest
+
+_MOST = 3
+
+
+def hint(key: str, value: object) -> str:
+    """The end of a sentence about a refused value; empty where its beginning says everything."""
+    if key == "sandbox.environment":
+        return _about_variables(value)
+    section, _, name = key.partition(".")
+    meant = nearest(name, value) if section == "limits" else None
+    return f'; did you mean "{meant}"?' if meant else ""
+
+
+def _about_variables(value: object) -> str:
+    from handrail.policy.variables import why_kept_back  # noqa: PLC0415 - only for an error
+
+    names = cast("list[object]", value) if isinstance(value, list | tuple) else []
+    reasons = {name: why_kept_back(name) for name in names if isinstance(name, str)}
+    told = [f"; {shown(name)} {reason}" for name, reason in reasons.items() if reason]
+    return "".join(told[:_MOST])

@@ -1,0 +1,56 @@
+"""Times and sizes as people write them: "120s", "2 min", "4 MB". A plain number is seconds or bytes."""
+
+import re
+
+SECONDS = {"ms": 0.001, "s": 1, "min": 60}
+BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+"""1 MB is 1024 times 1024 bytes, as programs that show memory count."""
+
+_NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,3})?"
+TIME = rf"\A{_NUMBER} ?(?:{'|'.join(SECONDS)})\Z"
+SIZE = rf"\A{_NUMBER} ?(?:{'|'.join(BYTES)})\Z"
+_WRITTEN = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*")
+_OTHER_SECONDS = {
+    **dict.fromkeys(("msec", "millis", "milliseconds"), "ms"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+}
+_OTHER_BYTES = {"byte": "B", "bytes": "B"} | {
+    other: unit for unit in BYTES for other in (unit[0].lower(), unit.lower(), f"{unit[0].lower()}ib")
+}
+
+
+def seconds(written: str | int) -> float:
+    """A time in seconds; ValueError where it is none."""
+    return written if isinstance(written, int) else _amount(written, TIME, SECONDS)
+
+
+def size(written: str | int) -> int:
+    """A size in bytes; ValueError where it is none."""
+    return written if isinstance(written, int) else int(_amount(written, SIZE, BYTES))
+
+
+def nearest_time(written: str) -> str | None:
+    """The right form of a time that is written in another one: `"2m"` is meant as `"2 min"`."""
+    return _nearest(written, "s", SECONDS, _OTHER_SECONDS)
+
+
+def nearest_size(written: str) -> str | None:
+    """The right form of a size that is written in another one."""
+    return _nearest(written, "B", BYTES, _OTHER_BYTES)
+
+
+def _amount(written: str, form: str, units: dict[str, int] | dict[str, float]) -> float:
+    found = _WRITTEN.fullmatch(written) if re.match(form, written) else None
+    if found is None:
+        raise ValueError(f"{written!r} is no number with one of the units {', '.join(units)}")
+    return float(found[1]) * units[found[2]]
+
+
+def _nearest(written: str, plain: str, units: dict[str, int] | dict[str, float], others: dict[str, str]) -> str | None:
+    found = _WRITTEN.fullmatch(written)
+    if found is None:
+        return None
+    unit = found[2] or plain
+    known = unit if unit in units else others.get(unit.lower()) or (unit.lower() if unit.lower() in units else None)
+    return None if known is None else f"{found[1]}{'' if known == 's' else ' '}{known}"
