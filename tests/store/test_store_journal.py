@@ -137,15 +137,15 @@ def test_many_threads_leave_no_gap_and_listeners_hear_all_in_order(journal: Open
     heard: list[int] = []
     one.subscribe(lambda event: heard.append(event.seq))
     writers = [
-        threading.Thread(target=lambda own=own: [own.append(notice("x")) for _ in range(50)])
-        for own in (one, other, one, other)
+        threading.Thread(target=lambda own=own: [own.append(notice("x")) for _ in range(200)])
+        for own in (one, other, other, other, one)
     ]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
     one.append(notice("last"))
-    assert heard == [event.seq for event in one.events()] == list(range(1, 202))
+    assert heard == [event.seq for event in one.events()] == list(range(1, 1_002))
 
 
 def test_what_failed_is_not_told_and_takes_no_number(journal: Open) -> None:

@@ -12,6 +12,8 @@ from handrail.protocol.error import StoreError
 _CHUNK = 1 << 20
 _PACKED = ".z"
 _ASIDE = ".aside"
+_GATHERED = ".gathered"
+_ADOPTED = ".adopted"
 _PACKED_AT_ONCE = 1 << 16
 """Up to this size packing costs less than a millisecond; what is larger is packed when there is time."""
 _LEVEL = 1
@@ -42,6 +44,30 @@ class Blobs:
         self._store(self._path(digest), [data])
         if pack:
             self._unpacked.append(digest)
+
+    def put_pieces(self, pieces: Iterator[bytes]) -> str:
+        """Stores a text that comes piece by piece; the hash to find it by."""
+        found = hashlib.sha256()
+
+        def counted() -> Iterator[bytes]:
+            for piece in pieces:
+                found.update(piece)
+                yield piece
+
+        gathering = os.path.join(self._folder, f"{os.urandom(32).hex()}{_GATHERED}")
+        self._store(gathering, counted())
+        os.replace(gathering, self._path(found.hexdigest()))
+        return found.hexdigest()
+
+    def adopt(self, path: str) -> str:
+        """Takes a file of ours as it is: it is moved here, under a name that is no hash. The name to find it by."""
+        name = f"{os.urandom(32).hex()}{_ADOPTED}"
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            os.replace(path, self._path(name))
+        except OSError as error:
+            raise StoreError(f"a file cannot be kept in {self._folder}: {error.strerror}") from error
+        return name
 
     def keep_file(self, digest: str, descriptor: int) -> None:
         """Stores what a descriptor reads; StoreError when it is not what its hash says."""

@@ -310,9 +310,13 @@ class Journal:
 
     def _catch_up(self) -> None:
         """Goes on to the last number; events of other processes on the way are for the listeners there are."""
-        if self._listeners.everyone:
-            self._listeners.put(event for event in self.events(self._seq) if isinstance(event, Event))
-        self._seq = self.last_seq()
+        if not self._listeners.everyone:
+            self._seq = self.last_seq()
+            return
+        found = list(self.events(self._seq))
+        self._listeners.put(event for event in found if isinstance(event, Event))
+        # Not the last number that there is by now: what was written since the look is for the next one.
+        self._seq = found[-1].seq if found else self._seq
 
     # Reading
 

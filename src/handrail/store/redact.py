@@ -17,6 +17,15 @@ def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
     return dict(_kept(name, value, plain) for name, value in items.items())
 
 
+def redacted_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
+    """What commands start, by the names of the programs: their other words may be anything."""
+    if not commands:
+        return ()
+    from handrail.policy.confinement import runnable  # noqa: PLC0415  the tables are only for commands
+
+    return tuple(dict.fromkeys(program for text in commands for program in runnable(text, ".").programs))
+
+
 def _kept(name: object, value: Json, plain: tuple[str, ...]) -> tuple[str, Json]:
     """A name that no tool could have given may be a text in the place of one."""
     text = str(name)

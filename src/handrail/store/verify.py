@@ -12,6 +12,7 @@ from handrail.store.audit import START, decode_record
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder
 from handrail.store.journal import Journal
+from handrail.store.redact import redacted_commands
 
 _MOST = 10
 """Missing calls that are named."""
@@ -101,4 +102,5 @@ def _outcome(result: ToolResult[Any] | None) -> Outcome:
         return None
     code = result.error.code if result.error else None
     artifacts = result.artifacts
-    return result.name, result.ok, code, result.duration_ms, artifacts.files_changed, artifacts.commands_run
+    commands = redacted_commands(artifacts.commands_run)
+    return result.name, result.ok, code, result.duration_ms, artifacts.files_changed, commands

@@ -2,8 +2,9 @@
 
 import os
 import sys
+from collections.abc import Iterable
 
-from handrail.protocol.error import UsageError
+from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.plain import readable
 
 _GONE = " (deleted)"
@@ -64,6 +65,23 @@ def opened_root(folder: str, *, writable: bool, named: str | None = None) -> Roo
     if named is not None:
         root.spellings = (*root.spellings, _parts(named))
     return root
+
+
+def check_places(roots: Iterable[Root]) -> None:
+    """CONFLICT where a root is no longer where it was: whoever goes by its name gets to what took its place."""
+    for root in roots:
+        if not _is_there(root):
+            message = (
+                f"The folder {readable(root.path)[:200]} was moved or removed, and something else may be there now."
+            )
+            raise ToolError("CONFLICT", f"{message} No command was run. The file tools still work in it.")
+
+
+def _is_there(root: Root) -> bool:
+    try:
+        return os.path.samestat(os.lstat(root.path), os.fstat(root.descriptor))
+    except OSError:
+        return False
 
 
 def path_of(descriptor: int) -> str:

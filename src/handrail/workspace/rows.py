@@ -3,6 +3,7 @@
 import codecs
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from handrail.workspace.page import Page, split_rows
@@ -12,7 +13,7 @@ _BLOCK = 256 * 1024
 
 def page_of_rows(descriptor: int, offset: int, limit: int, budget: int) -> Page:
     """The page at a row, or at a row counted from the end; `returned` is 0 where there are fewer."""
-    total = sum(len(rows) for rows in _blocks(descriptor))
+    total = _total(descriptor, _identity(descriptor))
     start = max(0, total + offset) if offset < 0 else offset - 1
     taken: list[str] = []
     used = 0
@@ -25,13 +26,24 @@ def page_of_rows(descriptor: int, offset: int, limit: int, budget: int) -> Page:
     return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None)
 
 
+def _identity(descriptor: int) -> tuple[int, ...]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=64)
+def _total(descriptor: int, _text: tuple[int, ...]) -> int:
+    """How many rows there are; kept, since who pages through a large text asks for every page."""
+    return sum(len(rows) for rows in _blocks(descriptor))
+
+
 def _rows(descriptor: int) -> Iterator[str]:
     for rows in _blocks(descriptor):
         yield from rows
 
 
 def _blocks(descriptor: int) -> Iterator[list[str]]:
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # what a command printed may be anything
     position, rest = 0, ""
     while block := os.pread(descriptor, _BLOCK, position):
         position += len(block)
@@ -39,5 +51,6 @@ def _blocks(descriptor: int) -> Iterator[list[str]]:
         # The last row may go on in the next block. It begins where a row begins, so it can be split again from there.
         rest = rows.pop() if rows and not rows[-1].endswith("\n") else ""
         yield rows
+    rest += decoder.decode(b"", final=True)
     if rest:
         yield [rest]

@@ -1,0 +1,1 @@
+"""The filters of system calls: data, and what puts them together."""

@@ -1,0 +1,132 @@
+"""Which system calls a confined command is refused with some arguments only, and why."""
+
+from collections.abc import Mapping
+from errno import EAFNOSUPPORT, ENOTTY, EPERM, EPROTONOSUPPORT
+
+from handrail.kernel.seccomp import ALLOW, EVERY_BIT, Choose, Outcome, Refuse
+
+_FORBIDDEN = Refuse(EPERM)
+
+
+def _only(argument: int, *values: int, then: Outcome = ALLOW, mask: int = EVERY_BIT, otherwise: int = EPERM) -> Choose:
+    return Choose(argument, mask, tuple((value, then) for value in values), Refuse(otherwise))
+
+
+# Namespaces: a process that has an own user namespace may mount, and reaches far more of the kernel.
+_NEW_NAMESPACE = 0x7E02_0000
+_UNSHARED_OTHERWISE = 0x0004_0600  # folder and mask, open files, semaphores to undo
+_PROCESSES: Mapping[str, Outcome] = {
+    "clone": _only(0, 0, mask=_NEW_NAMESPACE),
+    "unshare": _only(0, 0, mask=EVERY_BIT & ~_UNSHARED_OTHERWISE),
+}
+
+# Devices. Character device 0:0, which anybody may make, means "deleted" to an overlay.
+_KIND, _PLAIN, _FILE, _PIPE, _SOCKET = 0o170000, 0, 0o100000, 0o010000, 0o140000
+_NODES: Mapping[str, Outcome] = {
+    "mknod": _only(1, _PLAIN, _FILE, _PIPE, _SOCKET, mask=_KIND),
+    "mknodat": _only(2, _PLAIN, _FILE, _PIPE, _SOCKET, mask=_KIND),
+}
+
+# A program left behind with the bit set runs as this user for whoever starts it, sandbox or not. A file that is created
+# with the bit loses it with the first byte that is written, as long as the command lacks CAP_FSETID.
+_SETUID, _SETGID = 0o4000, 0o2000
+
+
+def _modes(mask: int) -> Mapping[str, Outcome]:
+    places = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
+    return {name: _only(place, 0, mask=mask) for name, place in places.items()}
+
+
+# Letters typed into the terminal's input; the console's own calls; other disciplines of a line are modules to load.
+_TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
+_TERMINAL = tuple((request, _FORBIDDEN) for request in (_TIOCSTI, _TIOCLINUX, _TIOCSETD))
+
+# A snapshot of a btrfs volume shows the files that something was laid over. Shared blocks are the same family.
+_FAMILY = 0xFF00
+_BTRFS = 0x9400
+_FICLONE, _FICLONERANGE, _FIDEDUPERANGE = 0x4004_9409, 0x4020_940D, 0xC018_9436
+_SHARED_BLOCKS = tuple((request, ALLOW) for request in (_FICLONE, _FICLONERANGE, _FIDEDUPERANGE))
+
+# Attributes of files ("immutable", "sealed with a digest", …): set through a descriptor that was opened for reading.
+_FILE_FAMILIES = tuple((family, _FORBIDDEN) for family in (0x6600, 0x5800, 0x7600, 0xF500))
+_GETFLAGS, _FIEMAP, _FSGETXATTR, _GETVERSION = 0x8008_6601, 0xC020_660B, 0x801C_581F, 0x8008_7601
+_ATTRIBUTES_READ = tuple((request, ALLOW) for request in (_GETFLAGS, _FIEMAP, _FSGETXATTR, _GETVERSION))
+
+_REQUEST = 1
+_IOCTL = Choose(
+    _REQUEST,
+    EVERY_BIT,
+    (*_TERMINAL, *_SHARED_BLOCKS),
+    Choose(_REQUEST, _FAMILY, ((_BTRFS, Refuse(ENOTTY)),), ALLOW),
+)
+_IOCTL_THAT_READS = Choose(
+    _REQUEST,
+    EVERY_BIT,
+    (*_TERMINAL, *_SHARED_BLOCKS, *_ATTRIBUTES_READ),
+    Choose(_REQUEST, _FAMILY, ((_BTRFS, Refuse(ENOTTY)), *_FILE_FAMILIES), ALLOW),
+)
+
+# Sockets in an own network namespace. Every further family or protocol is a module that is loaded for whoever asks.
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_STREAM, _DATAGRAM, _PACKETS, _SOCKET_TYPE = 1, 2, 5, 0xF
+_INTERNET = _only(  # of the rest, raw needs rights, and the type "packet" is a way into that family
+    1,
+    _STREAM,
+    _DATAGRAM,
+    mask=_SOCKET_TYPE,
+    then=_only(2, 0, 1, 6, 17, 58, otherwise=EPROTONOSUPPORT),  # by type, ICMP, TCP, UDP, ICMPv6
+)
+_ROUTES = _only(2, 0, otherwise=EPROTONOSUPPORT)  # which interfaces and addresses there are
+_SOCKETS: Mapping[str, Outcome] = {
+    "socket": Choose(
+        0,
+        EVERY_BIT,
+        ((_UNIX, ALLOW), (_INET, _INTERNET), (_INET6, _INTERNET), (_NETLINK, _ROUTES)),
+        Refuse(EAFNOSUPPORT),
+    ),
+    "socketpair": _only(0, _UNIX, otherwise=EAFNOSUPPORT),
+}
+
+ALWAYS: Mapping[str, Outcome] = {**_PROCESSES, **_NODES, **_modes(_SETUID), **_SOCKETS, "ioctl": _IOCTL}
+
+WITHOUT_NETWORK: Mapping[str, Outcome] = {
+    # One end of a pair of datagrams can still be told to send elsewhere: to any socket with a name.
+    "socketpair": _only(
+        0,
+        _UNIX,
+        then=_only(1, _STREAM, _PACKETS, mask=_SOCKET_TYPE, otherwise=EPROTONOSUPPORT),
+        otherwise=EAFNOSUPPORT,
+    ),
+}
+
+_ONESELF, _ONE_PROCESS, _EVERYBODY = 0, 1, EVERY_BIT
+_PRIORITY_OF_ONE = 0
+WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
+    # Limits, turns and places of other processes of the user. Signals cannot be told apart by whom they reach, but for
+    # the one to everybody.
+    "kill": Choose(0, EVERY_BIT, ((_EVERYBODY, _FORBIDDEN),), ALLOW),
+    "prlimit64": _only(0, _ONESELF),
+    "setpriority": _only(0, _PRIORITY_OF_ONE, then=_only(1, _ONESELF)),
+    "ioprio_set": _only(0, _ONE_PROCESS, then=_only(1, _ONESELF)),
+    "sched_setaffinity": _only(0, _ONESELF),
+    "sched_setscheduler": _only(0, _ONESELF),
+    "sched_setparam": _only(0, _ONESELF),
+    "sched_setattr": _only(0, _ONESELF),
+    "migrate_pages": _only(0, _ONESELF),
+    "move_pages": _only(0, _ONESELF),
+    # Here the user's other groups can be given to a file, too.
+    **_modes(_SETUID | _SETGID),
+    "ioctl": _IOCTL_THAT_READS,
+}
+
+
+def ownership(user: int, group: int) -> Mapping[str, Outcome]:
+    """Without namespaces: files are given to nobody else. Who unpacks or copies as root gives them to himself."""
+    unchanged = EVERY_BIT
+    places = {"chown": 1, "fchown": 1, "lchown": 1, "fchownat": 2}
+    return {
+        name: _only(place, unchanged, user, then=_only(place + 1, unchanged, group)) for name, place in places.items()
+    }
+
+
+ONLY_LOOKS: Mapping[str, Outcome] = {"ioctl": _IOCTL_THAT_READS}

@@ -1,0 +1,65 @@
+"""A confined command that is ready to be started, whatever the tier."""
+
+import os
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Self
+
+
+class Launch:
+    """What to start, and the descriptors it is held by. Who has it closes it; each descriptor is closed once only,
+    since its number may be another's by then.
+
+    What is started writes JSON documents to `status`: `{"child-pid": N}` before the command runs, `{"exit-code": N}`
+    after it ended. A command that never ran has no exit code.
+    """
+
+    def __init__(
+        self,
+        *,
+        tier: int,
+        argv: tuple[str, ...],
+        environment: Mapping[str, str],
+        inherited: tuple[int, ...],
+        status: int,
+        lifeline: int,
+        own_processes: bool,
+    ) -> None:
+        self.tier = tier
+        self.argv = argv
+        self.environment = environment
+        self.inherited = inherited
+        """Ends of pipes, and files, that belong to what is started."""
+        self.status = status
+        """The end of a pipe that the status is read from."""
+        self.lifeline = lifeline
+        """The end of a pipe that is never written to. When it is closed, or this process dies, the command must end."""
+        self.own_processes = own_processes
+        """Whether child-pid is the first process of a namespace: when it is gone, so is everything that was started."""
+        self._open = {*inherited, status, lifeline}
+
+    def hand_over(self) -> None:
+        """Closes here what belongs to what was started; to be called once it is."""
+        self._close(self.inherited)
+
+    def let_go(self) -> None:
+        """Closes the lifeline: the command must end."""
+        self._close((self.lifeline,))
+
+    def close(self) -> None:
+        """Lets go of everything; can be repeated."""
+        self._close(tuple(self._open))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _close(self, descriptors: Iterable[int]) -> None:
+        for descriptor in descriptors:
+            if descriptor in self._open:
+                self._open.discard(descriptor)
+                os.close(descriptor)

@@ -1,0 +1,42 @@
+"""How much a command may use."""
+
+import msgspec
+
+from handrail.settings.model import Limits as Chosen
+from handrail.settings.units import seconds, size
+
+MEGABYTE = 1 << 20
+GIGABYTE = 1 << 30
+_THREADS_OF_A_PROCESS = 4
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of one command; bytes, seconds and counts."""
+
+    seconds: float = 120.0
+    """Of the clock on the wall."""
+    output: int = 4 * MEGABYTE
+    """Of what it prints: kept in memory, the beginning and the end."""
+    spilled: int = 64 * MEGABYTE
+    """Of what it prints: kept on disk where that is more."""
+    memory: int = 4 * GIGABYTE
+    """Of the whole tree together."""
+    processes: int = 512
+    file_size: int = 2 * GIGABYTE
+    """Of any file that it writes."""
+
+    @property
+    def threads(self) -> int:
+        """Of the whole tree together: the kernel counts threads, people count processes."""
+        return self.processes * _THREADS_OF_A_PROCESS
+
+
+def limits_of(chosen: Chosen, timeout_ms: int | None = None) -> Limits:
+    """The limits in force; what the call says of time goes before what settings say."""
+    return Limits(
+        seconds=seconds(chosen.exec) if timeout_ms is None else timeout_ms / 1000,
+        output=size(chosen.output),
+        memory=size(chosen.memory),
+        processes=chosen.processes,
+        file_size=size(chosen.file_size),
+    )

@@ -1,0 +1,1 @@
+"""Tier 2: bubblewrap puts a command in namespaces of its own."""

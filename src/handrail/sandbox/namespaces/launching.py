@@ -1,0 +1,84 @@
+"""Tier 2: starts a command in namespaces of its own."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.namespaces.fresh_signals import with_fresh_signals
+from handrail.sandbox.namespaces.guard import guard
+
+
+class Prepared(NamedTuple):
+    """Everything about a command's sandbox that does not differ from one start to the next."""
+
+    program: str
+    arguments: bytes
+    """As bubblewrap reads them from a file."""
+    bash: str
+    environment: Mapping[str, str]
+    filter: bytes
+    limiting: str
+    """What sets the limits of each process, for the guard."""
+
+
+def launch_namespaced(prepared: Prepared, text: str) -> Launch:
+    """A command that is ready to be started."""
+    opened: list[int] = []
+    try:
+        return _launch(prepared, text, opened)
+    except BaseException:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise
+
+
+def as_read(words: Iterable[str]) -> bytes:
+    """Arguments as bubblewrap reads them from a file."""
+    return b"".join(b"%b\0" % os.fsencode(word) for word in words)
+
+
+def _launch(prepared: Prepared, text: str, opened: list[int]) -> Launch:
+    status = _pipe(opened)[0]
+    status_end = _both_ends(opened)
+    lifeline_end, lifeline = _pipe(opened)
+    script = _file(opened, lambda own: guard(lifeline_end, own, prepared.limiting))
+    rules = _file(opened, lambda _: prepared.filter)
+    told = as_read(("--json-status-fd", str(status_end), "--seccomp", str(rules))) + prepared.arguments
+    # By a file: what is told names the hidden, and everybody can read a process's arguments.
+    listed = _file(opened, lambda _: told)
+    shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
+    return Launch(
+        tier=2,
+        argv=with_fresh_signals((prepared.program, "--args", str(listed), "--", *shell)),
+        environment={**prepared.environment, "BASH_ENV": f"/proc/self/fd/{script}"},
+        inherited=(status_end, lifeline_end, script, rules, listed),
+        status=status,
+        lifeline=lifeline,
+        own_processes=True,
+    )
+
+
+def _pipe(opened: list[int]) -> tuple[int, int]:
+    ends = pipe_beyond_standard()
+    opened += ends
+    return ends
+
+
+def _both_ends(opened: list[int]) -> int:
+    """The end of the latest pipe to write to, in the place of one that can also be read from. With nobody left to read
+    the status, writing it would kill the one of bubblewrap's processes that the other waits for."""
+    both = beyond_standard(os.open(f"/proc/self/fd/{opened[-1]}", os.O_RDWR | os.O_CLOEXEC))
+    os.close(opened[-1])
+    opened[-1] = both
+    return both
+
+
+def _file(opened: list[int], content: Callable[[int], bytes]) -> int:
+    """A file in memory, to be read from its beginning; what is in it may depend on its number."""
+    descriptor = beyond_standard(os.memfd_create("handrail"))
+    opened.append(descriptor)
+    os.write(descriptor, content(descriptor))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

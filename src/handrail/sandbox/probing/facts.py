@@ -1,0 +1,18 @@
+"""What the kernel offers besides: facts for who wants to know why a tier is as it is."""
+
+from handrail.kernel import landlock
+from handrail.sandbox.probing.control_groups import usable_parent
+
+
+def facts() -> tuple[str, ...]:
+    """One clause each; they name nothing of the user's."""
+    version = landlock.abi()
+    return (
+        f"Landlock: version {version} of its interface" if version else "Landlock: not in this kernel, or switched off",
+        _control_groups(),
+    )
+
+
+def _control_groups() -> str:
+    watched = "memory and processes of a command are watched"
+    return f"control groups: {watched}" + (", and held by the kernel" if usable_parent() else "; none can be made here")

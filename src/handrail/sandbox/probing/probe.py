@@ -1,0 +1,133 @@
+"""Finds out by doing whether a tier confines: a small command tries what none may do."""
+
+import os
+import secrets
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from handrail.protocol.error import ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.host import Host
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.limits import Limits
+from handrail.sandbox.namespaces.guard import largest_file
+
+Start = Callable[[Confinement, Host, str], Launch]
+
+_SECONDS = 20.0
+_LIMITS = Limits(file_size=7 << 20)
+"""Of a size that no file is limited to anyway."""
+_SCRIPT = """
+cd ..
+echo x 2>/dev/null >inside/written
+{ echo x >looked/canary; } 2>/dev/null
+{ echo x >outside/canary; } 2>/dev/null
+{ echo x >/dev/tcp/127.0.0.1/PORT; } 2>/dev/null
+{ echo "$(<home/secret) $(<outside/secret)"; } 2>/dev/null
+while read -r name value; do echo "$name $value"; done </proc/self/status
+echo "largest $(ulimit -f)"
+echo probed
+"""
+
+
+class _Stage(NamedTuple):
+    """Where it happens: a folder with things that may be changed, read, or not even seen."""
+
+    folder: Path
+    secret: str
+    listener: socket.socket
+
+    def confinement(self) -> Confinement:
+        inside, looked = str(self.folder / "inside"), str(self.folder / "looked")
+        return Confinement(trust="unasked", cwd=inside, read_only=(looked,), writable=(inside,), limits=_LIMITS)
+
+    def host(self, host: Host) -> Host:
+        home, state = str(self.folder / "home"), str(self.folder / "state")
+        return msgspec.structs.replace(host, home=home, state=state, toolchains=(), variables=())
+
+    def script(self) -> str:
+        return _SCRIPT.replace("PORT", str(self.listener.getsockname()[1]))
+
+
+def surprise(start: Start, host: Host, *, expected: Mapping[str, str]) -> str | None:
+    """What is wrong with a tier, in words; None where it confines as it should. `expected` is what the kernel must say
+    of the command in /proc/self/status."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="handrail-probe-") as folder, socket.socket() as listener:
+            stage = _staged(Path(os.path.realpath(folder)), listener)
+            return next(_wrong(stage, _run(start, stage, host), expected), None)
+    except (OSError, ToolError, subprocess.SubprocessError) as error:
+        return f"trying it out failed: {error}"
+
+
+def _staged(folder: Path, listener: socket.socket) -> _Stage:
+    secret = secrets.token_hex(16)
+    for name in ("inside", "looked", "outside", "home", "state"):
+        (folder / name).mkdir()
+    for name in ("looked/canary", "outside/canary"):
+        (folder / name).write_text("as it was")
+    for name in ("home/secret", "outside/secret"):
+        (folder / name).write_text(secret)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(1)
+    listener.setblocking(False)
+    return _Stage(folder, secret, listener)
+
+
+def _run(start: Start, stage: _Stage, host: Host) -> str:
+    with start(stage.confinement(), stage.host(host), stage.script()) as launch:
+        process = subprocess.Popen(  # noqa: S603  what a tier puts together
+            launch.argv,
+            env=launch.environment,
+            pass_fds=launch.inherited,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        launch.hand_over()
+        with process:
+            try:
+                return process.communicate(timeout=_SECONDS)[0].decode("utf-8", "replace")
+            finally:
+                launch.let_go()
+                process.kill()
+
+
+def _wrong(stage: _Stage, printed: str, expected: Mapping[str, str]) -> Iterator[str]:
+    lines = printed.split("\n")
+    if "probed" not in lines:
+        yield _last_words(lines)
+    if not (stage.folder / "inside/written").exists():
+        yield "a command cannot write in the workspace"
+    for place, name in (("looked", "a read-only folder"), ("outside", "a file outside the workspace")):
+        if (stage.folder / place / "canary").read_text() != "as it was":
+            yield f"a command can change {name}"
+    if stage.secret in printed:
+        yield "a command can read what is hidden from it"
+    if _was_reached(stage.listener):
+        yield "a command can reach the network"
+    if f"largest {largest_file(_LIMITS)}" not in lines:
+        yield "the limits of a command do not hold"
+    for name, value in expected.items():
+        if f"{name}: {value}" not in lines:
+            yield f"a command does not run with {name} {value}"
+
+
+def _was_reached(listener: socket.socket) -> bool:
+    try:
+        listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _last_words(lines: list[str]) -> str:
+    said = [line.strip() for line in lines if line.strip()]
+    return said[-1][:200] if said else "it ended without a word"

@@ -1,0 +1,56 @@
+"""What a tier gives and what it does not, in words for people and for results."""
+
+import msgspec
+
+from handrail.sandbox.namespaces.bubblewrap import Bubblewrap
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A better tier that does not work here."""
+
+    tier: int
+    reason: str
+    fix: str | None
+    """The one command that would help; None where none does."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """How commands are confined here."""
+
+    tier: int
+    means: str
+    """What confines them: the program and its version, or the kernel's own."""
+    failures: tuple[Failure, ...]
+    gaps: tuple[str, ...]
+    """What the tier in use does not give."""
+    per_process: tuple[str, ...]
+    """The limits that hold for each process alone."""
+    tree: tuple[str, ...]
+    """The limits that hold for a command with everything it has started."""
+
+
+NAMES = {1: "Landlock and seccomp", 0: "nothing"}
+
+_PER_PROCESS = ("file size", "core dumps")
+_TREE = ("time", "output", "memory", "processes")
+_UNSIZED = "private folders such as /tmp have no limit of their own: bubblewrap is older than 0.5"
+
+
+def report(tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...]) -> Report:
+    """The whole account of a tier."""
+    return Report(
+        tier=tier,
+        means=f"bubblewrap {program.version}" if program else NAMES[tier],
+        failures=failures,
+        gaps=_gaps(tier, program),
+        per_process=_PER_PROCESS,
+        tree=_TREE,
+    )
+
+
+def _gaps(tier: int, program: Bubblewrap | None) -> tuple[str, ...]:
+    if program is None:
+        from handrail.sandbox.supervision.gaps import gaps_of  # noqa: PLC0415  where tier 2 does not work
+
+        return gaps_of(tier)
+    return () if "--size" in program.options else (_UNSIZED,)

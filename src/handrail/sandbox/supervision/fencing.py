@@ -1,0 +1,79 @@
+"""The fence around a command at tier 1: Landlock's rules, the filter of system calls, a folder to itself."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+
+import msgspec
+
+from handrail.kernel.descriptors import beyond_standard
+from handrail.kernel.landlock import Ruleset, abi, file_rights
+from handrail.kernel.prctl import CAP_DAC_OVERRIDE, CAP_FOWNER
+from handrail.protocol.error import ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.filters.filter import filter_or_refusal
+from handrail.sandbox.supervision.rules import READING, WRITING, Rule, add_rules, rules_for
+from handrail.sandbox.supervisor.plan import Fence
+from handrail.sandbox.supervisor.private import PREFIX, remove_abandoned
+from handrail.sandbox.view.mounts import Mount, within
+from handrail.sandbox.view.presence import as_it_is
+from handrail.sandbox.view.view import Surroundings
+
+# Root in a container works on files that other users own; of its other rights a command has no need.
+_LOOKING = (CAP_DAC_OVERRIDE,)
+_CHANGING = (CAP_DAC_OVERRIDE, CAP_FOWNER)
+
+_BESIDE = "/tmp"  # noqa: S108  a name is drawn here, and the supervisor makes the folder new or fails
+
+
+def fence_for(confinement: Confinement, home: str, around: Surroundings) -> Fence:
+    """The fence around a command; its ruleset is an open descriptor, to be closed by the caller."""
+    version = abi()
+    if not version:
+        raise ToolError("SANDBOX_UNAVAILABLE", "This kernel has no Landlock, or it is switched off; tier 1 needs it.")
+    _tidy_up()
+    program = filter_or_refusal(confinement.trust, 1)
+    ruleset = Ruleset(version)
+    ruleset.descriptor = beyond_standard(ruleset.descriptor)
+    try:
+        add_rules(ruleset, _rules(confinement, around))
+    except BaseException:
+        ruleset.close()
+        raise
+    return Fence(
+        ruleset=ruleset.descriptor,
+        filter=program,
+        capabilities=_LOOKING if confinement.only_looks else _CHANGING,
+        private=os.fsencode(f"{_BESIDE}/{PREFIX}{os.urandom(8).hex()}"),
+        private_rights=(READING | WRITING) & file_rights(version),
+        links=[(os.fsencode(name), os.fsencode(place)) for name, place in _links(around.mounts, home)],
+    )
+
+
+def _rules(confinement: Confinement, around: Surroundings) -> Iterator[Rule]:
+    shown = [mount.place for mount in around.mounts if mount.kind == "shown"]
+    covered = [mount.place for mount in around.wanted if mount.kind in {"no-file", "no-folder"}]
+    return rules_for(_present(confinement), shown, covered)
+
+
+def _present(confinement: Confinement) -> Confinement:
+    """Without what is not there, since nothing can be made beside it; a link is sealed, and what it leads to."""
+    there = [path for path in confinement.sealed if os.path.lexists(path)]
+    sealed = {*there, *map(os.path.realpath, there)}
+    return msgspec.structs.replace(as_it_is(confinement), sealed=tuple(sorted(sealed)))
+
+
+@lru_cache(maxsize=1)
+def _tidy_up() -> None:
+    """Once in a process: what others left behind."""
+    with suppress(OSError):
+        remove_abandoned(_BESIDE)
+
+
+def _links(mounts: Iterable[Mount], home: str) -> Iterator[tuple[str, str]]:
+    """Names in the private home, and the toolchains in the real one that they lead to."""
+    home = os.path.realpath(home)
+    for mount in mounts:
+        if mount.kind in {"shown", "link"} and mount.place != home and within(mount.place, home):
+            yield os.path.relpath(mount.place, home), mount.place

@@ -1,0 +1,87 @@
+"""Tiers 1 and 0: a command under a supervisor, where there are no namespaces to put it in."""
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
+from handrail.protocol.error import ToolError
+from handrail.sandbox.bash import find_bash
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.host import Host
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.supervision.fencing import fence_for
+from handrail.sandbox.supervisor.plan import Fence, Plan
+from handrail.sandbox.text import check_text
+from handrail.sandbox.variables.environment import environment_for
+from handrail.sandbox.view.mounts import shows
+from handrail.sandbox.view.view import surroundings, view_of
+
+_PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "supervisor", "main.py"))
+
+
+def launch_supervised(confinement: Confinement, host: Host, text: str, tier: int) -> Launch:
+    """The command under a supervisor: fenced in by Landlock and seccomp at tier 1, by nothing at tier 0."""
+    check_text(text)
+    with ExitStack() as made:
+        fence = _fence(confinement, host, made) if tier else None
+        environment = _environment(confinement, host, fence)
+        bash = find_bash(environment["PATH"], os.path.exists)  # none there that an agent could have written
+        status, told = _pipe(made)
+        watched, lifeline = _pipe(made)
+        plan = Plan(
+            arguments=[os.fsencode(one) for one in (bash, "--noprofile", "--norc", "-c", text)],
+            environment={os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
+            cwd=os.fsencode(confinement.cwd),
+            file_size=confinement.limits.file_size,
+            threads=confinement.limits.threads,
+            status=told,
+            lifeline=watched,
+            fence=fence,
+        )
+        launch = _launch(plan, host, status, lifeline)
+        made.pop_all()  # they are the launch's from here on
+        return launch
+
+
+def _launch(plan: Plan, host: Host, status: int, lifeline: int) -> Launch:
+    if not sys.executable:
+        raise ToolError("UNAVAILABLE", "Python cannot tell its own path (sys.executable), and commands are run by it.")
+    written = beyond_standard(plan.write())
+    return Launch(
+        tier=1 if plan.fence else 0,
+        argv=(sys.executable, "-I", "-S", _PROGRAM, str(written)),
+        environment=_of_the_supervisor(host.environ),
+        inherited=(written, plan.status, plan.lifeline, *([plan.fence.ruleset] if plan.fence else [])),
+        status=status,
+        lifeline=lifeline,
+        own_processes=False,
+    )
+
+
+def _fence(confinement: Confinement, host: Host, made: ExitStack) -> Fence:
+    fence = fence_for(confinement, host.home, surroundings(host, confinement.roots))
+    made.callback(os.close, fence.ruleset)
+    return fence
+
+
+def _environment(confinement: Confinement, host: Host, fence: Fence | None) -> dict[str, str]:
+    if not fence:
+        return environment_for(confinement, host, os.path.exists)
+    view = view_of(confinement, surroundings(host, confinement.roots))
+    private = os.fsdecode(fence.private)
+    chosen = environment_for(confinement, host, lambda path: shows(view, path))
+    return {**chosen, "HOME": f"{private}/home", "TMPDIR": f"{private}/tmp"}  # noqa: S108  not the machine's
+
+
+def _pipe(made: ExitStack) -> tuple[int, int]:
+    ends = pipe_beyond_standard()
+    for end in ends:
+        made.callback(os.close, end)
+    return ends
+
+
+def _of_the_supervisor(environ: Mapping[str, str]) -> dict[str, str]:
+    """Where the interpreter itself needs it to start; the command's own variables are in the plan."""
+    return {name: environ[name] for name in ("LD_LIBRARY_PATH",) if name in environ}

@@ -1,0 +1,78 @@
+"""Ends everything that a command has started, however it tries to get away."""
+
+import os
+import select
+
+from handrail.kernel.process_table import Process, descendants, process_at
+from handrail.kernel.signals import KILL, STOP, Waiting, send
+
+_ROUNDS = 16
+_SHORTEST_WAIT, _LONGEST_WAIT = 10, 1_000  # milliseconds
+
+
+def end_all(waiting: Waiting) -> None:
+    """Kills until this process has no child left; who loses its parent becomes a child of this one."""
+    events = select.poll()
+    events.register(waiting.descriptor, select.POLLIN)
+    patience = _SHORTEST_WAIT
+    while has_children():
+        for process in _frozen():
+            _signal(process, KILL)
+        events.poll(patience)
+        waiting.take()
+        patience = min(2 * patience, _LONGEST_WAIT)
+
+
+def reap() -> dict[int, int]:
+    """Children that have ended, each with its exit code as a shell tells it."""
+    ended: dict[int, int] = {}
+    while True:
+        try:
+            child, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if child == 0:
+            return ended
+        code = os.waitstatus_to_exitcode(status)
+        ended[child] = code if code >= 0 else 128 - code
+
+
+def has_children() -> bool:
+    """Whether any child lives on after the dead ones are buried."""
+    reap()
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _frozen() -> list[Process]:
+    """All descendants, each stopped: a tree that forks faster than it is killed would outrun a mere killing."""
+    stopped: dict[tuple[int, int], Process] = {}
+    for _ in range(_ROUNDS):
+        new = [one for one in _living() if (one.number, one.started) not in stopped]
+        if not new:
+            break
+        for process in new:
+            _signal(process, STOP)
+            stopped[process.number, process.started] = process
+    return list(stopped.values())
+
+
+def _living() -> list[Process]:
+    return [one for one in descendants(os.getpid()) if not one.dead]
+
+
+def _signal(process: Process, number: int) -> None:
+    """Signals that process, never one that has got its number meanwhile."""
+    try:
+        handle = os.pidfd_open(process.number)
+    except OSError:  # it has ended; or it is not ours to see, and then not ours to end
+        return
+    try:
+        now = process_at(process.number)
+        if now and now.started == process.started:
+            send(handle, number)
+    finally:
+        os.close(handle)

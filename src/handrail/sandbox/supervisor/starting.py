@@ -1,0 +1,82 @@
+"""Starts the command: everything that a process does to itself before the program is in its place."""
+
+import os
+import resource
+
+from handrail.kernel.landlock import restrict_self
+from handrail.kernel.prctl import die_with_parent, filter_system_calls, keep_capabilities, refuse_new_privileges
+from handrail.kernel.process_table import every_process
+from handrail.kernel.signals import KILL, forget_inherited
+from handrail.sandbox.supervisor.plan import Fence, Plan
+
+_LONGEST_REASON = 65_536
+
+
+def start(plan: Plan) -> int:
+    """The process that runs the command; OSError says why there is none."""
+    supervisor = os.getpid()
+    # Both ends close by themselves when the program takes over: silence says that it did.
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        _become_or_tell(plan, supervisor, writing)
+    os.close(writing)
+    reason = os.read(reading, _LONGEST_REASON)
+    os.close(reading)
+    if reason:
+        raise OSError(os.fsdecode(reason))
+    return process
+
+
+def _become_or_tell(plan: Plan, supervisor: int, writing: int) -> None:
+    try:
+        _become(plan, supervisor)
+    except BaseException as error:  # whatever it is: this process must not go on as a second supervisor
+        os.write(writing, os.fsencode(_reason(error))[:_LONGEST_REASON])
+    finally:
+        os._exit(1)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error) or repr(error)
+
+
+def _become(plan: Plan, supervisor: int) -> None:
+    os.setsid()  # `kill 0` is not for the supervisor
+    die_with_parent(KILL)
+    if os.getppid() != supervisor:
+        return
+    forget_inherited()
+    os.chdir(plan.cwd)
+    _limit(plan)
+    refuse_new_privileges()
+    if plan.fence:
+        _confine(plan.fence)
+    os.write(plan.status, b'{"child-pid": %d}\n' % os.getpid())
+    os.execve(plan.arguments[0], plan.arguments, plan.environment)  # noqa: S606  it is the shell
+
+
+def _limit(plan: Plan) -> None:
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_FSIZE, plan.file_size)
+    # It counts everything that the user runs, not only the command's; root it does not bind at all.
+    if user := os.getuid():
+        _lower(resource.RLIMIT_NPROC, plan.threads + _threads_of(user))
+
+
+def _lower(what: int, limit: int) -> None:
+    _, most = resource.getrlimit(what)
+    limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(what, (limit, limit))
+
+
+def _threads_of(user: int) -> int:
+    return sum(one.threads for one in every_process() if one.user() == user)
+
+
+def _confine(fence: Fence) -> None:
+    keep_capabilities(fence.capabilities)
+    restrict_self(fence.ruleset)
+    filter_system_calls(fence.filter)

@@ -1,0 +1,1 @@
+"""What a command sees of the disk."""

@@ -1,0 +1,67 @@
+"""Who commits: the person's name and address, and nothing else of their git settings, which may hold credentials."""
+
+import os
+import re
+
+from handrail.sandbox.host import Host
+from handrail.sandbox.view.mounts import Mount
+
+_SECTION = re.compile(r"\s*\[\s*([^\]\s\"]+)\s*(\"[^\"]*\")?\s*\]")
+_VALUE = re.compile(r"\s*(name|email)\s*=\s*(.*)", re.IGNORECASE)
+_LARGEST = 1 << 20
+
+
+def git_person(host: Host, home: str) -> list[Mount]:
+    """The file that git finds in the home in the place of the person's own; none where that tells nobody."""
+    told = _told(_settings(host, home))
+    if not told:
+        return []
+    try:
+        return [Mount("own-file", f"{home}/.gitconfig", _written(host.state, told))]
+    except OSError:  # git then asks who it is, as for every new person
+        return []
+
+
+def _settings(host: Host, home: str) -> str:
+    other = host.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    return "\n".join(_text(path) for path in (f"{other}/git/config", f"{home}/.gitconfig"))
+
+
+def _told(settings: str) -> str:
+    """The last of each counts, as for git itself; what is included from elsewhere is not looked at."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in settings.splitlines():
+        header = _SECTION.match(line)
+        if header:
+            section = header[1].lower() if header[2] is None else ""
+        value = _VALUE.fullmatch(line, header.end() if header else 0) if section == "user" else None
+        if value and (plain := _plain(value[2])):
+            found[value[1].lower()] = plain
+    return "".join(f'\t{name} = "{value}"\n' for name, value in sorted(found.items()))
+
+
+def _plain(written: str) -> str:
+    """A value without its quotes; nothing where it has what would have to be written in another way."""
+    text = re.split(r"\s+[#;]", written)[0].strip().removeprefix('"').removesuffix('"').strip()
+    return text if text.isprintable() and not set(text) & set('"\\') and len(text) <= 200 else ""
+
+
+def _written(state: str, told: str) -> str:
+    folder = os.path.join(os.path.realpath(state), "person")
+    path, data = os.path.join(folder, "gitconfig"), f"[user]\n{told}".encode()
+    if _text(path).encode() != data:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        new = f"{path}.{os.urandom(6).hex()}"
+        with open(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o400), "wb") as file:
+            file.write(data)
+        os.replace(new, path)
+    return path
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return ""

@@ -1,0 +1,108 @@
+"""Finds the toolchains that there are: shown read-only in a home that is otherwise empty."""
+
+import os
+from collections.abc import Iterable, Iterator
+from glob import escape, glob
+
+from handrail.policy.names import holds_credentials, is_credential, protection
+from handrail.sandbox.host import Host
+from handrail.sandbox.view.finding import cover, followed, found, names_in
+from handrail.sandbox.view.mounts import Mount, within
+from handrail.sandbox.view.toolchain_table import ENVIRONMENTS, TOOLCHAINS, WITHHELD_IN_ENVIRONMENTS, Toolchain
+
+_TOO_WIDE = frozenset(
+    f"/{name}" for name in ("", "etc", "home", "root", "var", "run", "mnt", "srv", "tmp", "proc", "dev")
+)
+
+
+def toolchain_mounts(host: Host, roots: tuple[str, ...] = ()) -> Iterator[Mount]:
+    """Every toolchain's folders that are there, with something empty over the credentials in them; none that lies in a
+    root, which is seen anyway, or that a link in a root leads to."""
+    for toolchain in TOOLCHAINS:
+        for folder in sorted(_folders(toolchain, host)):
+            parts = toolchain.parts or ("",)
+            yield from _shown((os.path.join(folder, part) for part in parts), host, roots)
+            yield from _withheld(folder, toolchain.withheld)
+    for folder in environments(host):
+        yield from _shown((folder, *_interpreter_of(folder)), host, roots)
+        yield from _withheld(folder, WITHHELD_IN_ENVIRONMENTS)
+    yield from _shown(host.toolchains, host, roots)
+
+
+def environments(host: Host) -> Iterator[str]:
+    """The environments that are activated: by the variables that say so, or by standing in PATH."""
+    for variable in ENVIRONMENTS:
+        if (folder := host.environ.get(variable, "")).startswith("/"):
+            yield folder.rstrip("/")
+    for entry in host.environ.get("PATH", "").split(os.pathsep):
+        folder = os.path.dirname(entry.rstrip("/"))
+        if folder.startswith("/") and os.path.isfile(os.path.join(folder, "pyvenv.cfg")):
+            yield folder
+
+
+def refused(host: Host) -> tuple[tuple[str, str], ...]:
+    """The toolchains of the settings that cannot be shown, each with the reason."""
+    there = {path: "it does not exist" for path in host.toolchains if not os.path.lexists(path)}
+    return tuple((path, why) for path in host.toolchains if (why := objection(path, host) or there.get(path)))
+
+
+def objection(path: str, host: Host) -> str | None:
+    """Why a path cannot be shown as a toolchain; None where it can."""
+    if not path.startswith("/"):
+        return "it is not an absolute path"
+    real = followed(path)[1]
+    if real in _TOO_WIDE or any(within(os.path.realpath(own), real) for own in (host.home, host.state)):
+        return "it holds the home folder, the state folder or a good part of the machine"
+    if within(real, os.path.realpath(host.state)):
+        return "it lies in the state folder"
+    if protection(path) == "credential" or protection(real) == "credential":
+        return "its name is one of credentials"
+    return None
+
+
+def _folders(toolchain: Toolchain, host: Host) -> set[str]:
+    moved = host.environ.get(toolchain.variable, "") if toolchain.variable else ""
+    places = {place.rstrip("/") for place in moved.split(os.pathsep)}  # GOPATH may name several
+    if toolchain.folder:
+        places.add(os.path.join(host.home, toolchain.folder))
+    return {place for place in places if place.startswith("/")}
+
+
+def _interpreter_of(environment: str) -> Iterator[str]:
+    """Where the Python is installed that an environment was made with. An environment may lie in a root, where anybody
+    can turn the link that tells: what it leads to counts only if it is a Python."""
+    program = os.path.realpath(os.path.join(environment, "bin", "python"))
+    folder = os.path.dirname(os.path.dirname(program))
+    if os.path.isfile(program) and any(map(os.path.isfile, glob(f"{escape(folder)}/lib*/py*/os.py"))):
+        yield folder
+
+
+def _is_chosen_in(roots: tuple[str, ...], path: str) -> bool:
+    """Whether who writes in a root decides what is seen by this path."""
+    links, real = followed(path)
+    return any(within(place, root) for root in roots for place in (real, *(link.place for link in links)))
+
+
+def _shown(paths: Iterable[str], host: Host, roots: tuple[str, ...]) -> Iterator[Mount]:
+    for path in paths:
+        if os.path.lexists(path) and objection(path, host) is None and not _is_chosen_in(roots, path):
+            for mount in found(path):
+                yield mount
+                if mount.kind == "shown":
+                    yield from _credentials(mount.place)
+
+
+def _withheld(folder: str, names: Iterable[str]) -> Iterator[Mount]:
+    for name in names:
+        real = followed(os.path.join(folder, name))[1]
+        if os.path.lexists(real):
+            yield cover(real)
+
+
+def _credentials(folder: str) -> Iterator[Mount]:
+    """What lies over credentials, by their names: at the top of a folder and where tools keep them further down."""
+    for path in names_in(folder):
+        if is_credential(path):
+            yield from () if os.path.islink(path) else (cover(path),)
+        elif holds_credentials(path):
+            yield from _credentials(path)

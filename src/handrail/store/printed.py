@@ -1,0 +1,61 @@
+"""Where what commands print is put while they run: a folder for each session at work, locked as long as it is."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+
+from handrail.protocol.error import StoreError
+from handrail.store.folder import make_private
+
+
+class PrintedFolder:
+    """A new folder of one session; what is in it when it is closed is removed with it."""
+
+    def __init__(self, state: str) -> None:
+        self._all = os.path.join(state, "printed")
+        self.path = ""
+        self._descriptor = -1
+        make_private(self._all)
+        while self._descriptor < 0:
+            self._make()
+        self.found_abandoned = self._remove_abandoned()
+        """Whether there were folders of processes that were killed, which are removed now."""
+
+    def close(self) -> None:
+        """Removes the folder; can be repeated."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(descriptor)
+
+    def _make(self) -> None:
+        self.path = os.path.join(self._all, os.urandom(6).hex())
+        try:
+            os.mkdir(self.path, 0o700)
+        except OSError as error:
+            raise StoreError(f"the folder {self.path} cannot be made: {error.strerror}") from error
+        self._descriptor = _locked(self.path)  # -1 where somebody took it for abandoned meanwhile
+
+    def _remove_abandoned(self) -> bool:
+        found = False
+        for name in os.listdir(self._all):
+            descriptor = _locked(os.path.join(self._all, name))  # our own is locked as those of the living are
+            if descriptor >= 0:
+                found = True
+                shutil.rmtree(os.path.join(self._all, name), ignore_errors=True)
+                os.close(descriptor)
+        return found
+
+
+def _locked(folder: str) -> int:
+    """A descriptor that holds the folder's lock; -1 where another one does, or the folder is gone."""
+    descriptor = -1
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+            return descriptor
+    if descriptor >= 0:
+        os.close(descriptor)
+    return -1

@@ -1,0 +1,111 @@
+"""The folders of one root with what was found in them, kept from one look to the next."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from handrail.protocol.error import ToolError
+from handrail.workspace.folder_entries import CLOSED, Entries, read_entries
+from handrail.workspace.root import Root
+
+MOST_FOLDERS = 200_000
+SETTLED_SECONDS = 2.0
+"""How long after a change a second one may bear the same time, on the coarsest of clocks."""
+_LONGEST = 3_800
+"""Bytes of a path; what is below a longer one may have no name that the system opens."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A folder as it was when it was read."""
+
+    identity: tuple[int, int, int]
+    settled: bool
+    """Whether a later change is sure to bear another time."""
+    entries: Entries
+
+
+class KeptTree:
+    """The folders of one root by their path below it, each before those in it."""
+
+    def __init__(self, *, kernel: bool, most: int, settled_after: float) -> None:
+        self.folders: dict[str, Kept] = {}
+        self._kernel = kernel
+        self._most = most
+        self._settled_after = int(settled_after * 1_000_000_000)
+        self._others: frozenset[str] = frozenset()
+        self._settled = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the root itself could not be looked into."""
+        return "." not in self.folders or self.folders["."].entries.closed
+
+    def refresh(self, root: Root, others: frozenset[str]) -> bool:
+        """Looks at every folder, and reads those that changed; whether there were any. `others` are roots that are
+        looked through on their own."""
+        if self._settled and self._others == others and self._holds(root.descriptor):
+            return False
+        self._others = others
+        self._look(root)
+        return True
+
+    def _holds(self, root: int) -> bool:
+        look = os.stat
+        try:
+            for path, kept in self.folders.items():
+                status = look(path, dir_fd=root, follow_symlinks=False)
+                if (status.st_ctime_ns, status.st_ino, status.st_dev) != kept.identity:
+                    return False
+        except OSError:
+            return False
+        return True
+
+    def _look(self, root: Root) -> None:
+        before, self.folders, self._settled = self.folders, {}, False
+        pending = ["."]
+        while pending:
+            path = pending.pop()
+            kept = self._folder(root, path, before.get(path))
+            if kept is None:
+                continue
+            self.folders[path] = kept
+            if len(self.folders) > self._most:
+                self.folders = {}
+                raise _too_many(self._most)
+            pending += self._below(root, path, kept.entries.folders)
+        self._settled = all(kept.settled for kept in self.folders.values())
+
+    def _below(self, root: Root, path: str, names: tuple[str, ...]) -> Iterator[str]:
+        for name in names:
+            below = name if path == "." else f"{path}/{name}"
+            if not self._others or os.path.join(root.path, below) not in self._others:
+                yield below
+
+    def _folder(self, root: Root, path: str, before: Kept | None) -> Kept | None:
+        """A folder as it is now; None where it is none any more."""
+        try:
+            status = os.stat(path, dir_fd=root.descriptor, follow_symlinks=False)
+        except OSError:
+            return None
+        # Taken before it is read: what changes while it is read bears a later time.
+        identity = (status.st_ctime_ns, status.st_ino, status.st_dev)
+        if before is not None and before.settled and before.identity == identity:
+            return before
+        settled = time.time_ns() - status.st_ctime_ns > self._settled_after
+        if not stat.S_ISDIR(status.st_mode):
+            return None
+        if len(os.fsencode(path)) > _LONGEST - len(os.fsencode(root.path)):
+            return Kept(identity, settled, CLOSED)
+        entries = read_entries(root, path, status.st_uid, kernel=self._kernel)
+        return None if entries is None else Kept(identity, settled, entries)
+
+
+def _too_many(most: int) -> ToolError:
+    message = (
+        f"No command was run: a root has more than {most:,} folders, too many to keep the credentials in them from"
+        " commands. Ask for a smaller folder to be opened as the workspace; the file tools still work."
+    )
+    return ToolError("LIMIT_EXCEEDED", message)

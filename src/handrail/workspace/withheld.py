@@ -1,0 +1,137 @@
+"""What lies in the roots that commands must not see: credentials, by their names, and sockets and named pipes, at whose
+other end somebody may be; and what they may see and not change.
+
+Looking through a tree anew for every command would take longer than most commands do. So for each folder is kept what
+was in it. As long as its change time is the same, that holds: the system sets this time, and nobody else can.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
+
+from handrail.kernel.openat2 import works
+from handrail.protocol.error import ToolError
+from handrail.workspace.kept_tree import MOST_FOLDERS, SETTLED_SECONDS, KeptTree
+from handrail.workspace.root import Root
+
+_SEALED = ("handrail.toml", ".handrail")
+_NO_FILES = (None, stat.S_IFDIR, stat.S_IFLNK)
+"""Nothing, a folder, and a link that leads in a circle."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What is withheld, by absolute paths without links. None of them lies in another one."""
+
+    credentials: tuple[str, ...] = ()
+    """Files."""
+    credential_folders: tuple[str, ...] = ()
+    """Folders that are credentials as a whole, and those that nobody could look into who might later."""
+    sockets: tuple[str, ...] = ()
+    pipes: tuple[str, ...] = ()
+    """Those with names."""
+
+
+class Withheld:
+    """Keeps what was found in the roots, and looks again where something changed. Any thread may ask."""
+
+    def __init__(
+        self, *, kernel: bool | None = None, most_folders: int = MOST_FOLDERS, settled_after: float = SETTLED_SECONDS
+    ) -> None:
+        self._lock = threading.Lock()
+        self._kernel = works() if kernel is None else kernel
+        self._most = most_folders
+        self._settled_after = settled_after
+        self._trees: dict[str, KeptTree] = {}
+        self._found: Found | None = None
+        self._links: tuple[str, ...] = ()
+
+    def look(self, roots: Sequence[Root]) -> Found:
+        """What is withheld in these roots now; a ToolError where there are too many folders to look at."""
+        with self._lock:
+            self._refresh(roots)
+            if self._found is None:
+                self._found, self._links = _gathered(self._trees)
+            found, links = self._found, self._links
+        return _with_targets(found, links, [root.path for root in roots]) if links else found
+
+    def _refresh(self, roots: Sequence[Root]) -> None:
+        paths = frozenset(root.path for root in roots)
+        if paths != self._trees.keys():
+            self._found = None
+            self._trees = {path: self._trees.get(path) or self._new() for path in paths}
+        for root in roots:
+            tree = self._trees[root.path]
+            if tree.refresh(root, paths - {root.path}):
+                self._found = None
+            if tree.is_closed:
+                raise ToolError("IO_ERROR", "No command was run: a root cannot be looked into any more.")
+
+    def _new(self) -> KeptTree:
+        return KeptTree(kernel=self._kernel, most=self._most, settled_after=self._settled_after)
+
+
+def sealed(roots: Iterable[Root]) -> tuple[str, ...]:
+    """The files and folders in writable roots that decide what commands may do, as far as they are there."""
+    places = (os.path.join(root.path, name) for root in roots if root.writable for name in _SEALED)
+    return tuple(place for place in places if _kind(place) in {stat.S_IFREG, stat.S_IFDIR})
+
+
+def _gathered(trees: dict[str, KeptTree]) -> tuple[Found, tuple[str, ...]]:
+    """Everything that was found, and the links that are called like credentials."""
+    folders = (*_paths(trees, "credential_folders"), *_closed(trees))
+    found = Found(
+        credentials=tuple(_paths(trees, "credentials")),
+        credential_folders=tuple(path for path in folders if path not in trees),  # a root was opened by its name
+        sockets=tuple(_paths(trees, "sockets")),
+        pipes=tuple(_paths(trees, "pipes")),
+    )
+    return found, tuple(_paths(trees, "links"))
+
+
+def _paths(trees: dict[str, KeptTree], kind: str) -> Iterator[str]:
+    for root, tree in trees.items():
+        for path, kept in tree.folders.items():
+            for name in getattr(kept.entries, kind):
+                yield os.path.join(root, name) if path == "." else os.path.join(root, path, name)
+
+
+def _closed(trees: dict[str, KeptTree]) -> Iterator[str]:
+    for root, tree in trees.items():
+        yield from (os.path.join(root, path) for path, kept in tree.folders.items() if kept.entries.closed)
+
+
+def _with_targets(found: Found, links: tuple[str, ...], roots: list[str]) -> Found:
+    """With what the links lead to in the roots: it is a credential, whatever it is called there."""
+    targets = [target for target in dict.fromkeys(map(os.path.realpath, links)) if _may_be_hidden(target, roots)]
+    kinds = {target: _kind(target) for target in targets}
+    folders = {*found.credential_folders, *(path for path, kind in kinds.items() if kind == stat.S_IFDIR)}
+    files = (*found.credentials, *(path for path, kind in kinds.items() if kind not in _NO_FILES))
+    return Found(
+        credentials=tuple(path for path in dict.fromkeys(files) if not _is_in_any(path, folders)),
+        credential_folders=tuple(sorted(path for path in folders if not _is_in_any(path, folders))),
+        sockets=tuple(path for path in found.sockets if not _is_in_any(path, folders)),
+        pipes=tuple(path for path in found.pipes if not _is_in_any(path, folders)),
+    )
+
+
+def _may_be_hidden(path: str, roots: list[str]) -> bool:
+    """Whether a path is in a root and holds none."""
+    return _is_in_any(path, roots) and path not in roots and not any(_is_in_any(root, (path,)) for root in roots)
+
+
+def _is_in_any(path: str, folders: Collection[str]) -> bool:
+    """Whether a path is beneath one of the folders."""
+    while (path := os.path.dirname(path)) != "/":
+        if path in folders:
+            return True
+    return "/" in folders
+
+
+def _kind(path: str) -> int | None:
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return None

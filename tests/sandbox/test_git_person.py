@@ -1,0 +1,43 @@
+"""What commands learn of the person's git settings."""
+
+from pathlib import Path
+
+import pytest
+
+from handrail.sandbox.host import Host
+from handrail.sandbox.view.git_person import git_person
+
+SETTINGS = [
+    ("[user]\n\tname = Ada\n\temail = ada@example.org\n", "ada@example.org", "Ada"),
+    ('[USER] name = "Ada Lovelace"\nEmail=a@b ; at home\n', "a@b", "Ada Lovelace"),
+    ("[user]\nname = A\n[core]\nname = B\n[user]\nname = C\nemail = c@d\n", "c@d", "C"),
+]
+
+
+def told(tmp_path: Path, settings: str) -> str:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home" / ".gitconfig").write_text(settings)
+    host = Host(home=str(tmp_path / "home"), environ={}, state=str(tmp_path / "state"))
+    return "".join(Path(mount.target).read_text() for mount in git_person(host, host.home))
+
+
+@pytest.mark.parametrize(("settings", "email", "name"), SETTINGS)
+def test_name_and_address_are_told(tmp_path: Path, settings: str, email: str, name: str) -> None:
+    assert told(tmp_path, settings) == f'[user]\n\temail = "{email}"\n\tname = "{name}"\n'
+
+
+def test_nothing_else_is_told(tmp_path: Path) -> None:
+    settings = (
+        '[user]\nname = Ada\nsigningkey = canary\n[credential]\nhelper = canary\n[url "https://canary@x"]\nname = y\n'
+    )
+    assert told(tmp_path, settings) == '[user]\n\tname = "Ada"\n'
+
+
+@pytest.mark.parametrize("settings", ["", "[core]\nname = x\n", '[user "other"]\nname = x\n', "[user]\nname = a\\nb\n"])
+def test_who_tells_no_name_has_none(tmp_path: Path, settings: str) -> None:
+    assert told(tmp_path, settings) == ""
+
+
+def test_a_name_that_changes_is_told_anew(tmp_path: Path) -> None:
+    assert "Ada" in told(tmp_path, "[user]\nname = Ada\n")
+    assert "Bob" in told(tmp_path, "[user]\nname = Bob\n")

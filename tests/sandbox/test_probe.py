@@ -1,0 +1,131 @@
+"""The probe: it finds a sandbox that does not confine, whatever it lets through."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from namespaces import PROGRAM, World
+
+from handrail.protocol.error import ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.host import Host
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.namespaces.bubblewrap import bubblewrap_at
+from handrail.sandbox.namespaces.launching import launch_namespaced
+from handrail.sandbox.namespaces.preparing import Preparing
+from handrail.sandbox.probing.probe import surprise
+
+EXPECTED = {"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "0" * 16}
+needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return World(tmp_path).host()
+
+
+def changed(*changes: tuple[bytes, bytes]):
+    """Tier 2, told something else."""
+
+    def start(confinement: Confinement, host: Host, text: str) -> Launch:
+        prepared = Preparing(bubblewrap_at(PROGRAM or ""), host)._prepared(confinement)
+        for old, new in changes:
+            assert old in prepared.arguments
+            prepared = prepared._replace(arguments=prepared.arguments.replace(old, new))
+        return launch_namespaced(prepared, text)
+
+    return start
+
+
+def unconfined(program: tuple[str, ...]):
+    def start(confinement: Confinement, host: Host, text: str) -> Launch:
+        status, status_end = os.pipe()
+        lifeline_end, lifeline = os.pipe()
+        return Launch(
+            tier=2,
+            argv=(*program, "-c", f"cd {confinement.cwd}; ulimit -f 7168; {text}"),
+            environment={"PATH": "/usr/bin:/bin"},
+            inherited=(status_end, lifeline_end),
+            status=status,
+            lifeline=lifeline,
+            own_processes=False,
+        )
+
+    return start
+
+
+@needs_bubblewrap
+def test_tier_2_holds_no_surprise(host: Host) -> None:
+    assert surprise(changed(), host, expected=EXPECTED) is None
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ([(b"--unshare-all\0", b"--unshare-pid\0--unshare-uts\0")], "a command can reach the network"),
+        ([(b"--unshare-all\0", b"--unshare-pid\0--unshare-uts\0--unshare-nothing\0")], "bwrap: Unknown option"),
+        ([(b"--dev\0/dev\0", b"--ro-bind\0/nowhere\0/nowhere\0")], "bwrap: Can't find source path"),
+        ([(b"--proc\0/proc\0", b"--dir\0/proc\0")], "the limits of a command do not hold"),
+    ],
+    ids=["network", "unknown option", "no folder", "no guard"],
+)
+def test_a_tier_that_is_made_otherwise_is_found_out(host: Host, change: list[tuple[bytes, bytes]], found: str) -> None:
+    assert found in (surprise(changed(*change), host, expected=EXPECTED) or "")
+
+
+@needs_bubblewrap
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to keep")
+def test_capabilities_that_are_left_to_root_are_found_out(host: Host) -> None:
+    found = surprise(changed((b"--cap-drop\0ALL\0", b"")), host, expected=EXPECTED)
+    assert found == f"a command does not run with CapEff {'0' * 16}"
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("place", "kind", "found"),
+    [
+        ("looked", b"--bind", "a command can change a read-only folder"),
+        ("outside", b"--bind", "a command can change a file outside the workspace"),
+        ("outside", b"--ro-bind", "a command can read what is hidden from it"),
+        ("home", b"--ro-bind", "a command can read what is hidden from it"),
+    ],
+)
+def test_a_folder_that_is_shown_by_mistake_is_found_out(host: Host, place: str, kind: bytes, found: str) -> None:
+    def start(confinement: Confinement, host: Host, text: str) -> Launch:
+        folder = os.fsencode(os.path.join(os.path.dirname(confinement.cwd), place))
+        shown = b"%b\0%b\0%b\0--remount-ro\0/\0" % (kind, folder, folder)
+        return changed((b"--remount-ro\0/\0", shown))(confinement, host, text)
+
+    assert surprise(start, host, expected=EXPECTED) == found
+
+
+def test_a_shell_without_a_sandbox_is_found_out(host: Host) -> None:
+    found = surprise(unconfined((shutil.which("bash") or "bash",)), host, expected=EXPECTED)
+    assert found == "a command can change a read-only folder"
+
+
+def test_what_does_not_start_or_says_nothing_is_found_out(host: Host) -> None:
+    assert "trying it out failed" in (surprise(unconfined(("/nowhere/bash",)), host, expected=EXPECTED) or "")
+    assert surprise(unconfined(("/bin/true",)), host, expected=EXPECTED) == "it ended without a word"
+
+
+def test_a_tier_that_refuses_is_found_out(host: Host) -> None:
+    def start(*_: object) -> Launch:
+        raise ToolError("SANDBOX_UNAVAILABLE", "not on this machine")
+
+    assert surprise(start, host, expected=EXPECTED) == "trying it out failed: not on this machine"
+
+
+@needs_bubblewrap
+def test_the_probe_leaves_nothing_behind(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    before = set(os.listdir("/proc/self/fd"))
+    assert surprise(changed(), host, expected=EXPECTED) is None
+    assert os.listdir(tmp_path / "temporary") == []
+    assert set(os.listdir("/proc/self/fd")) == before
+    assert not Path(host.state).exists()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
