@@ -1,0 +1,94 @@
+"""Ends what a runtime that was killed at an unlucky moment leaves of a command that had not begun.
+
+Bubblewrap's process inside waits for its process outside to say who is who in there. If the one outside dies with the
+runtime just then, the other, which does not die with anybody yet, waits for ever.
+"""
+
+import contextlib
+import os
+import stat
+import time
+from typing import NamedTuple
+
+from handrail.kernel.process_table import read_entry
+from handrail.process.held import Held
+
+_SECONDS = 2.0
+_PATIENCE = 0.1
+"""Seconds for a process that is only just starting, and cannot be looked into yet."""
+_PAUSE = 0.005
+
+
+def end_abandoned() -> int:
+    """Ends every such process of this user; how many there were. Takes some milliseconds."""
+    ended, until = 0, time.monotonic() + _PATIENCE
+    while True:
+        inside = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_first_inside(int(name))]
+        ended += sum(map(_ended, inside))
+        if time.monotonic() > until or all(_files_of(process) is not None for process in inside):
+            return ended
+        time.sleep(_PAUSE)
+
+
+def _is_first_inside(process: int) -> bool:
+    """Whether it is bubblewrap, as far as it says itself, and the first in a space of process numbers."""
+    if os.path.basename(read_entry(f"/proc/{process}/cmdline").partition(b"\0")[0]) != b"bwrap":
+        return False
+    numbers = read_entry(f"/proc/{process}/status").partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+    return len(numbers) > 1 and numbers[-1] == b"1"
+
+
+def _ended(process: int) -> bool:
+    held = Held(process)
+    try:
+        # Looked at when it is held: nobody else gets its number any more.
+        if not _is_first_inside(process) or not _has_lost_us(process):
+            return False
+        held.kill()
+        return held.wait(time.monotonic() + _SECONDS)
+    finally:
+        held.close()
+
+
+def _has_lost_us(process: int) -> bool:
+    """Whether it has a file that only we hand out, and a lifeline that nobody holds the other end of."""
+    files = _files_of(process) or []
+    written = {file.leads_to for file in files if file.is_written}
+    lifelines = [file.place for file in files if file.leads_to.startswith("pipe:") and file.leads_to not in written]
+    return any(file.leads_to.startswith("/memfd:handrail") for file in files) and any(map(_is_at_its_end, lifelines))
+
+
+class _File(NamedTuple):
+    place: str
+    leads_to: str
+    is_written: bool
+
+
+def _files_of(process: int) -> list[_File] | None:
+    """What it has open; None where it cannot be looked into."""
+    files: list[_File] = []
+    try:
+        names = os.listdir(f"/proc/{process}/fd")
+    except FileNotFoundError:
+        return files
+    except OSError:
+        return None
+    for name in names:
+        place = f"/proc/{process}/fd/{name}"
+        with contextlib.suppress(OSError):  # it may be closed meanwhile
+            files.append(_File(place, os.readlink(place), bool(os.lstat(place).st_mode & stat.S_IWUSR)))
+    return files
+
+
+def _is_at_its_end(lifeline: str) -> bool:
+    """Whether nobody is left who could write to it; nobody ever does, so that nothing is taken away."""
+    try:
+        descriptor = os.open(lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not os.read(descriptor, 1)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,84 @@
+"""Counts the processes of a tree and the memory they have."""
+
+import os
+import re
+
+from handrail.kernel.process_table import descendants, read_entry
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Its own pages, and those that it shares with its children, or has of a file that is nowhere but in memory.
+_ROUGH = re.compile(rb"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
+_EXACT = re.compile(rb"^Pss_(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
+
+
+class Census:
+    """Processes of one moment; those that go meanwhile count for nothing."""
+
+    def __init__(self, folder: int | None, processes: list[int]) -> None:
+        self._folder = folder
+        self._processes = processes
+        self.count = len(processes)
+        self.memory = sum(self._memory_of(process) for process in processes)
+        """Bytes, and never too few: what a fork shares is counted for each."""
+
+    def exact_memory(self) -> int:
+        """The same with shared pages counted once: a walk through all of them, milliseconds per gigabyte."""
+        return sum(self._exact_memory_of(process) for process in self._processes)
+
+    def _memory_of(self, process: int) -> int:
+        return self._sum(process, _ROUGH, "status") or 0
+
+    def _exact_memory_of(self, process: int) -> int:
+        found = self._sum(process, _EXACT, "smaps_rollup")
+        return self._memory_of(process) if found is None else found
+
+    def _sum(self, process: int, lines: re.Pattern[bytes], name: str) -> int | None:
+        """What the lines of a file say; a process that has lost its first thread tells it by another one."""
+        found = _kilobytes(lines, self._read(process, name))
+        if found is not None:
+            return found
+        told = (_kilobytes(lines, self._read(process, f"task/{thread}/{name}")) for thread in self._threads(process))
+        return next((size for size in told if size is not None), None)
+
+    def _threads(self, process: int) -> list[int]:
+        try:
+            tasks = os.open(self._path(process, "task"), _FOLDER, dir_fd=self._folder)
+        except OSError:  # it is gone
+            return []
+        try:
+            return _numbers(tasks)
+        finally:
+            os.close(tasks)
+
+    def _read(self, process: int, name: str) -> bytes:
+        return read_entry(self._path(process, name), self._folder)
+
+    def _path(self, process: int, name: str) -> str:
+        return f"{process}/{name}" if self._folder is not None else f"/proc/{process}/{name}"
+
+
+def processes_inside(proc: int) -> Census:
+    """Those that a sandbox's own /proc shows, but for its first, which is the sandbox's."""
+    return Census(proc, [process for process in _numbers(proc) if process != 1])
+
+
+def processes_below(root: int) -> Census:
+    """Those that descend from a process: children that lost their parent are a supervisor's own again."""
+    try:
+        found = descendants(root)
+    except OSError:  # there is no descriptor left to look with
+        found = []
+    return Census(None, [process.number for process in found])
+
+
+def _kilobytes(lines: re.Pattern[bytes], data: bytes) -> int | None:
+    """The sum of such lines, in bytes; None where there is none."""
+    found = lines.findall(data)
+    return sum(map(int, found)) * 1024 if found else None
+
+
+def _numbers(folder: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(folder) if name.isdecimal()]
+    except OSError:  # the sandbox is gone
+        return []

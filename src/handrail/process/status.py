@@ -1,0 +1,47 @@
+"""What the launched program says of the command: which process it is, and how it ended."""
+
+import os
+
+import msgspec
+
+_MOST = 1 << 16
+
+
+class _Line(msgspec.Struct, frozen=True):
+    child_pid: int | None = msgspec.field(default=None, name="child-pid")
+    exit_code: int | None = msgspec.field(default=None, name="exit-code")
+
+
+class Status:
+    """The status so far. Each thing is believed once: nobody says it twice who means it."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self.child_pid: int | None = None
+        self.exit_code: int | None = None
+        self.over = False
+        """Whether nothing more can come."""
+        self._rest = b""
+
+    def read(self) -> None:
+        """Takes in what there is by now."""
+        while not self.over:
+            try:
+                data = os.read(self.descriptor, _MOST)
+            except BlockingIOError:
+                return
+            self.over = not data or len(self._rest) > _MOST
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in [*lines, self._rest] if self.over else lines:
+                self._believe(line)
+
+    def _believe(self, line: bytes) -> None:
+        try:
+            said = msgspec.json.decode(line, type=_Line)
+        except msgspec.DecodeError:
+            return
+        if self.child_pid is None:
+            self.child_pid = said.child_pid
+        if self.exit_code is None:
+            self.exit_code = said.exit_code

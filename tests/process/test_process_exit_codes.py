@@ -1,0 +1,39 @@
+"""Exit codes in words."""
+
+import pytest
+
+from handrail.process.exit_codes import meaning_of, signal_of
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        ("grep", 1, "No line matched."),
+        ("rg", 2, "An error: a bad pattern, or a file that could not be read."),
+        ("diff", 1, "The inputs differ."),
+        ("[", 1, "The condition is false."),
+        ("pytest", 5, "No tests were collected."),
+        ("timeout", 124, "It took too long and was ended."),
+        ("curl", 6, "The host's name could not be resolved."),
+        ("anything", 126, "The command was found and could not be run: not executable, or not allowed."),
+        (None, 127, "The command was not found."),
+        ("grep", 127, "The command was not found."),
+        (None, 137, "It was killed by the signal SIGKILL."),
+        ("git", 128, "git could not do it."),
+        ("grep", 0, None),
+        ("python3", 1, None),
+        (None, 1, None),
+        (None, 128, None),
+    ],
+)
+def test_a_code_is_explained_where_it_says_something(program: str | None, code: int, said: str | None) -> None:
+    assert meaning_of(program, code) == said
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(130, "SIGINT"), (137, "SIGKILL"), (139, "SIGSEGV"), (143, "SIGTERM"), (153, "SIGXFSZ")]
+    + [(code, None) for code in (0, 1, 127, 128, 255, -9)],
+)
+def test_a_signal_has_its_name(code: int, name: str | None) -> None:
+    assert signal_of(code) == name
