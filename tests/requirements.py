@@ -25,10 +25,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-1": (
         clause("exactly eight base tools", *planned),
         clause(
-            "read, write, edit, find, grep and ls have exactly the parameters of the table",
+            "read, write, edit, find, grep, ls and exec have exactly the parameters of the table",
             "runtime/test_exports.py::test_every_base_tool_has_exactly_its_parameters",
         ),
-        clause("exec and process have exactly the parameters of the table", *planned),
+        clause("process has exactly the parameters of the table", *planned),
     ),
     "T-2": (
         clause(
@@ -330,7 +330,42 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_ls.py::test_sizes_are_for_people_in_the_text_and_exact_in_the_data",
         ),
     ),
-    "T-13": (clause("exec: one command, bounded output, whole tree gone at the end", *planned),),
+    "T-13": (
+        clause(
+            "one shell command; cwd inside the workspace; timeoutMs",
+            "tools/test_exec.py::test_it_runs_in_the_folder_it_is_told",
+            "tools/test_exec.py::test_a_folder_that_it_cannot_run_in_is_refused",
+            "tools/test_exec.py::test_time_is_limited_and_what_there_was_is_told",
+            "cli/test_cli_policy_explain.py::test_a_call_that_is_wrong_before_policy_is_asked_is_exit_2",
+        ),
+        clause(
+            "one pipe gives the true order; the restricted profile has two",
+            "must_hold/test_exec_output.py::test_both_streams_come_in_their_order",
+            "tools/test_exec.py::test_the_restricted_profile_runs_what_it_lists_with_little_time_and_room",
+        ),
+        clause(
+            "head and tail kept, bounded memory whatever the output",
+            "must_hold/test_exec_output.py::test_ten_gigabytes_take_little_memory_and_end_exactly",
+            "must_hold/test_exec_output.py::test_pages_joined_are_what_was_printed",
+            "tools/test_exec.py::test_long_output_shows_both_ends_and_can_be_read_whole",
+        ),
+        clause(
+            "exit code and what it means",
+            "tools/test_exec.py::test_a_command_that_fails_is_a_result_with_its_code_and_what_it_means",
+            "process/test_process_exit_codes.py::test_a_code_is_explained_where_it_says_something",
+        ),
+        clause(
+            "a background child that holds the pipe never hangs the call",
+            "must_hold/test_exec_output.py::test_a_child_that_holds_the_pipe_does_not_hold_the_call",
+        ),
+        clause(
+            "on timeout, cancel or the runtime's end the whole process tree is gone",
+            "must_hold/test_exec_trees.py::test_nothing_is_left_when_a_command_takes_too_long",
+            "must_hold/test_exec_trees.py::test_nothing_is_left_when_a_command_is_cancelled",
+            "must_hold/test_exec_trees.py::test_nothing_is_left_when_the_runtime_is_killed",
+        ),
+        clause("background and yieldMs hand it over as a process session", *planned),
+    ),
     "T-14": (clause("process: list poll log write kill clear remove; sessions survive a restart", *planned),),
     "T-15": (
         clause(
@@ -509,7 +544,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "must_hold/test_hold_broken_store.py::test_a_write_whose_start_cannot_be_journaled_touches_no_file",
             "must_hold/test_hold_broken_store.py::test_a_read_only_state_folder_is_refused_before_anything_runs",
         ),
-        clause("a command that exits non-zero is ok", *planned),
+        clause(
+            "a command that exits non-zero is ok",
+            "tools/test_exec.py::test_a_command_that_fails_is_a_result_with_its_code_and_what_it_means",
+        ),
     ),
     "R-3": (
         clause(
@@ -609,7 +647,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "settings/test_settings_layers.py::test_a_user_file_in_the_workspace_cannot_loosen",
             "cli/test_cli_trust.py::test_until_then_a_call_is_asked_for_and_then_it_is_not",
         ),
-        clause("a command that runs cannot write policy, audit or state either", *planned),
+        clause(
+            "a command that runs cannot write policy, audit or state either",
+            "tools/test_exec.py::test_what_decides_about_commands_cannot_be_changed_by_one",
+            "sandbox/test_bubblewrap.py::test_what_is_sealed_can_be_read_and_not_changed_moved_or_replaced",
+            "sandbox/test_bubblewrap.py::test_the_state_folder_is_hidden_in_a_workspace_but_for_a_root_in_it",
+        ),
         clause(
             "rules that never match, or are shadowed, are reported",
             "policy/rules/test_review.py::test_a_covered_rule_is_reported_and_the_covering_one_is_not",
@@ -670,7 +713,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "policy/tables/test_writing_tables.py::test_what_the_words_do_not_tell_asks",
             "policy/judging/test_commands.py::test_a_command_gets_the_verdict_of_what_it_does",
         ),
-        clause("a proven command runs as it was written anew; an unproven one in auto runs in a layer", *planned),
+        clause(
+            "a proven command runs as it was written anew",
+            "tools/test_exec.py::test_what_bash_gets_is_what_was_read",
+            "tools/test_exec.py::test_a_proven_command_cannot_write_whatever_it_runs",
+        ),
+        clause("an unproven one in auto runs in a layer", *planned),
     ),
     "P-5": (
         clause(
@@ -714,7 +762,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_command_facts.py::test_a_path_that_leads_outside_is_a_fact",
             "runtime/test_command_facts.py::test_a_path_in_another_root_is_what_it_is",
         ),
-        clause("and the sandbox holds a command that runs to it", *planned),
+        clause(
+            "and the sandbox holds a command that runs to it",
+            "sandbox/test_bubblewrap.py::test_the_rest_of_the_disk_is_not_there",
+            "sandbox/test_links_in_roots.py::test_a_link_in_a_root_shows_no_other_folder",
+            "tools/test_exec.py::test_credentials_are_empty_to_what_nobody_approved_and_there_for_what_somebody_did",
+        ),
     ),
     "P-6": (
         clause(
@@ -808,7 +861,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "policy/judging/test_commands.py::test_no_rule_and_no_grant_lifts_what_is_built_in",
             "policy/judging/test_commands.py::test_what_a_wrapper_starts_is_refused_as_if_it_stood_alone",
         ),
-        clause("each is a result with its rule id and a warning event", *planned),
+        clause(
+            "each is a result with its rule id and a warning event",
+            "tools/test_exec.py::test_what_is_never_done_is_refused_with_a_warning_event",
+        ),
     ),
     "P-11": (
         clause(
@@ -864,10 +920,52 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause("opened folders are listed and closed from the command line", *planned),
     ),
     # Sandbox
-    "B-1": (clause("commands run in an OS sandbox", *planned),),
+    "B-1": (
+        clause(
+            "workspace writable, the rest read-only, credentials hidden, no network, no new privileges, own processes",
+            "sandbox/test_bubblewrap.py::test_nothing_outside_the_workspace_can_be_written",
+            "sandbox/test_bubblewrap.py::test_there_is_no_network_and_no_loopback_to_the_outside",
+            "sandbox/test_bubblewrap.py::test_a_command_has_no_privileges_and_no_way_to_new_ones",
+            "sandbox/test_bubblewrap.py::test_a_command_sees_only_its_own_processes_and_not_the_machines_name",
+            "sandbox/test_bubblewrap.py::test_hidden_files_and_folders_are_empty_and_stay_so",
+        ),
+        clause(
+            "a ladder of backends with the one used reported in every result",
+            "tools/test_exec.py::test_every_result_says_how_the_command_was_confined",
+            "sandbox/test_sandbox.py::test_without_bubblewrap_a_weaker_tier_is_in_use_and_says_why",
+            "sandbox/test_probe.py::test_a_tier_that_is_made_otherwise_is_found_out",
+        ),
+        clause(
+            "a clear error or an explicit opt-out when none works",
+            "tools/test_exec.py::test_a_sandbox_that_is_not_good_enough_runs_nothing",
+            "tools/test_exec.py::test_without_a_sandbox_everything_asks",
+        ),
+    ),
     "B-2": (clause("network by allow-list through a proxy", *planned),),
-    "B-3": (clause("environment by allow-list", *planned),),
-    "B-4": (clause("limits, reported when they fire", *planned),),
+    "B-3": (
+        clause(
+            "an allow-list plus filters, never the parent's whole environment",
+            "sandbox/test_environment.py::"
+            "test_whatever_the_runtime_was_started_with_a_command_gets_what_is_listed_and_no_secret",
+            "sandbox/test_environment.py::test_bash_starts_nothing_and_knows_nothing_of_the_parents_environment",
+            "tools/test_exec.py::test_the_environment_is_clean",
+        ),
+    ),
+    "B-4": (
+        clause(
+            "time, output, memory, processes and file size, each reported when it fires",
+            "tools/test_exec.py::test_time_is_limited_and_what_there_was_is_told",
+            "must_hold/test_exec_output.py::test_what_is_kept_has_a_note_where_some_is_missing",
+            "process/test_process_watching.py::test_a_tree_that_takes_too_much_memory_is_ended_and_the_limit_named",
+            "process/test_process_watching.py::test_a_tree_of_too_many_processes_is_ended_and_the_limit_named",
+            "process/test_process_running.py::test_a_file_over_its_limit_is_named",
+        ),
+        clause(
+            "the defaults",
+            "sandbox/test_limits.py::test_without_any_setting_the_limits_are_the_defaults",
+        ),
+        clause("process sessions end after 30 min without use", *planned),
+    ),
     "B-5": (clause("preview before permission", *planned),),
     "B-6": (
         clause(
@@ -922,7 +1020,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_restricted.py::test_all_else_is_refused_at_once_with_a_warning_event",
             "runtime/test_restricted.py::test_a_custom_tool_with_effects_is_refused",
         ),
-        clause("3 s, 256 KB, no network, clean environment", *planned),
+        clause(
+            "3 s, 256 KB, no network, clean environment",
+            "tools/test_exec.py::test_the_restricted_profile_runs_what_it_lists_with_little_time_and_room",
+            "tools/test_exec.py::test_the_restricted_profile_has_three_seconds_and_no_way_out",
+        ),
     ),
     # Events, audit, memory
     "E-1": (

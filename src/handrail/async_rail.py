@@ -92,6 +92,8 @@ class AsyncHandrail:
     find = _hopped(Handrail.find)
     grep = _hopped(Handrail.grep)
     ls = _hopped(Handrail.ls)
+    exec = _hopped(Handrail.exec)
+    raw_output = _hopped(Handrail.raw_output)
     changes = _hopped(Handrail.changes)
     diff = _hopped(Handrail.diff)
     numbered_diff = _hopped(Handrail.numbered_diff)

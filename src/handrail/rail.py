@@ -37,6 +37,7 @@ from handrail.tools.apply_patch import ApplyPatchData
 from handrail.tools.contract import Tool
 from handrail.tools.delete import DeleteData
 from handrail.tools.edit import EditData
+from handrail.tools.exec import ExecData
 from handrail.tools.find import FindData
 from handrail.tools.grep import GrepData
 from handrail.tools.ls import LsData
@@ -188,6 +189,16 @@ class Handrail:
     def ls(self, path: str = ".", *, depth: int = 1) -> ToolResult[LsData]:
         """What is in a folder."""
         return self.call("ls", {"path": path, "depth": depth})
+
+    def exec(self, command: str, *, cwd: str = ".", timeout_ms: int | None = None) -> ToolResult[ExecData]:
+        """One shell command, in the sandbox."""
+        args: dict[str, Any] = {"command": command, "cwd": cwd}
+        return self.call("exec", args if timeout_ms is None else args | {"timeoutMs": timeout_ms})
+
+    def raw_output(self, call_id: str) -> bytes:
+        """What a command printed, byte for byte, where that is kept: `meta.raw` or `meta.output` of its result say so;
+        ToolError NOT_FOUND otherwise."""
+        return self._enter(self._session.outputs.raw, call_id)
 
     # What a person can see and take back
 
@@ -384,6 +395,7 @@ class Handrail:
             self._closed = True
             self._door.wait_for(lambda: not self._inside)
         end_work(self._session, self._runner)
+        self._session.commands.close()
         self._session.recorder.history.close()
         self._session.chain.close()
         self._database.close()

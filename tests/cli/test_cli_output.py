@@ -137,4 +137,7 @@ def test_names_that_are_not_utf8_break_nothing(run, workspace: Path) -> None:
     assert run("call", "ls", '{"path": "."}', "--json").json["ok"]
     done = run("call", "\udcff", "{}", "-q")
     assert done.code == 1
-    assert done.err == "UNKNOWN_TOOL: Unknown Agent tool: \\udcff\nThe tools here: read, write, edit, find, grep, ls.\n"
+    assert (
+        done.err
+        == "UNKNOWN_TOOL: Unknown Agent tool: \\udcff\nThe tools here: read, write, edit, find, grep, ls, exec.\n"
+    )

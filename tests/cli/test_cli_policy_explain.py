@@ -50,7 +50,7 @@ def test_a_command_is_judged_in_the_mode_that_was_asked_for(here, command: str, 
 def test_the_answer_has_the_rule_the_reason_and_every_part(here, workspace: Path) -> None:
     (workspace / "api").mkdir()
     found = here(*EXPLAIN, "--json", "--", "cd api && rm -rf build | tee log").json
-    assert found.keys() == {"schema", "decision", "rule", "reason", "parts", "mode", "tier", "tierAssumed"}
+    assert found.keys() == {"schema", "decision", "rule", "reason", "parts", "mode", "tier"}
     assert (found["schema"], found["decision"], found["tier"]) == ("handrail.policy/1", "confirm", 2)
     assert [(part["subject"], part["decision"]) for part in found["parts"]] == [
         ("cd api", "allow"),
@@ -91,11 +91,15 @@ def test_a_command_starts_in_a_folder_of_the_workspace(here, workspace: Path, cw
     assert (done.code, done.json["error"]["code"]) == (2, code)
 
 
-def test_the_sandbox_is_assumed_unless_it_is_said(here) -> None:
-    assumed = here(*EXPLAIN, "--json", "--", "ls").json
-    assert (assumed["tier"], assumed["tierAssumed"], assumed["decision"]) == (2, True, "allow")
+def test_the_sandbox_is_the_one_of_the_machine_unless_it_is_said(here) -> None:
+    found = here(*EXPLAIN, "--json", "--", "ls").json
+    assert (found["tier"], found["decision"]) == (2, "allow")
     said = here(*EXPLAIN, "--json", "--tier", "0", "--", "ls").json
-    assert (said["tier"], said["tierAssumed"], said["decision"]) == (0, False, "confirm")
+    assert (said["tier"], said["decision"]) == (0, "confirm")
+
+
+def test_no_sandbox_is_tried_for_a_call_that_runs_no_command(here) -> None:
+    assert "tier" not in here(*EXPLAIN, "--json", "--tool", "ls", "--args", '{"path": "."}').json
 
 
 EXIT_CODES = [("ls", 0), ("./build.sh", 3), ("rm -rf /", 1)]
@@ -113,12 +117,12 @@ def test_the_exit_code_is_the_decision_where_that_is_wanted(here, command: str, 
 def test_a_person_reads_a_tree(here, workspace: Path) -> None:
     (workspace / "api").mkdir()
     done = here(*EXPLAIN, "--", "cd api && rm -rf build | tee log")
-    head, *parts, total, assumed = done.out.splitlines()
+    head, *parts, total, sandbox = done.out.splitlines()
     assert head == "$ cd api && rm -rf build | tee log"
     assert [part.split("  ")[0] for part in parts] == ["├ cd api", "├ rm -rf build", "└ tee log"]
     assert [part.split()[-1] for part in (total.partition(":")[0],)] == ["ask"]
     assert total.startswith("= confirm in mode ask: ")
-    assert assumed == "  as in a sandbox of tier 2; handrail does not run commands yet"
+    assert sandbox == "  in the sandbox that commands have here: tier 2"
 
 
 TOTALS = [
@@ -152,13 +156,13 @@ def test_auto_says_that_it_asks_for_want_of_undo(here) -> None:
     assert done.out.splitlines()[-1] == f"= confirm in mode auto: {why} (exec.build)"
 
 
-def test_where_a_tier_is_said_nothing_is_assumed(here) -> None:
-    assert "as in a sandbox" not in here(*EXPLAIN, "--tier", "3", "--", "ls").out
+def test_where_a_tier_is_said_nothing_is_said_of_the_machines_own(here) -> None:
+    assert "in the sandbox" not in here(*EXPLAIN, "--tier", "3", "--", "ls").out
 
 
 def test_the_tree_is_ascii_where_the_encoding_is(run) -> None:
     done = run(*EXPLAIN, "--", "ls; ls -l", PYTHONIOENCODING="ascii")
-    assert [line[:3] for line in done.out.splitlines()] == ["$ l", "|- ", "`- ", "= a", "  a"]
+    assert [line[:3] for line in done.out.splitlines()] == ["$ l", "|- ", "`- ", "= a", "  i"]
 
 
 def test_nothing_is_hidden_in_what_a_person_reads(here) -> None:
@@ -248,10 +252,6 @@ def test_a_call_that_is_wrong_before_policy_is_asked_is_exit_2(here, words, code
     said = here(*EXPLAIN, "-q", *words)
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"{code}: {message}")
-
-
-def test_calling_exec_runs_nothing_yet(here) -> None:
-    assert here("call", "exec", '{"command": "ls"}', "--json").json["error"]["code"] == "UNKNOWN_TOOL"
 
 
 # Wrong usage

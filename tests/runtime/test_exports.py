@@ -16,6 +16,7 @@ PARAMETERS = {
     "find": ({"pattern"}, {"path", "maxResults", "exclude"}),
     "grep": ({"pattern"}, {"path", "filePattern", "caseSensitive", "contextLines", "maxResults"}),
     "ls": ({"path"}, {"depth"}),
+    "exec": ({"command"}, {"cwd", "timeoutMs", "background", "yieldMs"}),
 }
 OPTIONAL = {
     "apply_patch": ({"patch"}, set()),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Done, Handrail, Output, Tool, ToolCall, tool
-from handrail.runtime.outputs import preview_of
 from handrail.settings import Settings
 from handrail.settings.model import Results, Tools
+from handrail.tools.preview import preview_of
 
 Make = Callable[..., Handrail]
 SMALL = Settings(results=Results(characters=1_000, batch_characters=5_000))

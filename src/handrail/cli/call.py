@@ -15,7 +15,12 @@ from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 
-_EXITS = {"PERMISSION_REQUIRED": WAITING, "LIMIT_EXCEEDED": LIMIT, "SANDBOX_UNAVAILABLE": INFRASTRUCTURE}
+_EXITS = {
+    "PERMISSION_REQUIRED": WAITING,
+    "LIMIT_EXCEEDED": LIMIT,
+    "TIMEOUT": LIMIT,
+    "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
+}
 
 
 def run(options: Namespace) -> int:
@@ -63,7 +68,7 @@ def _how_to_go_on(result: ToolResult[Any]) -> str:
 def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None) -> None:
     if result.content != error.message:
         answer(result.content)  # what there was before it failed
-    note(f"{error.code}: {error.message}")
+    note(error.code if error.message in result.content != error.message else f"{error.code}: {error.message}")
     if why_off:
         note(f"{why_off} (handrail config says which file)")
     if error.code == "UNKNOWN_TOOL":
@@ -82,7 +87,7 @@ def _print_request(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
     from handrail.cli.request import request_text  # noqa: PLC0415
 
     answer(request_text(error.details))
-    note(after_request(error.details["rule"], mode))
+    note(after_request(error.details["rule"], mode, command="command" in error.details))
     workspace = os.path.abspath(options.workspace or ".")
     session, request = error.details["sessionId"], error.details["id"]
     note(f'To answer it, in Python: Handrail({workspace!r}, session="{session}").answer("{request}", "once")')

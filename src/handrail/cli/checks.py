@@ -4,9 +4,10 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
 
 from handrail.cli.preferences import project_folder, with_unknown_tools
+from handrail.cli.rows import Row, without_home
+from handrail.cli.sandbox_checks import sandbox
 from handrail.kernel import openat2
 from handrail.protocol.error import StoreError, UsageError
 from handrail.runtime.opening import offered
@@ -18,15 +19,6 @@ from handrail.workspace.search.binary import program_version, ripgrep_program
 
 _LITTLE_SPACE = 200 * 1024 * 1024
 _NO_SPACE = 10 * 1024 * 1024
-
-
-class Row(NamedTuple):
-    """What one look has found; a row that is not ok says what to type."""
-
-    group: str
-    status: Literal["ok", "warning", "error"]
-    text: str
-    fix: str | None = None
 
 
 def containment() -> Iterator[Row]:
@@ -94,16 +86,7 @@ def python() -> Iterator[Row]:
     yield Row("python", "ok", f"{sys.implementation.name} {major}.{minor}.{micro}")
 
 
-CHECKS: tuple[Callable[[], Iterator[Row]], ...] = (containment, state, search, config, python)
-
-
-def without_home(text: str) -> str:
-    """The text with every place that the environment names called by that name."""
-    for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        if value := os.environ.get(name):
-            text = text.replace(value, f"${name}")
-    home = os.path.expanduser("~")
-    return text.replace(home, "~") if home not in {"/", "~", ""} else text
+CHECKS: tuple[Callable[[], Iterator[Row]], ...] = (containment, state, search, sandbox, config, python)
 
 
 def _settled_by(remark: str) -> str:

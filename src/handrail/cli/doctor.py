@@ -4,9 +4,10 @@ import sys
 from argparse import Namespace
 from itertools import groupby
 
-from handrail.cli.checks import CHECKS, Row
+from handrail.cli.checks import CHECKS
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import answer, answer_json, can_show, one_line
+from handrail.cli.rows import Row
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 

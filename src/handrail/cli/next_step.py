@@ -11,11 +11,11 @@ from handrail.protocol.error import ErrorInfo
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 
 
-def after_request(rule: str, mode: Mode) -> str:
+def after_request(rule: str, mode: Mode, *, command: bool = False) -> str:
     """How the same call would not ask, where there is a way."""
     if _is_written(rule):
         return f"Nothing was run. Rule {rule} asks in every mode; handrail config shows where it stands."
-    looser = _unasked_in(rule, mode)
+    looser = _unasked_in(rule, mode, command=command)
     if looser is None:
         return "Nothing was run. This asks in every mode."
     return f"Nothing was run. To let it run without being asked, add --mode {looser}."
@@ -30,7 +30,7 @@ def after_refusal(error: ErrorInfo, mode: Mode, options: Namespace) -> str:
         case "POLICY_DENIED":
             return f"Nothing was run. {_after_no(rule, mode)}"
         case "PERMISSION_DENIED" if rule:
-            return f"{_why_nobody(options)} {_with_looser(rule, mode)}".rstrip()
+            return f"{_why_nobody(options)} {_with_looser(rule, mode, command=options.tool == 'exec')}".rstrip()
         case _:
             return ""
 
@@ -57,18 +57,21 @@ def _why_nobody(options: Namespace) -> str:
 _CI = "The variable CI is set, so what would ask is refused."
 
 
-def _with_looser(rule: str, mode: Mode) -> str:
-    looser = None if _is_written(rule) else _unasked_in(rule, mode)
+def _with_looser(rule: str, mode: Mode, *, command: bool) -> str:
+    looser = None if _is_written(rule) else _unasked_in(rule, mode, command=command)
     return f"To let it run, add --mode {looser}." if looser else ""
 
 
-def _unasked_in(rule: str, mode: Mode) -> Mode | None:
-    """The next looser mode in which what a built-in rule asks about is let be."""
+def _unasked_in(rule: str, mode: Mode, *, command: bool) -> Mode | None:
+    """The next looser mode in which what a built-in rule asks about is let be. No undo covers commands yet."""
+    if rule == "exec.no-sandbox":
+        return None
+    let_be = {"allow"} if command else {"allow", "undoable"}
     rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
     other = "network" if rule.startswith("tool.") else "write"  # no undo covers what a tool of others does
     row = rows.get(rule, TABLE[other])
     looser = MODES[MODES.index(mode) + 1 :]
-    return next((one for one in looser if row[one] in {"allow", "undoable"}), None)
+    return next((one for one in looser if row[one] in let_be), None)
 
 
 def _is_written(rule: str) -> bool:

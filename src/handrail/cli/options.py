@@ -104,7 +104,11 @@ def for_policy_explain(parser: ArgumentParser) -> None:
     in_workspace(parser)
     parser.add_argument("--cwd", metavar="DIR", help="the folder in the workspace that commands start in (.)")
     parser.add_argument(
-        "--tier", metavar="N", type=whole_number, choices=range(4), help="the sandbox: 3 with layers, 2, 1, 0 none (2)"
+        "--tier",
+        metavar="N",
+        type=whole_number,
+        choices=range(4),
+        help="the sandbox: 3 with layers, 2, 1, 0 none (yours)",
     )
     parser.add_argument(
         "--exit-code", action="store_true", help="allow 0, deny 1, confirm 3; of several lines the strictest"

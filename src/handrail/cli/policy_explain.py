@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from contextlib import closing
+from functools import cached_property
 
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING
 from handrail.cli.given import given_lines
@@ -11,11 +12,9 @@ from handrail.cli.policy_question import Question, question_of, question_of_line
 from handrail.protocol.decision import Decision
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
-from handrail.runtime.explaining import ASSUMED_TIER
 from handrail.tools.exec import EXEC
 
 _SCHEMA = "handrail.policy/1"
-_ASSUMED = f"as in a sandbox of tier {ASSUMED_TIER}; handrail does not run commands yet"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
 _WORST_FIRST = (USAGE, FAILED, WAITING, OK)
 
@@ -32,11 +31,13 @@ class _Asking:
 
     def __init__(self, options: Namespace) -> None:
         self._place = PolicyPlace(options, options.mode)
-        self._about = {
-            "tier": ASSUMED_TIER if options.tier is None else options.tier,
-            "tierAssumed": options.tier is None,
-        }
-        self._explainer = self._place.explainer(self._about["tier"])
+        self._given: int | None = options.tier
+        self._explainer = self._place.explainer(lambda: self.tier)
+
+    @cached_property
+    def tier(self) -> int:
+        """The sandbox that is meant; where nobody says, the one that commands have here."""
+        return self._place.tier() if self._given is None else self._given
 
     def close(self) -> None:
         self._explainer.close()
@@ -48,10 +49,16 @@ class _Asking:
         return self._place.rules(question.mode).mode
 
     def answer(self, question: Question, decision: Decision) -> bytes:
-        body = {"schema": _SCHEMA, "decision": decision.decision, "rule": decision.rule, "reason": decision.reason}
+        body: dict[str, object] = {
+            "schema": _SCHEMA,
+            "decision": decision.decision,
+            "rule": decision.rule,
+            "reason": decision.reason,
+        }
         if decision.code is not None:
             body["code"] = decision.code
-        return encode({**body, "parts": decision.parts, "mode": self.mode(question), **self._about})
+        body |= {"parts": decision.parts, "mode": self.mode(question)}
+        return encode(body | {"tier": self.tier} if question.tool == EXEC.name else body)
 
 
 def _one(asking: _Asking, question: Question, options: Namespace) -> int:
@@ -70,8 +77,9 @@ def _one(asking: _Asking, question: Question, options: Namespace) -> int:
     else:
         from handrail.cli.policy_tree import decision_tree  # noqa: PLC0415  for people
 
-        assumed = question.tool == EXEC.name and options.tier is None
-        answer(decision_tree(question.called, decision, asking.mode(question), _ASSUMED if assumed else ""))
+        found = question.tool == EXEC.name and options.tier is None
+        remark = f"in the sandbox that commands have here: tier {asking.tier}" if found else ""
+        answer(decision_tree(question.called, decision, asking.mode(question), remark))
     return _EXITS[decision.decision] if options.exit_code else OK
 
 

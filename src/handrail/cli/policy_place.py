@@ -14,6 +14,8 @@ from handrail.settings.policy import rules_of
 from handrail.store.folder import StateFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from handrail.runtime.explaining import Explainer
 
 
@@ -41,8 +43,14 @@ class PolicyPlace:
 
         return offered(self.loaded.settings)
 
-    def explainer(self, tier: int) -> "Explainer":
-        """Explains calls here."""
+    def tier(self) -> int:
+        """The sandbox that commands have here."""
+        from handrail.tools.commands import Commands  # noqa: PLC0415  only commands are confined
+
+        return Commands(self.loaded.settings, self.state().path, os.environ).tier
+
+    def explainer(self, tier: "Callable[[], int]") -> "Explainer":
+        """Explains calls here, as in a sandbox of that tier."""
         from handrail.runtime.explaining import Explainer, open_roots  # noqa: PLC0415  a replay looks at no file
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())

@@ -16,6 +16,9 @@ def request_text(details: Json) -> str:
     ]
     if request.command:
         lines.append(f"  command  {request.command}")
+        lines.append(f"  folder   {request.cwd}")
+    if request.tier == 0:
+        lines.append("  sandbox  none: it could change and read whatever you can")
     if request.preview:
         lines += ["", request.preview.text.rstrip("\n")]
         if request.preview.truncated:

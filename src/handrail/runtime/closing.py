@@ -1,29 +1,31 @@
 """The last steps of a call: seal it into a result, write the result down, add its line to the audit."""
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeSet
-from handrail.protocol.error import ErrorInfo, ToolError
+from handrail.protocol.error import ErrorInfo, StoreError, ToolError
 from handrail.protocol.event import Change, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import visible
-from handrail.runtime.outputs import preview_of
 from handrail.runtime.session import Flight, Session
 from handrail.store.audit import Record
 from handrail.store.journal import Draft
-from handrail.store.redact import redacted
+from handrail.store.redact import redacted, redacted_commands
 from handrail.tools.contract import Output
+from handrail.tools.preview import preview_of
 
 _NOTED_EVERY = 64
 """Calls between two notes of how far the audit is: the most that are looked up again after a crash."""
 _NOTHING = Meta(truncated=False)
 _NO_ARTIFACTS = Artifacts()
+_NOT_KEPT = "There was no room to keep what it printed; only what is shown here is left of it."
 _LOOK_BACK = 1 << 20
 """How far before the end of the audit a line is looked for that may have been added a moment ago."""
 
@@ -136,7 +138,7 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
         summary=result.summary if error is None else "",
         duration_ms=result.duration_ms,
         files_changed=result.artifacts.files_changed,
-        commands_run=result.artifacts.commands_run,
+        commands_run=redacted_commands(result.artifacts.commands_run),
         limits=result.meta.limits,
     )
 
@@ -188,22 +190,24 @@ def files_of(changes: ChangeSet) -> tuple[str, ...]:
 
 def _success(session: Session, flight: Flight, output: Output) -> ToolResult[Any]:
     content, kept = _fitted(session, flight, output)
+    if output.failure is not None:
+        flight.fail(output.failure)
     return ToolResult(
         tool_call_id=flight.call.tool_call_id,
         name=flight.name,
         version=flight.version,
-        ok=True,
+        ok=flight.error is None,
         title=output.title or _title(flight),
         summary=output.summary,
         content=content,
         data=output.data,
-        error=None,
-        meta=Meta(truncated=output.truncated or bool(kept), undo=_undo(output), **output.meta, **kept),
+        error=flight.error,
+        meta=Meta(truncated=output.truncated or "output" in kept, undo=_undo(output), **output.meta, **kept),
         artifacts=Artifacts(files_changed=output.files_changed, commands_run=output.commands_run)
         if output.files_changed or output.commands_run
         else _NO_ARTIFACTS,
         attachments=output.attachments,
-        warnings=output.warnings,
+        warnings=(*output.warnings, *([_NOT_KEPT] if output.kept is not None and "output" not in kept else [])),
         duration_ms=_elapsed(flight),
     )
 
@@ -220,6 +224,8 @@ def _prove(result: ToolResult[Any], output: Output) -> None:
 
 def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict[str, Any]]:
     """Content over the budget is kept whole and shown in part, where `read` can fetch the rest."""
+    if output.kept is not None or output.raw is not None:
+        return output.content, _kept_aside(session, flight.call.tool_call_id, output)
     text, whole = output.content, output.content if output.whole is None else output.whole
     fits = len(text) <= flight.budget
     if (fits and output.whole is None) or flight.name == "read" or session.offer.get("read") is None:
@@ -229,6 +235,19 @@ def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict
         text += f"… this is a part of it; read {reference} for all of it …\n"
     shown = text if len(text) <= flight.budget else preview_of(text, flight.budget, reference)
     return shown, {"output": reference, "characters": len(whole)}
+
+
+def _kept_aside(session: Session, call_id: str, output: Output) -> dict[str, Any]:
+    """Keeps what the tool has shown in part, and named, by itself."""
+    meta: dict[str, Any] = {}
+    # It is done, and what came of it is worth more than all that it printed.
+    with suppress(StoreError):
+        if output.kept is not None:
+            meta["output"] = session.outputs.keep_aside(call_id, output.kept)
+            meta["characters"] = output.kept.characters
+        if output.raw is not None:
+            meta["raw"] = session.outputs.keep_raw(call_id, output.raw)
+    return meta
 
 
 def _title(flight: Flight) -> str:

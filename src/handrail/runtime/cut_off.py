@@ -8,11 +8,14 @@ from handrail.workspace.errors import clipped
 
 BY_PERSON = "person.asked"
 """The rule of what a person did: no tool that a model or a third party brings can have it."""
+_NOTHING = "Nothing was changed."
 _UNKNOWN = "What it did is not known; look before you repeat it."
 
 
 def what_became(session: Session, flight: Flight) -> str:
     """Settles what the call left half done; the sentence that says what it did."""
+    if _only_looked(flight):
+        return _NOTHING
     if not _changes_only_files(flight):
         return _UNKNOWN
     call_id = flight.call.tool_call_id
@@ -22,7 +25,7 @@ def what_became(session: Session, flight: Flight) -> str:
     except (StoreError, ToolError):
         return _UNKNOWN
     if entry is None:
-        return "Nothing was changed."
+        return _NOTHING
     if entry.state != "done" or not entry.body.certain:
         return _UNKNOWN
     body = entry.body
@@ -37,3 +40,13 @@ def _changes_only_files(flight: Flight) -> bool:
     spec = flight.tool.spec
     by_tool = bool(spec.name) and spec.category == "builtin" and spec.side_effects == ("files",)
     return by_tool or flight.decision.rule == BY_PERSON
+
+
+def _only_looked(flight: Flight) -> bool:
+    """Whether it was a command that could change nothing, and the sandbox saw to it."""
+    command = flight.facts.command
+    if command is None or command.tier == 0:
+        return False
+    from handrail.policy.confinement import runnable  # noqa: PLC0415  tables that only commands need
+
+    return runnable(command.text, command.cwd, command.there).proven

@@ -22,9 +22,6 @@ from handrail.tools.exec import EXEC, ExecArguments
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
-ASSUMED_TIER = 2
-"""The sandbox that commands will have, where nobody says otherwise: none is run yet, so none can be looked at."""
-
 
 def open_roots(workspace: str, settings: Settings, rules: Rules, state: StateFolder) -> Workspace:
     """The roots that a session has, but for what is its own: its folder, and what was opened to it alone."""
@@ -39,9 +36,10 @@ def open_roots(workspace: str, settings: Settings, rules: Rules, state: StateFol
 
 
 class Explainer:
-    """Explains calls in one workspace. The tools are looked up when the first is asked about; commands need none."""
+    """Explains calls in one workspace. The tools are looked up when the first is asked about; commands need none, but
+    for the sandbox, which is tried when the first is asked about."""
 
-    def __init__(self, workspace: Workspace, offer: Callable[[], Offer], tier: int = ASSUMED_TIER) -> None:
+    def __init__(self, workspace: Workspace, offer: Callable[[], Offer], tier: Callable[[], int]) -> None:
         self._workspace, self._offer, self._tier = workspace, offer, tier
 
     def close(self) -> None:
@@ -58,7 +56,7 @@ class Explainer:
         from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
 
         return command_facts(
-            self._workspace, arguments.command, arguments.cwd, background=arguments.background, tier=self._tier
+            self._workspace, arguments.command, arguments.cwd, background=arguments.background, tier=self._tier()
         )
 
     def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:

@@ -34,7 +34,7 @@ def ask(session: Session, flight: Flight) -> None:
     """Words the question about a call, with what the call would change. A preview that fails is the call's failure."""
     if not needs_answer(flight):
         return
-    tool, facts = flight.tool, flight.facts.paths
+    tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
     # First what the files are, then what would change: a change in between then makes the answer void. What is read
     # counts too where something is written: that may be made of it.
     changes = any(fact.access != "read" for fact in facts)
@@ -51,7 +51,7 @@ def ask(session: Session, flight: Flight) -> None:
         tool_name=tool.spec.name,
         server_name=tool.spec.server,
         permission_type=permission_type(tool.spec.permissions),
-        description=f"{tool.spec.title} {', '.join(fact.path for fact in facts)}".strip(),
+        description=_description(flight),
         rule=flight.decision.rule,
         reason=flight.decision.reason,
         permissions=tool.spec.permissions,
@@ -59,12 +59,23 @@ def ask(session: Session, flight: Flight) -> None:
         session_id=session.id,
         batch_id=flight.batch_id,
         paths=tuple(fact.path for fact in facts),
+        command=command.text if command else None,
+        cwd=session.workspace.look(command.cwd, "read").real if command else None,
+        tier=command.tier if command else None,
         preview=preview,
         based_on=based_on,
     )
     request = request_to_open(request, flight.facts)
     encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
     flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
+
+
+def _description(flight: Flight) -> str:
+    """The call in a few words; of a command, all of it, and where."""
+    command = flight.facts.command
+    about = command.text if command is not None else ", ".join(fact.path for fact in flight.facts.paths)
+    where = f"in {command.cwd}: " if command is not None and command.cwd != "." else ""
+    return f"{flight.tool.spec.title} {where}{about}".strip()
 
 
 def park(session: Session, flights: list[Flight]) -> Parked:
@@ -136,6 +147,7 @@ def _apply_answer(session: Session, flight: Flight) -> None:
     if found is None:
         return
     request, flight.answer = found
+    flight.asked = request
     flight.based_on = request.based_on
     if flight.answer.kind == "deny":
         said = f': "{flight.answer.reason}"' if flight.answer.reason else ""

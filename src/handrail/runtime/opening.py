@@ -25,9 +25,11 @@ from handrail.store.journal import Journal
 from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
 from handrail.tools.apply_patch import apply_patch_tool
+from handrail.tools.commands import Commands
 from handrail.tools.contract import Outputs, Seen, Tool
 from handrail.tools.delete import delete_tool
 from handrail.tools.edit import edit_tool
+from handrail.tools.exec import exec_tool
 from handrail.tools.find import find_tool
 from handrail.tools.grep import grep_tool
 from handrail.tools.ls import ls_tool
@@ -81,7 +83,8 @@ def open_session(
             "workspace": OpenedFolders(state.opened(root)),
         }
         outside = open_outside(house, stores, session_id, state, rules)
-        registry = Registry(_base_tools(journal, outputs, recorder, settings), (*custom, *found))
+        commands = Commands(settings, state.path, os.environ)
+        registry = Registry(_base_tools(journal, outputs, recorder, commands, settings), (*custom, *found))
         session = Session(
             id=session_id,
             folder=folder,
@@ -93,6 +96,7 @@ def open_session(
             locks=Locks(state.locks()),
             outputs=outputs,
             recorder=recorder,
+            commands=commands,
             outside=outside,
             crashes=state.crashes,
             characters=settings.results.characters,
@@ -122,7 +126,8 @@ def _journal(folder: str) -> str:
 def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing = _NoSession()
-    registry = Registry(_base_tools(nothing, nothing, nothing, settings), _tools_of(settings))
+    commands = Commands(settings, "", {})
+    registry = Registry(_base_tools(nothing, nothing, nothing, commands, settings), _tools_of(settings))
     tools = settings.tools
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
@@ -160,7 +165,9 @@ class _NoSession:
         raise ToolError("UNAVAILABLE", "Without a session nothing is changed.")
 
 
-def _base_tools(seen: Seen, outputs: Outputs, recorder: "Records", settings: Settings) -> tuple[Tool, ...]:
+def _base_tools(
+    seen: Seen, outputs: Outputs, recorder: "Records", commands: Commands, settings: Settings
+) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
     searching = Searching(settings.search.ignore, settings.search.engine)
     return (
@@ -170,6 +177,7 @@ def _base_tools(seen: Seen, outputs: Outputs, recorder: "Records", settings: Set
         find_tool(searching),
         grep_tool(searching, outputs),
         ls_tool(settings.search.ignore),
+        exec_tool(commands),
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),
         delete_tool(seen, recorder),

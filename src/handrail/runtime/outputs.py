@@ -1,8 +1,18 @@
 """Texts too large for a result: kept whole, shown in part, found again by `@output/<call id>`."""
 
-from handrail.protocol.error import ToolError
+import contextlib
+import os
+from collections.abc import Iterator
+
+from handrail.protocol.error import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
+from handrail.tools.contract import Kept
+from handrail.tools.preview import reference_to
+
+_PRINTED = "printed:"
+"""What stands before the name of a blob that holds what a command printed, byte for byte."""
+_PIECE = 1 << 20
 
 
 class KeptOutputs:
@@ -14,30 +24,89 @@ class KeptOutputs:
 
     def keep(self, call_id: str, text: str) -> str:
         """Stores the text; the reference that `read` takes."""
-        blob = self._blobs.put(text.encode("utf-8", "backslashreplace"))
-        self._database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (call_id, blob))
-        return f"@output/{call_id}"
+        return self._note(call_id, self._blobs.put(text.encode("utf-8", "backslashreplace")))
+
+    def keep_raw(self, call_id: str, data: bytes) -> str:
+        """Stores what a command printed, byte for byte, beside the text that was made of it; the reference to it."""
+        return self._note(_raw(call_id), self._blobs.put(data))
+
+    def keep_aside(self, call_id: str, kept: Kept) -> str:
+        """Stores what a result names already; the reference that it names it by."""
+        if kept.file is None:
+            return self.keep(call_id, kept.text or "")
+        try:
+            _append(kept.file, kept.tail)
+            return self._note(call_id, _PRINTED + self._blobs.adopt(kept.file))
+        except StoreError:
+            with contextlib.suppress(OSError):
+                os.unlink(kept.file)
+            raise
 
     def open(self, call_id: str) -> int:
         """A descriptor of the whole text; NOT_FOUND when this session has none of that id."""
-        row = self._database.row("SELECT blob FROM output WHERE call_id = ?", (call_id,))
+        blob = self._blob(call_id)
         try:
-            if row:
-                return self._blobs.open(str(row[0]))
+            if blob is not None:
+                return self._blobs.open(self._as_text(call_id, blob))
         except OSError:
             pass
-        raise ToolError("NOT_FOUND", f"This session has no kept output {call_id[:80]!r}.")
+        raise _missing(call_id)
+
+    def raw(self, call_id: str) -> bytes:
+        """What a command printed, byte for byte, as far as it was kept; NOT_FOUND when nothing was."""
+        blob = self._blob(_raw(call_id)) or self._blob(call_id)
+        if blob is None:
+            raise _missing(call_id)
+        try:
+            descriptor = self._blobs.open(blob.removeprefix(_PRINTED))
+        except OSError:
+            raise _missing(call_id) from None
+        with open(descriptor, "rb") as file:
+            return file.read()
+
+    def _as_text(self, call_id: str, blob: str) -> str:
+        """What was printed is made a text when somebody first wants to read it: few do, and it may be large."""
+        if not blob.startswith(_PRINTED):
+            return blob
+        descriptor = self._blobs.open(blob.removeprefix(_PRINTED))
+        try:
+            text = self._blobs.put_pieces(_text_pieces(descriptor))
+        finally:
+            os.close(descriptor)
+        self._note(_raw(call_id), blob)
+        self._note(call_id, text)
+        return text
+
+    def _blob(self, name: str) -> str | None:
+        row = self._database.row("SELECT blob FROM output WHERE call_id = ?", (name,))
+        return str(row[0]) if row else None
+
+    def _note(self, name: str, blob: str) -> str:
+        self._database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, blob))
+        return reference_to(name)
 
 
-def preview_of(text: str, budget: int, reference: str) -> str:
-    """The beginning and the end of a text, with a line in between that says how to see the rest: within the budget."""
-    room = budget - len(_note(len(text), text, reference))
-    head, tail = room // 4, len(text) - (room - room // 4)
-    # Between lines where a line ends near the place, so that a long line does not push everything else out.
-    head = text.rfind("\n", head // 2, head) + 1 or head
-    tail = text.find("\n", tail, tail + room // 4) + 1 or tail
-    return f"{text[:head]}{_note(tail - head, text, reference)}{text[tail:]}"
+def _raw(call_id: str) -> str:
+    return f"{call_id}.raw"
 
 
-def _note(omitted: int, text: str, reference: str) -> str:
-    return f"\n… {omitted} of {len(text)} characters are not shown; read {reference} for all of it …\n"
+def _missing(call_id: str) -> ToolError:
+    return ToolError("NOT_FOUND", f"This session has no kept output {call_id[:80]!r}.")
+
+
+def _append(path: str, data: bytes) -> None:
+    try:
+        with open(path, "ab") as file:
+            file.write(data)
+    except OSError as error:
+        raise StoreError(f"what a command printed cannot be kept: {error.strerror}") from error
+
+
+def _text_pieces(descriptor: int) -> Iterator[bytes]:
+    from handrail.process.cleaning import Cleaner  # noqa: PLC0415  only for what commands printed
+
+    cleaner, position = Cleaner(), 0
+    while piece := os.pread(descriptor, _PIECE, position):
+        position += len(piece)
+        yield cleaner.feed(piece).encode()
+    yield cleaner.end().encode()

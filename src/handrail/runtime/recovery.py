@@ -84,9 +84,17 @@ class Remains(msgspec.Struct, frozen=True):
 def _settle(session: Session, runner: str) -> None:
     restore_lines(session, runner)
     for entry in session.journal.unfinished(runner, "started"):
+        if entry.facts.command is not None:
+            _end_commands()
         _seal_interrupted(session, entry)
     for entry in session.journal.unfinished(runner, "claimed"):
         _seal_interrupted(session, entry, _NOT_BEGUN)
+
+
+def _end_commands() -> None:
+    from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
+
+    end_abandoned()
 
 
 def restore_lines(session: Session | Remains, runner: str) -> int:

@@ -5,11 +5,13 @@ from collections.abc import Collection, Iterable
 
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Permission
-from handrail.protocol.tool import BASE_NAMES
+from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.protocol.wording import shown
 from handrail.tools.contract import Tool
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+_OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
 
 class Registry:
@@ -88,7 +90,7 @@ class Offer:
         name = tool.spec.name
         if name in self._disable:
             return ": [tools] disable names it."
-        if denied := [permission for permission in tool.spec.permissions if permission in self._deny]:
+        if denied := [permission for permission in _used_by(tool.spec) if permission in self._deny]:
             are = "are" if len(denied) > 1 else "is"
             return f": it needs {' and '.join(denied)}, which {are} denied here ([tools] deny)."
         if not tool.spec.enabled and name not in self._enable:
@@ -104,6 +106,11 @@ class Offer:
     def tools(self) -> tuple[Tool, ...]:
         """The offered tools, in order."""
         return tuple(self._offered.values())
+
+
+def _used_by(spec: ToolSpec) -> tuple[Permission, ...]:
+    """What a tool needs; a command can do everything that can be done to files."""
+    return spec.permissions if "proc.exec" not in spec.permissions else (*spec.permissions, *_OF_COMMANDS)
 
 
 def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) -> None:

@@ -12,7 +12,7 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import CODES, RETRYABLE, ErrorInfo, ToolError
-from handrail.protocol.permission import Answer, Basis
+from handrail.protocol.permission import Answer, Basis, PermissionRequest
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
@@ -22,6 +22,7 @@ from handrail.runtime.outside import OutsideFolders
 from handrail.runtime.registry import Offer
 from handrail.store.audit import Chain, Record
 from handrail.store.journal import Decided, Draft, Journal
+from handrail.tools.commands import Commands
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
@@ -42,6 +43,7 @@ class Session(msgspec.Struct, kw_only=True):
     locks: Locks
     outputs: KeptOutputs
     recorder: Recorder
+    commands: Commands
     outside: OutsideFolders
     crashes: Callable[[], str]
     characters: int = 30_000
@@ -68,6 +70,7 @@ class Flight:
         "args",
         "args_are_json",
         "arguments",
+        "asked",
         "based_on",
         "batch_id",
         "budget",
@@ -105,6 +108,8 @@ class Flight:
         self.rules: Rules | None = None
         """What the decision was made by."""
         self.answer: Answer | None = None
+        self.asked: PermissionRequest | None = None
+        """The question that the answer is to."""
         self.based_on: tuple[Basis, ...] = ()
         """The files that the answer was given for."""
         self.output: Output | None = None

@@ -15,7 +15,7 @@ from handrail.protocol.tool import major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
-from handrail.tools.contract import Context, Limits, Touched
+from handrail.tools.contract import Command, Context, Limits, Touched
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
 
@@ -69,7 +69,18 @@ def check_arguments(_: Session, flight: Flight) -> None:
 def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
     session.outside.refresh()
-    flight.facts = touched_facts(session.workspace, flight.tool.touches(flight.arguments))
+    touched = flight.tool.touches(flight.arguments)
+    if touched.command is None:
+        flight.facts = touched_facts(session.workspace, touched)
+    else:
+        flight.facts = facts_of_command(session.workspace, touched.command, session.commands.tier)
+
+
+def facts_of_command(workspace: Workspace, command: Command, tier: int) -> Facts:
+    """What a command is, and what the paths that it names are now."""
+    from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
+
+    return command_facts(workspace, command.text, command.cwd, background=command.background, tier=tier)
 
 
 def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
@@ -174,11 +185,27 @@ def _lock(session: Session, flight: Flight, lock: Lock, seconds: float, held_up:
 
 def check_basis(session: Session, flight: Flight) -> None:
     """A yes counts only while the paths lead where they led, and the files are what they were, when it was asked."""
+    _check_surroundings(session, flight)
     leads = {fact.path: fact.real for fact in flight.facts.paths}
     for basis in flight.based_on:
         if leads.get(basis.path) != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
             message = f"The preview was out of date: {clipped(basis.path)} changed. Nothing was kept. Call again."
             raise ToolError("CONFLICT", message)
+
+
+def _check_surroundings(session: Session, flight: Flight) -> None:
+    """A yes to a command is for the folder it was to run in, and for no weaker sandbox."""
+    asked, command = flight.asked, flight.facts.command
+    if asked is None or command is None or asked.tier is None:
+        return
+    if command.tier < asked.tier:
+        message = (
+            f"The person was asked about a sandbox of tier {asked.tier}, and now there is only tier {command.tier}."
+        )
+        raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
+    if session.workspace.look(command.cwd, "read").real != asked.cwd:
+        message = f"cwd {clipped(command.cwd)} leads to another folder now than when the person was asked."
+        raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
 
 
 def write_started(session: Session, flight: Flight) -> None:
@@ -221,7 +248,13 @@ def context_of(session: Session, flight: Flight) -> Context:
         trace_id=call.trace_id,
         message_id=call.message_id,
         workspace=session.workspace,
-        limits=Limits(characters=flight.budget, must_parse=session.rules.restriction is not None),
+        limits=Limits(
+            characters=flight.budget,
+            restricted=session.rules.restriction is not None,
+            offloads=session.offer.get("read") is not None,
+        ),
+        facts=flight.facts,
+        answered=flight.answer is not None,
         cancelled=session.cancelled.is_set,
         metadata=metadata,
     )

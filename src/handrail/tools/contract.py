@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from handrail.protocol.change import ChangeSet
+from handrail.protocol.decision import Facts
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.result import Attachment
@@ -18,8 +19,10 @@ class Limits(msgspec.Struct, frozen=True):
 
     characters: int = 30_000
     """Of the result's content."""
-    must_parse: bool = False
-    """Whether data that does not parse is refused; otherwise it is written, with a warning."""
+    restricted: bool = False
+    """The restricted profile: data that does not parse is refused, commands have little time and room."""
+    offloads: bool = True
+    """Whether what does not fit can be kept aside: `read` is there to fetch it."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +34,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str | None
     workspace: Workspace
     limits: Limits
+    facts: Facts
+    """What the decision about the call was made from."""
+    answered: bool
+    """Whether a person said yes to this very call."""
     cancelled: Callable[[], bool]
     metadata: Callable[..., None]
     """`metadata(title=…, output=…)` tells live views what is going on."""
@@ -41,6 +48,14 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
             raise ToolError("CANCELLED", "The call was cancelled.")
 
 
+class Command(msgspec.Struct, frozen=True):
+    """A command that a call would run."""
+
+    text: str
+    cwd: str
+    background: bool = False
+
+
 class Touched(msgspec.Struct, frozen=True):
     """The paths a call declares, before it runs: facts, policy and locks go by them."""
 
@@ -49,6 +64,19 @@ class Touched(msgspec.Struct, frozen=True):
     deletes: tuple[str, ...] = ()
     told: Callable[[ToolError, str], ToolError] | None = None
     """Where the call names a path, for a refusal that looking at it led to."""
+    command: Command | None = None
+    """What it would run; the paths are then those that the command names."""
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that is too large for the result, which names it already: to be kept for `read` to page."""
+
+    text: str | None = None
+    file: str | None = None
+    """A file of ours that holds it as it was printed; it is moved away."""
+    tail: bytes = b""
+    """What comes after the file's own bytes."""
+    characters: int | None = None
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +87,11 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     data: Any
     whole: str | None = None
     """The whole text, where `content` is only a part of it by design: kept for `read` to page."""
+    kept: Kept | None = None
+    raw: bytes | None = None
+    """What was printed, byte for byte, where the text is not the same: kept for people."""
+    failure: ToolError | None = None
+    """Why the call failed although it has data: the result carries both."""
     title: str | None = None
     truncated: bool = False
     meta: dict[str, Any] = {}

@@ -1,13 +1,20 @@
-"""exec: one shell command. So far it is judged and explained; nothing runs it yet, and no session offers it."""
+"""exec: one shell command, in the sandbox."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
+from handrail.protocol.error import ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
+from handrail.tools.contract import Command, Context, Output, Tool, Touched
 
-_MOST_MILLISECONDS = 600_000
+if TYPE_CHECKING:
+    from handrail.tools.commands import Commands
+
+MOST_MILLISECONDS = 600_000
+_MOST_BYTES = 100_000
+"""Of a command: the system takes little more in one piece."""
 
 
 class ExecArguments(Arguments, frozen=True):
@@ -16,11 +23,12 @@ class ExecArguments(Arguments, frozen=True):
     command: Annotated[str, Meta(min_length=1, description="Command for bash; && || ; | and redirections work.")]
     cwd: Annotated[str, Meta(description="Folder to run it in, relative to the workspace.")] = "."
     timeout_ms: Annotated[
-        int, Meta(ge=100, le=_MOST_MILLISECONDS, description="Milliseconds after which it is stopped.")
-    ] = 120_000
+        Annotated[int, Meta(ge=100, le=MOST_MILLISECONDS)] | None,
+        Meta(description="Milliseconds after which it is stopped; 120000 if not given."),
+    ] = None
     background: Annotated[bool, Meta(description="Return at once; it goes on as a process session.")] = False
     yield_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=_MOST_MILLISECONDS)] | None,
+        Annotated[int, Meta(ge=0, le=MOST_MILLISECONDS)] | None,
         Meta(description="Wait so many milliseconds, then let it go on as a process session."),
     ] = None
 
@@ -29,14 +37,17 @@ class ExecData(Wire, frozen=True):
     """What the command printed and how it ended."""
 
     output: str
-    """Both streams in their true order, as one pipe gives it."""
+    """Both streams in their true order, as one pipe gives it; of very much, the beginning and the end."""
     exit_code: int | None
+    """As the shell tells it; null for a command that was stopped."""
     duration_ms: float
     signal: str | None = None
+    """The signal that ended it, as far as the exit code tells."""
     meaning: str | None = None
     """What the exit code says: of grep 1, no line matched."""
     stdout: str | None = None
     stderr: str | None = None
+    """Apart, where the streams were taken in apart."""
     session_id: str | None = None
     """The process session that it went on as."""
 
@@ -45,8 +56,8 @@ EXEC = ToolSpec(
     name="exec",
     title="Run",
     description=(
-        "Run one shell command in the workspace. The whole process tree is gone when the call ends, but for "
-        "background and yieldMs, which hand it over as a process session."
+        "Run one shell command in the workspace, in a sandbox without network. Its output comes back in order, the "
+        "beginning and the end of very much. The whole process tree is gone when the call ends."
     ),
     arguments=ExecArguments,
     data=ExecData,
@@ -54,3 +65,30 @@ EXEC = ToolSpec(
     side_effects=("files", "processes"),
     plain_arguments=("cwd",),
 )
+
+
+def exec_tool(commands: "Commands") -> Tool:
+    """The tool exec. What it is done with is loaded on first use."""
+
+    def run(context: Context, arguments: ExecArguments) -> Output:
+        from handrail.tools.executing import execute  # noqa: PLC0415  as said
+
+        return execute(context, arguments, commands)
+
+    return Tool(EXEC, run, _touches)
+
+
+def _touches(arguments: ExecArguments) -> Touched:
+    command = arguments.command
+    if arguments.background or arguments.yield_ms is not None:
+        asked = "background" if arguments.background else "yieldMs"
+        message = f"exec: {asked} is not possible yet: no command outlives its call. Nothing was run. Leave it out."
+        raise ToolError("UNAVAILABLE", message)
+    if not command.strip():
+        raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
+    if "\0" in command:
+        raise ToolError("INVALID_ARGUMENT", "exec: command holds a NUL, which no command can. Nothing was run.")
+    if (size := len(command.encode("utf-8", "surrogatepass"))) > _MOST_BYTES:
+        message = f"exec: the command is {size:,} bytes long, and {_MOST_BYTES:,} is the most that can be run."
+        raise ToolError("LIMIT_EXCEEDED", f"{message} Write it to a file, and run that. Nothing was run.")
+    return Touched(command=Command(command, arguments.cwd, arguments.background))

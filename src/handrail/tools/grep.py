@@ -7,7 +7,7 @@ from msgspec import Meta
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Outputs, Tool, Touched
-from handrail.tools.read import OUTPUT
+from handrail.tools.preview import OUTPUT
 
 if TYPE_CHECKING:
     from handrail.tools.searching import Searching

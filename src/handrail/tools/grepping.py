@@ -8,7 +8,7 @@ from handrail.protocol.error import ToolError
 from handrail.tools.contract import Context, Output, Outputs
 from handrail.tools.grep import GrepArguments
 from handrail.tools.grep_answer import answer
-from handrail.tools.read import OUTPUT
+from handrail.tools.preview import OUTPUT
 from handrail.tools.search_words import namer, searched
 from handrail.tools.searching import Searching
 from handrail.tools.shown import shown_name

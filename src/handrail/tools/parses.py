@@ -31,7 +31,7 @@ def parse_warning(path: str, before: bytes | None, after: bytes) -> str | None:
 
 def refuse_broken(limits: Limits, path: str, data: bytes) -> None:
     """Where data has to parse, what does not is not written: JSON, YAML, and the front matter of Markdown."""
-    if not limits.must_parse or _kind(path) not in _DATA:
+    if not limits.restricted or _kind(path) not in _DATA:
         return
     if problem := parse_problem(path, data):
         message = f"{clipped(path)} was not written: {problem}. The restricted profile keeps only data that parses."

@@ -14,6 +14,7 @@ from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Outputs, Seen, Tool, Touched
 from handrail.tools.marks import Part, Whole, encode_mark
+from handrail.tools.preview import OUTPUT
 from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.large import hash_of_part, large_page
 from handrail.workspace.line_index import LineIndexes
@@ -25,7 +26,6 @@ from handrail.workspace.workspace import Opened
 WHOLE = 8 * 1024 * 1024
 """Files up to this size are read whole; of larger ones only the page."""
 IMAGE_LIMIT = 5 * 1024 * 1024
-OUTPUT = "@output/"
 
 _PDF = b"%PDF-"
 _IMAGES = (

@@ -1,0 +1,22 @@
+"""What a check of doctor has found, in words that name no user and no folder of theirs."""
+
+import os
+from typing import Literal, NamedTuple
+
+
+class Row(NamedTuple):
+    """What one look has found; a row that is not ok says what to type."""
+
+    group: str
+    status: Literal["ok", "warning", "error"]
+    text: str
+    fix: str | None = None
+
+
+def without_home(text: str) -> str:
+    """The text with every place that the environment names called by that name."""
+    for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        if value := os.environ.get(name):
+            text = text.replace(value, f"${name}")
+    home = os.path.expanduser("~")
+    return text.replace(home, "~") if home not in {"/", "~", ""} else text

@@ -1,0 +1,58 @@
+"""The checks of doctor that are about confining commands."""
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+
+from handrail.cli.preferences import project_folder
+from handrail.cli.rows import Row, without_home
+from handrail.sandbox.report import Failure, Report
+from handrail.settings import SettingsError, load, state_folder
+from handrail.settings.location import expand_home
+from handrail.settings.model import Sandbox as Wanted
+
+
+def sandbox() -> Iterator[Row]:
+    """How commands are confined here, and what would confine them better; it is tried out."""
+    from handrail.sandbox.host import Host  # noqa: PLC0415  only doctor asks
+    from handrail.sandbox.probing.facts import facts  # noqa: PLC0415
+    from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415
+    from handrail.sandbox.variables.environment import kept_back  # noqa: PLC0415
+    from handrail.sandbox.view.toolchains import refused  # noqa: PLC0415
+
+    try:
+        wanted = load(os.environ, {}, project_folder(Namespace(workspace=None))).settings.sandbox
+        state = state_folder(os.environ)
+    except SettingsError:
+        wanted, state = Wanted(), "/nowhere/handrail"  # other rows are about that
+    shown = tuple(expand_home(path, os.environ) for path in wanted.toolchains)
+    home, listed = os.path.expanduser("~"), wanted.environment
+    host = Host(home=home, environ=os.environ, state=state, toolchains=shown, variables=listed)
+    report = Sandbox(host, most=wanted.tier, least=wanted.least).report()
+    yield _in_use(report, wanted)
+    yield from (_not_working(failure, report) for failure in report.failures)
+    for path, why in refused(host):
+        yield Row("sandbox", "warning", f"the toolchain {without_home(path)} is not shown: {why}", "handrail config")
+    for name, why in kept_back(host).items():
+        yield Row("sandbox", "warning", f"the variable {name} is not passed on: it {why}", "handrail config")
+    yield from (Row("sandbox", "ok", fact) for fact in facts())
+
+
+def _in_use(report: Report, wanted: Wanted) -> Row:
+    text = f"tier {report.tier}: commands are confined by {without_home(report.means)}"
+    if report.tier < wanted.least:
+        text = f"{text}; settings ask for tier {wanted.least} at least, so none runs"
+        return Row("sandbox", "error", text, _first_fix(report) or "handrail config")
+    if report.tier == 0:
+        return Row("sandbox", "warning", f"{text}; every command asks", _first_fix(report) or "handrail config")
+    return Row("sandbox", "ok", text)
+
+
+def _not_working(failure: Failure, report: Report) -> Row:
+    text = f"tier {failure.tier} does not work: {without_home(failure.reason)}"
+    fix = failure.fix or _first_fix(report)
+    return Row("sandbox", "warning", text, without_home(fix) if fix else None)
+
+
+def _first_fix(report: Report) -> str | None:
+    return next((failure.fix for failure in report.failures if failure.fix), None)

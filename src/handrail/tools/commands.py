@@ -1,0 +1,122 @@
+"""What the commands of a session run in. Nothing of it is made, nor loaded, before the first command."""
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from handrail.settings import Settings
+
+if TYPE_CHECKING:
+    from handrail.policy.confinement import Runnable
+    from handrail.sandbox.confinement import Confinement
+    from handrail.sandbox.limits import Limits
+    from handrail.sandbox.sandbox import Sandbox
+    from handrail.store.printed import PrintedFolder
+    from handrail.tools.contract import Context
+    from handrail.workspace.root import Root
+    from handrail.workspace.withheld import Withheld
+
+_RESTRICTED_SECONDS = 3.0
+_RESTRICTED_OUTPUT = 256 * 1024
+
+
+class Commands:
+    """The sandbox, the limits and the hidden files of one session's commands."""
+
+    def __init__(self, settings: Settings, state: str, environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._state = state
+        self._environ = environ
+        self._printed: PrintedFolder | None = None
+
+    @property
+    def tier(self) -> int:
+        """The sandbox that commands have here."""
+        return self.sandbox.tier
+
+    @cached_property
+    def sandbox(self) -> "Sandbox":
+        """What confines them."""
+        from handrail.sandbox.host import Host  # noqa: PLC0415  as said above
+        from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415
+
+        chosen = self._settings.sandbox
+        host = Host(
+            home=os.path.realpath(os.path.expanduser("~")),
+            environ=self._environ,
+            state=os.path.realpath(self._state),
+            toolchains=tuple(map(os.path.expanduser, chosen.toolchains)),
+            variables=chosen.environment,
+        )
+        return Sandbox(host, most=chosen.tier, least=chosen.least)
+
+    @property
+    def spill_folder(self) -> str:
+        """Where what they print is kept while they run."""
+        if self._printed is None:
+            from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  as said above
+            from handrail.store.printed import PrintedFolder  # noqa: PLC0415
+
+            self._printed = PrintedFolder(self._state)
+            if self._printed.found_abandoned:
+                end_abandoned()
+        return self._printed.path
+
+    def close(self) -> None:
+        """Removes what a command that was cut off left there."""
+        if self._printed is not None:
+            self._printed.close()
+
+    def limits(self, timeout_ms: int | None, *, restricted: bool) -> "Limits":
+        """How much one of them may use."""
+        from handrail.sandbox.limits import limits_of  # noqa: PLC0415  as said above
+
+        chosen = limits_of(self._settings.limits, timeout_ms)
+        if not restricted:
+            return chosen
+        seconds, output = min(chosen.seconds, _RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
+        return msgspec.structs.replace(chosen, seconds=seconds, output=output, spilled=0)
+
+    def confinement(self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable") -> "Confinement":
+        """What a command may see and do that runs in a folder, named as results name it."""
+        from handrail.sandbox.confinement import Confinement  # noqa: PLC0415  as said above
+        from handrail.workspace.root import check_places  # noqa: PLC0415
+        from handrail.workspace.withheld import sealed  # noqa: PLC0415
+
+        roots, proven = context.workspace.roots, todo.proven
+        writable = () if proven else tuple(root.path for root in roots if root.writable)
+        found = self._withheld.look(roots)
+        check_places(roots)  # last: the sandbox goes by the names
+        seen = context.answered and not proven
+        hidden = () if seen else found.credentials
+        if hidden and (todo.compares or not proven):
+            hidden = _not_tracked(hidden, roots)
+        return Confinement(
+            trust="proven" if proven else "approved" if context.answered else "unasked",
+            cwd=os.path.normpath(os.path.join(context.workspace.main.path, cwd)),
+            read_only=tuple(root.path for root in roots if root.path not in writable),
+            writable=writable,
+            sealed=() if proven else sealed(roots),
+            # Into a pipe even that may be written which is otherwise read-only.
+            hidden_files=(*found.sockets, *(found.pipes if proven else ()), *hidden),
+            hidden_folders=() if seen else found.credential_folders,
+            limits=self.limits(timeout_ms, restricted=context.limits.restricted),
+        )
+
+    @cached_property
+    def _withheld(self) -> "Withheld":
+        from handrail.workspace.withheld import Withheld  # noqa: PLC0415  as said above
+
+        return Withheld()
+
+
+def _not_tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> tuple[str, ...]:
+    """Without what git tracks. It is in git's history for who looks; to git, an empty file in its place would be a
+    change, which it would show, with what was there before, and commit."""
+    from handrail.workspace.tracked import tracked  # noqa: PLC0415  as said above
+
+    known = tracked(credentials, [root.path for root in roots])
+    return tuple(path for path in credentials if path not in known)

@@ -1,0 +1,96 @@
+"""Runs a command for exec: confined, watched, and told."""
+
+import contextlib
+import os
+
+from handrail.policy.confinement import Runnable, runnable
+from handrail.process.cleaning import cleaned
+from handrail.process.ran import Ran
+from handrail.process.running import run_launch
+from handrail.process.updates import Update, Updates
+from handrail.protocol.decision import CommandFact
+from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.result import SandboxUsed
+from handrail.sandbox.confinement import Confinement
+from handrail.tools.commands import Commands
+from handrail.tools.contract import Context, Output
+from handrail.tools.exec import ExecArguments
+from handrail.tools.exec_answer import answer_of
+
+
+def execute(context: Context, arguments: ExecArguments, commands: Commands) -> Output:
+    """Runs the command, and says how it went."""
+    fact = _command(context)
+    todo = runnable(fact.text, fact.cwd, fact.there)
+    confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
+    ran = _run(context, todo, confinement, commands)
+    if ran.ending == "failed":
+        raise commands.sandbox.failed(_why_not(ran))
+    try:
+        return answer_of(context, ran, todo, confinement, _used(confinement, commands))
+    except BaseException:
+        _remove_printed(ran)
+        raise
+
+
+def _run(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Ran:
+    def tell(update: Update) -> None:
+        with contextlib.suppress(StoreError):  # nobody has to see how it goes on
+            context.metadata(output=update.text, **({"skipped": update.skipped} if update.skipped else {}))
+
+    folder = commands.spill_folder  # first: who has a launch must run it
+    launch = commands.sandbox.launch(confinement, todo.text)
+    if launch.tier < _command(context).tier:
+        launch.close()
+        message = "The sandbox that this was decided for does not work any more, and what is left confines less."
+        raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
+    return run_launch(
+        launch,
+        limits=confinement.limits,
+        cancelled=context.cancelled,
+        on_output=Updates(tell).feed,
+        spill_folder=folder,
+        two_pipes=context.limits.restricted,
+    )
+
+
+def _command(context: Context) -> CommandFact:
+    fact = context.facts.command
+    if fact is None:
+        raise AssertionError("a command was judged before it runs")
+    return fact
+
+
+def _folder(context: Context, cwd: str) -> str:
+    """Where it starts, without the links on the way."""
+    fact = context.workspace.look(cwd, "read")
+    if fact.real is None or fact.kind != "directory":
+        raise ToolError("CONFLICT", f"The folder {cwd[:200]} was moved or removed a moment ago. Nothing was run.")
+    return fact.real
+
+
+def _used(confinement: Confinement, commands: Commands) -> SandboxUsed:
+    report = commands.sandbox.report()
+    read_only = confinement.only_looks and report.tier > 0
+    return SandboxUsed(
+        tier=report.tier,
+        net="none" if report.tier > 0 else "open",
+        undo="read-only" if read_only else "none",
+        hidden=len(confinement.hidden_files) + len(confinement.hidden_folders) if report.tier > 0 else 0,
+        gaps=report.gaps,
+        per_process=report.per_process,
+        tree=report.tree,
+    )
+
+
+def _why_not(ran: Ran) -> str:
+    """Why the sandbox could not be made, without the paths that bubblewrap names."""
+    lines = cleaned(ran.output.head).strip().splitlines()
+    return lines[-1].rpartition(": ")[2] if lines else ""
+
+
+def _remove_printed(ran: Ran) -> None:
+    for printed in (ran.output, ran.errors):
+        if printed is not None and printed.spilled is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(printed.spilled)

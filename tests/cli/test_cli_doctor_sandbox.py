@@ -1,0 +1,62 @@
+"""doctor on the sandbox: the tier in use, what would be better, and nothing is changed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from handrail.sandbox import choice
+from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> None:
+    choice.forget()
+
+
+def sandbox_rows(done) -> list[dict]:
+    return [row for row in done.json["rows"] if row["group"] == "sandbox"]
+
+
+@pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
+def test_the_tier_in_use_is_named_and_what_the_kernel_offers(here, state: Path) -> None:
+    rows = sandbox_rows(here("doctor", "--json"))
+    assert rows[0]["text"].startswith("tier 2: commands are confined by bubblewrap 0.")
+    assert {row["status"] for row in rows} == {"ok"}
+    assert [row["text"].partition(":")[0] for row in rows[1:]] == ["Landlock", "control groups"]
+    assert not state.exists()
+
+
+def test_a_missing_bubblewrap_is_a_warning_with_what_to_type(here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handrail.sandbox.namespaces.bubblewrap.SYSTEM_PROGRAMS", ())
+    monkeypatch.setattr("shutil.which", lambda name, **_: name if name == "apt-get" else None)
+    done = here("doctor", "--json", PATH="/nowhere")
+    [missing] = [row for row in sandbox_rows(done) if row["text"].startswith("tier 2")]
+    assert (missing["status"], missing["text"]) == (
+        "warning",
+        "tier 2 does not work: bubblewrap (bwrap) is not installed",
+    )
+    assert missing["fix"].endswith("apt-get install bubblewrap")
+    assert done.code == 0
+
+
+def test_settings_that_ask_for_more_than_there_is_are_exit_1(here, config) -> None:
+    config("[sandbox]\ntier = 0\nleast = 1\n")
+    done = here("doctor", "--json")
+    rows = sandbox_rows(done)
+    assert (done.code, rows[0]["status"], rows[0]["fix"]) == (1, "error", "handrail config")
+    assert "settings ask for tier 1 at least, so none runs" in rows[0]["text"]
+
+
+def test_a_toolchain_that_is_not_there_is_a_warning(here, config, environment: dict[str, str]) -> None:
+    config("[sandbox]\ntoolchains = ['~/gone']\n")
+    [row] = [row for row in sandbox_rows(here("doctor", "--json")) if row["status"] == "warning"]
+    assert (row["text"], row["fix"]) == ("the toolchain ~/gone is not shown: it does not exist", "handrail config")
+    assert environment["HOME"] not in row["text"]
+
+
+def test_a_variable_that_is_kept_back_for_its_value_is_a_warning_without_the_value(here, config) -> None:
+    config("[sandbox]\nenvironment = ['BUILD_TARGET']\n")
+    rows = sandbox_rows(here("doctor", "--json", BUILD_TARGET="ghp_abcdefghijklmnop1234"))
+    [row] = [row for row in rows if row["status"] == "warning"]
+    assert row["text"] == "the variable BUILD_TARGET is not passed on: it holds what looks like a secret"

@@ -1,0 +1,3 @@
+fn main() {
+    println!("{}", sample::doubled(21));
+}

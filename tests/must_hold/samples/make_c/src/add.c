@@ -1,0 +1,3 @@
+#include "sum.h"
+
+int add(int left, int right) { return left + right; }

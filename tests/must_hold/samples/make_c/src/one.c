@@ -1,0 +1,3 @@
+#include "sum.h"
+
+int one(void) { return 1; }

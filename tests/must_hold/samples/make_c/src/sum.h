@@ -1,0 +1,3 @@
+int add(int left, int right);
+int one(void);
+int two(void);

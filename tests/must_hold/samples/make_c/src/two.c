@@ -1,0 +1,3 @@
+#include "sum.h"
+
+int two(void) { return add(one(), one()); }

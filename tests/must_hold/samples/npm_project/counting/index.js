@@ -1,0 +1,1 @@
+exports.count = (words) => words.split(/\s+/).filter(Boolean).length;

@@ -1,0 +1,5 @@
+"""Greets."""
+
+
+def main() -> None:
+    print("hello from a wheel")

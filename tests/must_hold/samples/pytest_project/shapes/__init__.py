@@ -1,0 +1,5 @@
+"""Areas."""
+
+
+def square(side: float) -> float:
+    return side * side

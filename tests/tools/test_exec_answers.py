@@ -1,0 +1,115 @@
+"""A yes to a command is for what was asked: the folder, and how well it is confined."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import Handrail
+from handrail.cli.request import request_text
+from handrail.sandbox import choice
+from handrail.settings import Settings
+from handrail.settings.model import Sandbox
+
+Make = Callable[..., Handrail]
+
+
+def asked(rail: Handrail, command: str, cwd: str = ".") -> Any:
+    result = rail.call("exec", {"command": command, "cwd": cwd})
+    assert result.error is not None
+    assert result.error.code == "PERMISSION_REQUIRED"
+    return result.error.details
+
+
+def answered(rail: Handrail, request: Any) -> Any:
+    return rail.answer(request["id"], "once").results[0]
+
+
+@pytest.fixture
+def folders(workspace: Path) -> Path:
+    for name in ("build", "src"):
+        (workspace / name).mkdir()
+    return workspace
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Callable[[Handrail], None]]:
+    """Lets no tier be found to work from now on, as when there is no room to try it out."""
+    with pytest.MonkeyPatch.context() as patched:
+
+        def fill(rail: Handrail) -> None:
+            patched.setattr(tempfile, "tempdir", "/nowhere")
+            rail._session.commands.sandbox.forget()
+
+        yield fill
+    choice.forget()
+
+
+def test_a_question_says_which_folder_a_command_would_run_in(folders: Path, rail: Make) -> None:
+    (folders / "link").symlink_to("src")
+    request = asked(rail(mode="ask"), "make test", "link")
+    assert request["description"] == "Run in link: make test"
+    assert request["cwd"] == "src"
+    assert "folder   src\n" in request_text(request)
+
+
+def test_a_yes_does_not_count_in_another_folder_that_took_the_name(folders: Path, rail: Make) -> None:
+    one = rail(mode="ask")
+    request = asked(one, 'python3 -c \'open("made", "w")\'', "build")
+    (folders / "build").rename(folders / "elsewhere")
+    (folders / "build").symlink_to("src")
+    result = answered(one, request)
+    assert result.error.code == "CONFLICT"
+    assert not (folders / "src/made").exists()
+
+
+def test_a_yes_does_not_count_in_a_weaker_sandbox(
+    folders: Path, rail: Make, full_disk: Callable[[Handrail], None]
+) -> None:
+    one = rail(mode="ask")
+    request = asked(one, "touch made")
+    assert request["tier"] == 2
+    full_disk(one)
+    result = answered(one, request)
+    assert result.error.code == "CONFLICT"
+    assert "tier 0" in result.error.message
+    assert not (folders / "made").exists()
+
+
+def test_who_is_asked_where_there_is_no_sandbox_is_told_so(rail: Make) -> None:
+    request = asked(rail(mode="ask", settings=Settings(sandbox=Sandbox(tier=0))), "make test")
+    assert "there is no sandbox here" in request["reason"]
+    assert "sandbox  none" in request_text(request)
+
+
+def test_a_sandbox_that_fails_between_decision_and_start_is_not_replaced_by_a_weaker_one(
+    folders: Path, rail: Make, full_disk: Callable[[Handrail], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = rail(mode="full")
+    commands = one._session.commands
+    usual = commands.confinement
+
+    def failing(*given: Any, **more: Any) -> Any:
+        full_disk(one)
+        return usual(*given, **more)
+
+    assert commands.tier == 2
+    monkeypatch.setattr(commands, "confinement", failing)
+    result = one.call("exec", {"command": "touch made"})
+    assert result.error is not None
+    assert result.error.code == "CONFLICT"
+    assert not (folders / "made").exists()
+
+
+def test_a_sandbox_that_could_not_be_tried_out_is_tried_again_after_a_while(
+    rail: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = rail()
+    choice.forget()
+    monkeypatch.setattr(choice, "SECONDS_TO_BELIEVE", 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", "/nowhere")
+        assert one._session.commands.tier == 0
+    assert one._session.commands.tier == 2
