@@ -25,7 +25,7 @@ class Placeholders:
             return [self.put(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, str):
             return _TIME.sub(TIME, _ID.sub(self._name, value))
-        return DURATION if key == "duration_ms" else value
+        return DURATION if key in {"duration_ms", "durationMs"} else value
 
     def _name(self, match: re.Match[str]) -> str:
         if match[0] not in self._names:

@@ -88,7 +88,8 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     """Looks, asks before it writes, hears a yes and a no, calls what does not exist, watches a tool at work."""
     read, ls = _call("read", {"path": "src/total.py"}), _call("ls", {"path": ".", "depth": 2})
     find, grep = _call("find", {"pattern": "*.py"}), _call("grep", {"pattern": "round", "contextLines": 1})
-    looked = _well(rail.batch((read, ls, find, grep)))
+    count = _call("exec", {"command": "grep -c round src/total.py"})
+    looked = _well(rail.batch((read, ls, find, grep, count)))
 
     write = _call("write", {"path": "src/total.py", "content": BETTER})
     parked = _parked(rail.batch((write,)))
@@ -106,7 +107,7 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     rail.call("count_words", {"text": README})
     rail.set_mode("full")
 
-    calls = (read, ls, find, grep, write, edit, *changes)
+    calls = (read, ls, find, grep, count, write, edit, *changes)
     results = (*looked.results, *written.results, *edited.results, *changed)
     uses = {call.name: {"args": call.args, "data": _json(of.data)} for call, of in zip(calls, results, strict=True)}
     seen = {
