@@ -66,6 +66,8 @@ class CommandFact(Wire, frozen=True):
     """The sandbox: 3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
     there: tuple[str, ...] = ()
     """Folders that a `cd` in it leads to, and that can be entered."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that it names, or that its programs are known to reach: `example.org:443`."""
     seen: tuple[SeenCommand, ...] | None = None
     """What the display parser found; None where it was not needed, or could not be used."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from handrail.protocol.decision import DecisionPart
 from handrail.protocol.wire import Time, Wire
 
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
@@ -94,6 +95,16 @@ class PermissionRequest(Wire, frozen=True):
     """The folder that the command would run in, past all links; a yes to another one is no yes."""
     tier: int | None = None
     """The sandbox that the command would run in; a yes does not count for a weaker one."""
+    background: bool = False
+    """Whether the command goes on after its call, on the real tree: undo does not cover it."""
+    environment: str | None = None
+    """A digest of the variables that the command would get; a yes to other ones is no yes."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that a yes opens to the command, for this call: `example.org:443`."""
+    parts: tuple[DecisionPart, ...] = ()
+    """The simple commands of it, each with what policy says of it; empty where there is only one."""
+    grants: tuple[str, ...] = ()
+    """The classes of commands that `session` and `workspace` stop the asking for: `ruff format`."""
     preview: Preview | None = None
     based_on: tuple[Basis, ...] = ()
     """The files as the preview saw them; a yes to other bytes is no yes."""
@@ -117,6 +128,20 @@ class OpenedFolder(Wire, frozen=True, omit_defaults=False):
     time: Time
     named: str | None = None
     """As a call named it, where a link leads there."""
+
+
+class Granted(Wire, frozen=True, omit_defaults=False):
+    """A class of commands that a person said not to be asked about again."""
+
+    id: str
+    """What revokes it."""
+    command: str
+    """The class: `git commit`. Nothing in it is a wildcard."""
+    scope: Scope
+    """How long: for the session, or for every session of the workspace until it is revoked."""
+    session_id: str
+    """The session in which it was granted."""
+    time: Time
 
 
 class Answer(Wire, frozen=True):

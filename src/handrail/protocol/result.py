@@ -31,10 +31,12 @@ class SandboxUsed(Wire, frozen=True):
 
     tier: int
     """3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
-    net: Literal["none", "open"]
-    """Whether it could reach a network."""
+    net: Literal["none", "listed", "open"]
+    """Whether it could reach a network; `listed`: only `hosts`, through a proxy."""
     undo: Literal["read-only", "none"]
     """`read-only`: it could change nothing. `none`: what it changed cannot be taken back."""
+    hosts: tuple[str, ...] = ()
+    """What it could reach: `example.org:443`."""
     hidden: int = 0
     """How many credentials and sockets in the workspace it did not see."""
     gaps: tuple[str, ...] = ()

@@ -62,6 +62,8 @@ def ask(session: Session, flight: Flight) -> None:
         command=command.text if command else None,
         cwd=session.workspace.look(command.cwd, "read").real if command else None,
         tier=command.tier if command else None,
+        background=command.background if command else False,
+        hosts=command.hosts if command else (),
         preview=preview,
         based_on=based_on,
     )

@@ -28,6 +28,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     hidden_folders: tuple[str, ...] = ()
     """Folders in the roots that an empty folder lies over."""
     limits: Limits = Limits()
+    proxy: str = ""
+    """A unix socket that leads to a proxy: all of the network that it has. Empty: it has none."""
 
     @property
     def roots(self) -> tuple[str, ...]:

@@ -1,0 +1,37 @@
+"""A process session: a command that outlives its call, as people and models see it."""
+
+from typing import Literal
+
+from handrail.protocol.wire import Time, Wire
+
+ProcessState = Literal["running", "ended", "lost"]
+"""`lost`: what kept it was killed, so nobody knows how it ended; nothing of it runs any more."""
+
+
+class ProcessRecord(Wire, frozen=True):
+    """What is known of one."""
+
+    id: str
+    """`p-` and 20 letters and digits; any beginning of it that no other one has will do."""
+    state: ProcessState
+    command: str
+    cwd: str
+    """The folder that it was started in, as results name folders."""
+    session_id: str
+    """The session whose process it is."""
+    started: Time
+    pid: int | None = None
+    """Of its first process, as the machine counts."""
+    ended: Time | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    """The signal that ended it, as far as the exit code tells."""
+    reason: str | None = None
+    """Why it ended, where it did not do so by itself: `stopped`, `idle`, `session`, `memory`, `processes`."""
+    ports: tuple[int, ...] = ()
+    """TCP ports that it listens on, in its own network."""
+    size: int = 0
+    """Bytes that it has printed."""
+    dropped: int = 0
+    """Of these, how many are not kept: between the first 64 KB and the last 64 MB, or cleared."""
+    last_line: str = ""
