@@ -132,19 +132,20 @@ def _known(session: Session, flights: list[Flight]) -> dict[str, ToolResult[Any]
             parked = latch.waiting(session, entry.batch_id)
             if parked.requests:
                 return parked  # otherwise somebody answered just now, and runs it
-        if entry.state != "finished":
-            _run_taken(session, latch.take_up(session, entry.batch_id))  # nothing, where somebody alive has it
         known[entry.id] = _first_result(session, flight)
     return known
 
 
 def _first_result(session: Session, flight: Flight) -> ToolResult[Any]:
-    """The result of the call that had the id first; waits a little where it is still running."""
+    """The result of the call that had the id first; waits a little where it is still running. What a process did not
+    begin because it was killed, also while we wait for it, is run here."""
     until, pause = time.monotonic() + session.lock_seconds, 0.001
     while time.monotonic() < until:
         entry = session.journal.entry(flight.call.tool_call_id)
         if entry is not None and entry.end_seq is not None:
             return _result_at(session, entry.end_seq)
+        if entry is not None and _run_taken(session, latch.take_up(session, entry.batch_id)):
+            continue
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
     flight.error = flight.result = None
