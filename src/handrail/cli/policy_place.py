@@ -4,6 +4,8 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.policy.configuration import Rules
@@ -32,6 +34,15 @@ class PolicyPlace:
         if mode not in self._rules:
             self._rules[mode] = rules_of(self.loaded, mode)
         return self._rules[mode]
+
+    def granted(self, mode: Mode | None = None) -> Rules:
+        """The same, with what people granted to the workspace; what they granted to a session is known in it alone."""
+        from handrail.policy.rules.grant import Grant  # noqa: PLC0415  only explaining needs them
+        from handrail.store.grants import GrantFiles  # noqa: PLC0415
+
+        found = GrantFiles(self.state().granted(os.path.realpath(self.workspace))).listed()
+        grants = tuple(Grant(id=one.id, command=one.command, scope=one.scope) for one in found)
+        return replace(self.rules(mode), grants=grants)
 
     def state(self) -> StateFolder:
         """The state folder, which need not exist."""
