@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.policy.configuration import Rules
 from handrail.protocol.decision import Mode
+from handrail.protocol.error import StoreError
 from handrail.runtime.registry import Offer
 from handrail.settings import state_folder
 from handrail.settings.policy import rules_of
@@ -40,9 +42,11 @@ class PolicyPlace:
         from handrail.policy.rules.grant import Grant  # noqa: PLC0415  only explaining needs them
         from handrail.store.grants import GrantFiles  # noqa: PLC0415
 
-        found = GrantFiles(self.state().granted(os.path.realpath(self.workspace))).listed()
-        grants = tuple(Grant(id=one.id, command=one.command, scope=one.scope) for one in found)
-        return replace(self.rules(mode), grants=grants)
+        rules, files = self.rules(mode), GrantFiles(self.state().granted(os.path.realpath(self.workspace)))
+        with suppress(StoreError):  # what cannot be looked up is not granted
+            found = files.listed()
+            rules = replace(rules, grants=tuple(Grant(one.id, one.command, one.scope) for one in found))
+        return rules
 
     def state(self) -> StateFolder:
         """The state folder, which need not exist."""
