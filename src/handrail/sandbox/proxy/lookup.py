@@ -32,7 +32,7 @@ class Lookup:
         self._running = 0
 
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
-        """Its addresses; OSError where there are none, ClosedError or TooSlowError where nobody waits for them any more."""
+        """Its addresses; OSError where there are none, TooSlowError where they do not come in time."""
         answer: list[list[Address] | OSError] = []
         with self._changed:
             self._wait(lambda: self._running < _MOST_AT_ONCE, seconds)

@@ -26,8 +26,7 @@ class Proxy:
     """Reaches listed hosts for whoever connects to its socket, and tells every attempt, once.
 
     `on_attempt` is called in the proxy's threads, several at a time. What it has told is told before a byte goes to the
-    host. ClosedError by whoever made it; a process that was forked from it may close it too, which ends nothing but its own
-    share.
+    host. Whoever made it closes it; a process that was forked meanwhile may do so too, which ends its own share alone.
     """
 
     def __init__(

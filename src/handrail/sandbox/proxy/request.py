@@ -108,9 +108,8 @@ def _request(method: str, named: str, version: str, fields: tuple[tuple[str, str
         if host is None and version == "HTTP/1.1":
             raise MalformedError("it has no Host header")
     if host is not None and isinstance(target, Target) and not _same_host(host, target):
-        raise MalformedError(
-            f"its Host header ({shown(host)}) is not the host that it asks for", target.host, target.port
-        )
+        reason = f"its Host header ({shown(host)}) is not the host that it asks for"
+        raise MalformedError(reason, target.host, target.port)
     return Request(method, target, version, path, fields, length)
 
 
