@@ -139,5 +139,5 @@ def test_names_that_are_not_utf8_break_nothing(run, workspace: Path) -> None:
     assert done.code == 1
     assert (
         done.err
-        == "UNKNOWN_TOOL: Unknown Agent tool: \\udcff\nThe tools here: read, write, edit, find, grep, ls, exec.\n"
+        == "UNKNOWN_TOOL: Unknown Agent tool: \\udcff\nThe tools here: read, write, edit, find, grep, ls, exec, process.\n"
     )

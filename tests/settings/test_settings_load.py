@@ -67,6 +67,8 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     memory = 1073741824
     processes = 64
     file_size = "500 KB"
+    idle = "2 h"
+    sessions = 8
     [tools]
     enable = ["todo"]
     disable = ["exec"]
@@ -108,6 +110,8 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "limits.memory": 1 << 30,
         "limits.processes": 64,
         "limits.file_size": "500 KB",
+        "limits.idle": "2 h",
+        "limits.sessions": 8,
     }
     assert set(loaded.sources.values()) == {f"user file {tmp_path}/.config/handrail/config.toml"}
 

@@ -55,6 +55,8 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "limits.memory": "4 GB",
         "limits.processes": 512,
         "limits.file_size": "2 GB",
+        "limits.idle": "30 min",
+        "limits.sessions": 64,
     }
 
 

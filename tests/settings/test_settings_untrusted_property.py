@@ -14,8 +14,9 @@ from handrail.settings.strictness import STRICTNESS
 
 MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
+IDLE = {"1 s": 1, "30 min": 1_800, "168 h": 604_800}
 SIZES = {"16 MB": 16 << 20, "16777216 B": 16 << 20, "0.02 GB": 0.02 * 2**30, 33554432: 2**25, "64 MB": 64 << 20}
-AMOUNTS = {**TIMES, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
+AMOUNTS = {**TIMES, **IDLE, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
 
 
 def one_of(*values: Any) -> st.SearchStrategy[Any]:
@@ -59,6 +60,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "limits.memory": one_of(*SIZES, "3 GB"),
     "limits.processes": st.integers(8, 1_000),
     "limits.file_size": one_of(*SIZES),
+    "limits.idle": one_of(*IDLE),
+    "limits.sessions": st.integers(1, 1_000),
 }
 
 
@@ -137,6 +140,8 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "limits.memory": larger,
     "limits.processes": higher,
     "limits.file_size": larger,
+    "limits.idle": larger,
+    "limits.sessions": higher,
 }
 """Said here in other words than in the settings themselves."""
 

@@ -131,13 +131,15 @@ class Network(Section, frozen=True, kw_only=True):
 
 
 class Limits(Section, frozen=True, kw_only=True):
-    """How much one command may use."""
+    """How much one command may use, and how long and how many go on after their calls."""
 
     exec: Time = "120s"
     output: Size = "4 MB"
     memory: Size = "4 GB"
     processes: Annotated[int, msgspec.Meta(ge=8, le=1_000_000)] = 512
     file_size: Size = "2 GB"
+    idle: Time = "30 min"
+    sessions: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 64
 
     def __post_init__(self) -> None:
         """ValueError for one that is too little or too much."""

@@ -83,6 +83,13 @@ REFERENCE: dict[str, Entry] = {
     "limits.file_size": Entry(
         "How large a file may become that a command writes.", _SIZE.format("4 KB", "64 TB", "500 MB")
     ),
+    "limits.idle": Entry(
+        "How long a process session goes on that prints nothing and that nobody asks about.",
+        'a time from "1 s" to "168 h", such as "30 min", or a whole number of seconds',
+    ),
+    "limits.sessions": Entry(
+        "How many process sessions a session may have running at once.", "a whole number from 1 to 1000"
+    ),
 }
 """Every dotted key, in the order of the model."""
 

@@ -111,5 +111,7 @@ STRICTNESS: dict[str, Strictness] = {
     "limits.memory": Strictness(_smaller("memory"), "who takes more memory leaves less to others"),
     "limits.processes": Strictness(_least, "more processes leave less to others"),
     "limits.file_size": Strictness(_smaller("file_size"), "a larger file fills the disk sooner"),
+    "limits.idle": Strictness(_smaller("idle"), "what nobody asks for any more takes memory from others"),
+    "limits.sessions": Strictness(_least, "more that goes on leaves less to others"),
 }
 """For every dotted key, in the order of the model."""

@@ -1,7 +1,7 @@
 """What a tool is to the runtime: a spec, what a call of it touches, and a function that does it."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -12,6 +12,10 @@ from handrail.protocol.permission import Preview
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from handrail.process.sessions.session import ProcessSession
+    from handrail.process.sessions.sessions import ProcessSessions
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -54,6 +58,16 @@ class Command(msgspec.Struct, frozen=True):
     text: str
     cwd: str
     background: bool = False
+    yields: bool = False
+    """Whether it goes on after its call where it takes longer than the call waits."""
+
+
+class ProcessUse(msgspec.Struct, frozen=True):
+    """What a call wants with a process session."""
+
+    action: str
+    spelled: str = ""
+    """Its id, or the beginning of it; empty where the call is about all of them."""
 
 
 class Touched(msgspec.Struct, frozen=True):
@@ -66,6 +80,8 @@ class Touched(msgspec.Struct, frozen=True):
     """Where the call names a path, for a refusal that looking at it led to."""
     command: Command | None = None
     """What it would run; the paths are then those that the command names."""
+    process: ProcessUse | None = None
+    """The process session that it is about."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +127,40 @@ class Seen(Protocol):
 
     def mark_seen(self, path: str, mark: bytes) -> None:
         """Marks a file."""
+        ...
+
+
+class Background(Protocol):
+    """The commands of a session that go on after their calls, and who tells of them."""
+
+    @property
+    def sessions(self) -> "ProcessSessions":
+        """All that are known."""
+        ...
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long one goes on that prints nothing and that nobody asks about."""
+        ...
+
+    def make_room(self) -> None:
+        """To be called before one is started; ToolError LIMIT_EXCEEDED where too many run."""
+        ...
+
+    def awaited(self, process: "ProcessSession") -> None:
+        """Its call waits for it. If this process is killed meanwhile, it is to be ended: nobody knows its id."""
+        ...
+
+    def told_begun(self, process: "ProcessSession") -> None:
+        """It goes on by itself from here: tells so, and when it has ended."""
+        ...
+
+    def told_ended(self, process: "ProcessSession") -> None:
+        """It has ended: tells so, unless somebody did."""
+        ...
+
+    def forget(self, process: "ProcessSession") -> None:
+        """Ends it where it runs, removes it, and tells both."""
         ...
 
 

@@ -23,7 +23,9 @@ def judge_command(fact: CommandFact, facts: Facts, rules: Rules) -> list[Judged]
         judged = [judge_step(step, case) for step in steps]
         judged += _together(steps, case)
         judged += refused_inside(case) if any(step.unread for step in steps) else []
-    if fact.background:
+    if (fact.background or fact.yields) and rules.restriction is not None:
+        judged.append(denied("background", "restricted.command", "the restricted profile leaves nothing running"))
+    elif fact.background:
         judged.append(moded("background", "exec.background", "process", rules.mode, undo=False))
     judged = _with_hosts(judged, case) if fact.hosts or fact.unopened else judged
     return judged if fact.tier > 0 else [_unsandboxed(one) for one in judged]
