@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,7 +103,10 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     changed = [_well(rail.answer(_parked(rail.batch((call,))).requests[0].id, "once")).results[0] for call in changes]
 
     server = _parked(rail.batch((_call("exec", {"command": "cat", "background": True}),)))
-    started = _well(rail.answer(server.requests[0].id, "once")).results[0].data.session_id
+    started = _json(_well(rail.answer(server.requests[0].id, "once")).results[0].data)["sessionId"]
+    _well(rail.batch((_call("process", {"action": "write", "sessionId": started, "data": "hello\n"}),)))
+    while not rail.processes()[0].size:  # until it has answered: nobody is ended before it has begun
+        time.sleep(0.01)
     kill = _call("process", {"action": "kill", "sessionId": started})
     killed = _well(rail.batch((kill,))).results[0]
 

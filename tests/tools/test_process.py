@@ -29,24 +29,34 @@ def full(rail: Make) -> Handrail:
         ({"action": "poll"}, ["sessionId is required for poll; list has the ids"]),
         ({"action": "list", "sessionId": "p-a"}, ["sessionId is not for list, which names all"]),
         ({"action": "list", "offset": 1, "limit": 1}, ["offset is for log only", "limit is for log only"]),
-        ({"action": "kill", "sessionId": "p-a", "data": "x", "eof": True}, ["data is for write only", "eof is for write only"]),
+        (
+            {"action": "kill", "sessionId": "p-a", "data": "x", "eof": True},
+            ["data is for write only", "eof is for write only"],
+        ),
         ({"action": "write"}, ["sessionId is required for write; list has the ids", "write needs data, or eof"]),
         ({"action": "write", "sessionId": "p-a", "data": ""}, ["write needs data, or eof"]),
-        ({"action": "log", "sessionId": "p-a", "offset": 0}, ["offset is 0; lines count from 1, and from -1 backwards"]),
+        (
+            {"action": "log", "sessionId": "p-a", "offset": 0},
+            ["offset is 0; lines count from 1, and from -1 backwards"],
+        ),
         (
             {"action": "poll", "limit": 5, "data": ""},
             ["sessionId is required for poll; list has the ids", "limit is for log only", "data is for write only"],
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused_all_at_once(full: Handrail, args: dict[str, Any], said: list[str]) -> None:
+def test_what_does_not_go_together_is_refused_all_at_once(
+    full: Handrail, args: dict[str, Any], said: list[str]
+) -> None:
     result = full.call("process", args)
     assert result.error is not None
     assert result.error.code == "INVALID_ARGUMENT"
     assert [problem["problem"] for problem in result.error.details] == said
 
 
-@pytest.mark.parametrize("args", [{}, {"action": "start"}, {"action": "list", "session_id": "x"}, {"action": "log", "limit": 0}])
+@pytest.mark.parametrize(
+    "args", [{}, {"action": "start"}, {"action": "list", "session_id": "x"}, {"action": "log", "limit": 0}]
+)
 def test_wrong_arguments_are_refused(full: Handrail, args: dict[str, Any]) -> None:
     error = full.call("process", args).error
     assert error is not None
@@ -261,4 +271,3 @@ def test_one_sessions_processes_are_not_anothers(rail: Make) -> None:
 
 def test_it_is_not_offered_without_the_permission_to_run(rail: Make) -> None:
     assert "process" not in [spec.name for spec in rail(deny=("proc.exec",)).specs()]
-

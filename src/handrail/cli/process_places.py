@@ -71,8 +71,10 @@ def shortest(ids: Iterable[str]) -> dict[str, str]:
     ordered, found = sorted(ids), dict[str, str]()
     for n, one in enumerate(ordered):
         near = [*ordered[max(0, n - 1) : n], *ordered[n + 1 : n + 2]]
-        length = max((len(os.path.commonprefix((one, other))) + 1 for other in near), default=0)
-        found[one] = one[: max(_SHORTEST, length)]
+        found[one] = next(
+            (one[:end] for end in range(_SHORTEST, len(one)) if not any(other.startswith(one[:end]) for other in near)),
+            one,
+        )
     return found
 
 

@@ -19,7 +19,8 @@ def run(options: Namespace) -> int:
     running = [place for place in found if not place.process.wait(0)]
     if not running:
         note("nothing is running")
-    return FAILED if any([_stop(options, place) for place in running]) else OK
+    codes = [_stop(options, place) for place in running]  # all of them, whatever becomes of one
+    return FAILED if any(codes) else OK
 
 
 def _stop(options: Namespace, place: Place) -> int:

@@ -46,7 +46,7 @@ class Preview(Wire, frozen=True):
     """What would change, shown before the answer."""
 
     kind: Literal["diff", "run", "input"]
-    """`diff`: what a file would become; `run`: what a trial in a throw-away copy did; `input`: what a program is sent."""
+    """`diff`: what a file would become; `run`: what a trial in a copy did; `input`: what a program is sent."""
     text: str
     truncated: bool = False
     """Whether `text` is only the beginning."""

@@ -5,7 +5,6 @@ Nothing of it is loaded before a session has one.
 
 import os
 import threading
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from handrail.protocol.error import StoreError, ToolError
@@ -40,7 +39,7 @@ class BackgroundWork:
         """Where they are."""
         return os.path.join(self._session_folder, _FOLDER)
 
-    @cached_property
+    @property
     def sessions(self) -> "ProcessSessions":
         """All that are known."""
         from handrail.process.sessions.sessions import ProcessSessions  # noqa: PLC0415  as said
