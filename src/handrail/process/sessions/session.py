@@ -82,8 +82,9 @@ class ProcessSession:
                 raise _has_ended(self.id) from None
             raise ToolError("TIMEOUT", f"The keeper of {self.id} does not answer ({error}); kill it.") from None
         if "error" in answer:
-            taken = answer.get("taken", 0)
-            text = f"{self.id} took {taken} of {len(data)} bytes and does not read on."
+            said = answer.get("taken")
+            taken = said if isinstance(said, int) else 0
+            text = f"{self.id} took {taken:,} of {len(data):,} bytes and does not read on."
             raise ToolError("TIMEOUT", f"{text} The rest was not written: poll it, then write the rest.")
 
     def stop(self, reason: str = "stopped") -> None:
