@@ -44,7 +44,7 @@ class Keeping:
         self._server = Server(plan.folder, self._events, self._stop, self._input)
         self._events.on(terminal.master, READ, self._on_terminal)
         self._events.on(tree.status.descriptor, READ, self._on_status)
-        self._events.on(signals.descriptor, READ, lambda _ready: self._stop("terminated"))
+        self._events.on(signals.descriptor, READ, lambda _ready: self._stop("stopped"))
         if tree.program_descriptor >= 0:
             self._events.on(tree.program_descriptor, READ, self._on_end)
 
