@@ -12,10 +12,12 @@ from handrail.process.keeper.files import Json
 from handrail.process.sessions.asking import NoKeeperError, ask
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
+from handrail.process.sessions.network import read_attempts
 from handrail.process.sessions.ports import listening
 from handrail.process.sessions.stopping import is_gone
 from handrail.protocol.error import ToolError
 from handrail.protocol.process import ProcessRecord
+from handrail.sandbox.proxy.attempt import Attempt
 
 _ANSWER_WITHIN = 15.0
 _STOPPED_WITHIN = 12.0
@@ -106,7 +108,14 @@ class ProcessSession:
     def remove(self) -> None:
         """Ends it if it runs, and forgets it."""
         self.stop()
+        known = read_record(self.folder)
+        if known is not None and known.proxy is not None:  # of a keeper that was killed
+            shutil.rmtree(known.proxy, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def attempts(self, after: int) -> list[Attempt]:
+        """What it tried to reach through its proxy, without the first so many; the first 10,000 are kept."""
+        return read_attempts(self.folder, after)
 
     def _known(self) -> Record:
         known = read_record(self.folder)
