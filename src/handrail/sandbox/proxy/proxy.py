@@ -137,16 +137,11 @@ class Proxy:
             self._lock.notify_all()
 
     def _begin(self, connection: socket.socket) -> None:
-        """A connection by the unix socket: a request, or, once and before anything else, a socket to listen at."""
-        if self._handed is not None:
-            self._visit.serve(connection)
-            return
+        """A connection by the unix socket: a request, or, for the first who comes with one, a socket to listen at."""
         begun = beginning_of(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
-        if begun.listener is None:
-            if begun.data:
-                self._visit.serve(connection, begun.data)
-            return
-        if self._take_over(begun.listener):
+        if begun.data:
+            self._visit.serve(connection, begun.data)
+        elif begun.listener is not None and self._take_over(begun.listener):
             taken(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
 
     def _take_over(self, listener: socket.socket) -> bool:
