@@ -15,7 +15,7 @@ from handrail.protocol.tool import major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
-from handrail.tools.contract import Command, Context, Limits, Touched
+from handrail.tools.contract import Command, Context, Limits, ProcessUse, Touched
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
 
@@ -70,7 +70,9 @@ def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
     session.outside.refresh()
     touched = flight.tool.touches(flight.arguments)
-    if touched.command is None:
+    if touched.process is not None:
+        flight.facts = _facts_of_process(session, touched.process)
+    elif touched.command is None:
         flight.facts = touched_facts(session.workspace, touched)
     else:
         flight.facts = facts_of_command(session.workspace, touched.command, session.commands.tier)
@@ -80,7 +82,16 @@ def facts_of_command(workspace: Workspace, command: Command, tier: int) -> Facts
     """What a command is, and what the paths that it names are now."""
     from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
 
-    return command_facts(workspace, command.text, command.cwd, background=command.background, tier=tier)
+    facts = command_facts(workspace, command.text, command.cwd, background=command.background, tier=tier)
+    if not command.yields or facts.command is None:
+        return facts
+    return replace(facts, command=replace(facts.command, yields=True))
+
+
+def _facts_of_process(session: Session, use: ProcessUse) -> Facts:
+    from handrail.runtime.process_facts import process_facts  # noqa: PLC0415  as above
+
+    return process_facts(use, lambda: session.background.sessions, lambda: session.commands.tier)
 
 
 def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
@@ -105,6 +116,8 @@ def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
     rules = session.rules
+    if flight.facts.command is not None and (grants := session.grants.current()):
+        rules = replace(rules, grants=grants)
     if flight.answer is not None:
         # Somebody was there to ask, whoever carries it out. What is outside even so leads elsewhere by now.
         rules = replace(rules, unattended=False, outside="deny")
@@ -115,6 +128,17 @@ def decide_call(session: Session, flight: Flight) -> None:
         warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
         message = _refusal(decision, code, _doing(flight, decision.subject))
         raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
+    if decision.decision == "confirm":
+        _refuse_no_network(flight)
+
+
+def _refuse_no_network(flight: Flight) -> None:
+    """Nobody is asked to open what cannot be opened here."""
+    command = flight.facts.command
+    if command is not None and command.hosts and command.tier == 1:
+        hosts = ", ".join(command.hosts[:3])
+        text = f"It needs {hosts}, and the network is opened only in sandbox tier 2; here is tier 1. Nothing was run."
+        raise ToolError("UNAVAILABLE", f"{text} Go on without it; `handrail doctor` tells a person more.")
 
 
 _ASK_A_PERSON = "Ask the person if you need it."
@@ -188,24 +212,37 @@ def check_basis(session: Session, flight: Flight) -> None:
     _check_surroundings(session, flight)
     leads = {fact.path: fact.real for fact in flight.facts.paths}
     for basis in flight.based_on:
-        if leads.get(basis.path) != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
+        real = leads[basis.path] if basis.path in leads else session.workspace.look(basis.path, "read").real
+        if real != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
             message = f"The preview was out of date: {clipped(basis.path)} changed. Nothing was kept. Call again."
             raise ToolError("CONFLICT", message)
 
 
 def _check_surroundings(session: Session, flight: Flight) -> None:
-    """A yes to a command is for the folder it was to run in, and for no weaker sandbox."""
-    asked, command = flight.asked, flight.facts.command
+    """A yes to a command is for the folder it was to run in, the variables and hosts it was to have, and for no weaker
+    sandbox."""
+    asked, command, process = flight.asked, flight.facts.command, flight.facts.process
+    if asked is not None and process is not None and process.id != asked.process:
+        message = f"The person was asked about the process session {asked.process}, and this is another one."
+        raise ToolError("CONFLICT", f"{message} Nothing was written. Call again.")
     if asked is None or command is None or asked.tier is None:
         return
+    message = ""
     if command.tier < asked.tier:
-        message = (
-            f"The person was asked about a sandbox of tier {asked.tier}, and now there is only tier {command.tier}."
-        )
-        raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
-    if session.workspace.look(command.cwd, "read").real != asked.cwd:
+        message = f"The person was asked about a sandbox of tier {asked.tier}; now there is only tier {command.tier}."
+    elif session.workspace.look(command.cwd, "read").real != asked.cwd:
         message = f"cwd {clipped(command.cwd)} leads to another folder now than when the person was asked."
+    elif set(command.hosts) != set(asked.hosts):
+        message = "The command would reach other hosts now than those that the person was asked about."
+    elif asked.environment is not None and environment_of(session) != asked.environment:
+        message = "The command would get other environment variables here and now than when the person was asked."
+    if message:
         raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
+
+
+def environment_of(session: Session) -> str:
+    """A digest of the variables that a command would get now."""
+    return session.commands.environment_digest(session.workspace.roots)
 
 
 def write_started(session: Session, flight: Flight) -> None:
@@ -241,6 +278,11 @@ def context_of(session: Session, flight: Flight) -> Context:
             update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
             session.journal.append((ToolCallUpdate, {**named(flight), **update}))
 
+    def attempted(host: str, port: int, allowed: bool, reason: str) -> None:
+        if flight.recorded == "started":  # as above
+            told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
+            session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
+
     call = flight.call
     return Context(
         session_id=session.id,
@@ -257,6 +299,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         answered=flight.answer is not None,
         cancelled=session.cancelled.is_set,
         metadata=metadata,
+        attempted=attempted,
     )
 
 

@@ -12,6 +12,7 @@ from handrail.settings import Settings
 if TYPE_CHECKING:
     from handrail.policy.confinement import Runnable
     from handrail.sandbox.confinement import Confinement
+    from handrail.sandbox.host import Host
     from handrail.sandbox.limits import Limits
     from handrail.sandbox.sandbox import Sandbox
     from handrail.store.printed import PrintedFolder
@@ -40,18 +41,29 @@ class Commands:
     @cached_property
     def sandbox(self) -> "Sandbox":
         """What confines them."""
-        from handrail.sandbox.host import Host  # noqa: PLC0415  as said above
-        from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415
+        from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415  as said above
 
         chosen = self._settings.sandbox
-        host = Host(
+        return Sandbox(self._host, most=chosen.tier, least=chosen.least)
+
+    def environment_digest(self, roots: "tuple[Root, ...]") -> str:
+        """A digest of the variables that a command with effects gets: other ones, another digest."""
+        from handrail.sandbox.variables.digest import environment_digest  # noqa: PLC0415  as said above
+
+        return environment_digest(self._host, tuple(root.path for root in roots))
+
+    @cached_property
+    def _host(self) -> "Host":
+        from handrail.sandbox.host import Host  # noqa: PLC0415  as said above
+
+        chosen = self._settings.sandbox
+        return Host(
             home=os.path.realpath(os.path.expanduser("~")),
             environ=self._environ,
             state=os.path.realpath(self._state),
             toolchains=tuple(map(os.path.expanduser, chosen.toolchains)),
             variables=chosen.environment,
         )
-        return Sandbox(host, most=chosen.tier, least=chosen.least)
 
     @property
     def spill_folder(self) -> str:
@@ -79,6 +91,16 @@ class Commands:
             return chosen
         seconds, output = min(chosen.seconds, _RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
         return msgspec.structs.replace(chosen, seconds=seconds, output=output, spilled=0)
+
+    def hosts_open_to(self, context: "Context", todo: "Runnable") -> tuple[str, ...]:
+        """What a command may reach: what settings list, and what it named in the request that somebody said yes to.
+        What only looks reaches nothing; without namespaces there is nothing to open, and a yes fails at its start."""
+        command = context.facts.command
+        if todo.proven or context.limits.restricted or command is None or command.tier == 0:
+            return ()
+        approved = command.hosts if context.answered else ()
+        listed = self._settings.network.allow if command.tier >= 2 else ()
+        return tuple(dict.fromkeys((*listed, *approved)))
 
     def confinement(self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable") -> "Confinement":
         """What a command may see and do that runs in a folder, named as results name it."""

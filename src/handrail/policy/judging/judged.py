@@ -24,10 +24,22 @@ class Judged(msgspec.Struct, frozen=True):
         part = msgspec.structs.replace(self.part, reason=f"{self.part.reason}: {path}")
         return Judged(part, self.code, self.firm)
 
+    def adding(self, words: str) -> "Judged":
+        """The same, with more to say to whoever is asked."""
+        if self.part.decision != "confirm":
+            return self
+        part = msgspec.structs.replace(self.part, reason=f"{self.part.reason}; {words}")
+        return Judged(part, self.code, self.firm)
+
 
 def strictest(judged: list[Judged]) -> Judged:
     """The first of the strictest; among equals one that is firm goes before one that is not."""
     return min(judged, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.firm))
+
+
+def ungranted(judged: Judged) -> Judged:
+    """The same, of no class that could be allowed for good."""
+    return Judged(msgspec.structs.replace(judged.part, grant=""), judged.code, judged.firm)
 
 
 def denied(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> Judged:
