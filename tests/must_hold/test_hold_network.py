@@ -16,7 +16,11 @@ from tests.must_hold.web_servers import WHEEL, Elsewhere, Git, fill_index, make_
 from tests.sandbox.namespaces import PROGRAM, Ended, World
 from tests.sandbox.proxied import Proxied, leading_to, serving, web
 
+from handrail import Handrail
+from handrail.protocol.event import Network as NetworkEvent
 from handrail.sandbox.proxy.inside import PORT
+from handrail.settings import Settings
+from handrail.settings.model import Network
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 PYTHON_FOLDER = os.path.dirname(sys.executable)
@@ -156,27 +160,44 @@ TRICKS = {
 }
 
 
+# Asks for every line of a file, as a program could that speaks to the proxy itself, and prints what it is answered.
+ASKING = f"""
+while IFS= read -r trick; do
+    exec 3<>/dev/tcp/127.0.0.1/{PORT}
+    printf 'CONNECT %b HTTP/1.1\\r\\n\\r\\n' "$trick" >&3
+    read -r version status rest <&3; echo $status; exec 3<&-
+done < tricks
+"""
+
+
 @needs_bubblewrap
 def test_every_other_spelling_and_every_other_host_is_refused_as_one_attempt(world: World, run: Run) -> None:
     world.write("home/projects/mine/tricks", "".join(f"{trick}\n" for trick in TRICKS))
-    text = f"""
-        while IFS= read -r trick; do
-            exec 3<>/dev/tcp/127.0.0.1/{PORT}
-            printf 'CONNECT %b HTTP/1.1\\r\\n\\r\\n' "$trick" >&3
-            read -r version status rest <&3; echo $status; exec 3<&-
-        done < tricks
-    """
 
     def resolve(host: str, _port: int) -> list[str]:
         raise AssertionError(f"{host} was looked up")
 
-    done, asked = run(text, "example.org", resolve=resolve)
+    done, asked = run(ASKING, "example.org", resolve=resolve)
     assert done.out.split() == ["403"] * len(TRICKS)
     assert len(asked.attempts) == len(TRICKS)
     for attempt, (trick, reason) in zip(asked.attempts, TRICKS.items(), strict=True):
         assert not attempt.allowed, trick
         assert reason in attempt.reason, trick
         assert attempt.host.isprintable()
+
+
+@needs_bubblewrap
+def test_each_of_them_is_an_event_of_the_call(rail: Callable[..., Handrail], workspace: Path) -> None:
+    (workspace / "tricks").write_text("".join(f"{trick}\n" for trick in TRICKS))
+    (workspace / "ask.sh").write_text(ASKING)
+    one = rail(mode="full", settings=Settings(network=Network(allow=("example.org",))))
+    result = one.call("exec", {"command": "bash ask.sh"}, tool_call_id="tricks")
+    assert result.data is not None
+    assert result.data.output.split() == ["403"] * len(TRICKS), result.content
+    events = [event for event in one.events() if isinstance(event, NetworkEvent)]
+    assert [event.tool_call_id for event in events] == ["tricks"] * len(TRICKS)
+    for event, (trick, reason) in zip(events, TRICKS.items(), strict=True):
+        assert (event.allowed, reason in event.reason) == (False, True), trick
 
 
 @needs_bubblewrap
