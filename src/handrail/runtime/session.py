@@ -17,6 +17,7 @@ from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.runtime.background import BackgroundWork
+from handrail.runtime.grants import Grants
 from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders
@@ -47,6 +48,7 @@ class Session(msgspec.Struct, kw_only=True):
     commands: Commands
     background: BackgroundWork
     outside: OutsideFolders
+    grants: Grants
     crashes: Callable[[], str]
     characters: int = 30_000
     batch_characters: int = 100_000
@@ -116,7 +118,7 @@ class Flight:
         """The files that the answer was given for."""
         self.output: Output | None = None
         self.made: ChangeSet | None = None
-        """What a call that was cut off had changed."""
+        """What a call had changed that was cut off, or that another process ran."""
         self.error: ErrorInfo | None = None
         self.result: ToolResult[Any] | None = None
         self.recorded: str | None = None
