@@ -43,7 +43,7 @@ class _Asking:
         self._explainer.close()
 
     def decision(self, question: Question) -> Decision:
-        return self._explainer.explain(question.tool, question.args, self._place.rules(question.mode))
+        return self._explainer.explain(question.tool, question.args, self._place.granted(question.mode))
 
     def mode(self, question: Question) -> str:
         return self._place.rules(question.mode).mode
