@@ -49,6 +49,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "sandbox.least": 0,
         "sandbox.toolchains": (),
         "sandbox.environment": (),
+        "network.allow": (),
         "limits.exec": "120s",
         "limits.output": "4 MB",
         "limits.memory": "4 GB",

@@ -54,6 +54,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "sandbox.least": st.integers(0, 3),
     "sandbox.toolchains": some_of("/opt/a", "/opt/b", "~/c"),
     "sandbox.environment": some_of("NODE_ENV", "RACK_ENV", "FOO"),
+    "network.allow": some_of("a.example.org:443", "*.example.org", "10.0.0.0/8:80", "10.1.2.3:80"),
     "limits.exec": one_of(*TIMES),
     "limits.output": one_of(*SIZES),
     "limits.memory": one_of(*SIZES, "3 GB"),
@@ -74,6 +75,20 @@ def has_more(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def lacks_some(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return not set(other) <= set(one)
+
+
+REACHED = {
+    "a.example.org:443": {"a:443"},
+    "*.example.org": {"a:443", "a:80", "b:443", "b:80"},
+    "10.0.0.0/8:80": {"10.1.2.3:80", "10.4.5.6:80"},
+    "10.1.2.3:80": {"10.1.2.3:80"},
+}
+
+
+def reaches_more(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return not {host for entry in one for host in REACHED[entry]} <= {
+        host for entry in other for host in REACHED[entry]
+    }
 
 
 def higher(one: int, other: int) -> bool:
@@ -119,6 +134,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "sandbox.least": lower,
     "sandbox.toolchains": has_more,
     "sandbox.environment": has_more,
+    "network.allow": reaches_more,
     "limits.exec": larger,
     "limits.output": larger,
     "limits.memory": larger,

@@ -70,6 +70,8 @@ class CommandFact(Wire, frozen=True):
     """Folders that a `cd` in it leads to, and that can be entered."""
     hosts: tuple[str, ...] = ()
     """The hosts that it names, or that its programs are known to reach: `example.org:443`."""
+    unopened: tuple[str, ...] = ()
+    """What of the network it names and no yes can open, each with the reason in words."""
     seen: tuple[SeenCommand, ...] | None = None
     """What the display parser found; None where it was not needed, or could not be used."""
 

@@ -52,9 +52,13 @@ class Explainer:
 
     def explain(self, name: str, arguments: object, rules: Rules) -> Decision:
         """The decision with all its parts; ToolError where the call is wrong before policy is asked."""
+        return self.explain_with_facts(name, arguments, rules)[0]
+
+    def explain_with_facts(self, name: str, arguments: object, rules: Rules) -> tuple[Decision, Facts]:
+        """The same, and what it was decided from."""
         spec, gather = (EXEC, self._command_facts) if name == EXEC.name else self._tool(name)
-        typed = _checked(spec, arguments)
-        return with_parts(decide(spec, None, gather(typed), rules))
+        facts = gather(_checked(spec, arguments))
+        return with_parts(decide(spec, None, facts, rules)), facts
 
     def _command_facts(self, arguments: ExecArguments) -> Facts:
         from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need

@@ -128,6 +128,17 @@ def decide_call(session: Session, flight: Flight) -> None:
         warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
         message = _refusal(decision, code, _doing(flight, decision.subject))
         raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
+    if decision.decision == "confirm":
+        _refuse_no_network(flight)
+
+
+def _refuse_no_network(flight: Flight) -> None:
+    """Nobody is asked to open what cannot be opened here."""
+    command = flight.facts.command
+    if command is not None and command.hosts and command.tier == 1:
+        hosts = ", ".join(command.hosts[:3])
+        text = f"It needs {hosts}, and the network is opened only in sandbox tier 2; here is tier 1. Nothing was run."
+        raise ToolError("UNAVAILABLE", f"{text} Go on without it; `handrail doctor` tells a person more.")
 
 
 _ASK_A_PERSON = "Ask the person if you need it."
@@ -267,6 +278,11 @@ def context_of(session: Session, flight: Flight) -> Context:
             update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
             session.journal.append((ToolCallUpdate, {**named(flight), **update}))
 
+    def attempted(host: str, port: int, allowed: bool, reason: str) -> None:
+        if flight.recorded == "started":  # as above
+            told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
+            session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
+
     call = flight.call
     return Context(
         session_id=session.id,
@@ -283,6 +299,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         answered=flight.answer is not None,
         cancelled=session.cancelled.is_set,
         metadata=metadata,
+        attempted=attempted,
     )
 
 

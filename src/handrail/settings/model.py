@@ -117,6 +117,19 @@ class Sandbox(Section, frozen=True, kw_only=True):
                 raise ValueError(f"commands never get {', '.join(kept)}")
 
 
+class Network(Section, frozen=True, kw_only=True):
+    """What of the network commands have without being asked about it."""
+
+    allow: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """ValueError for an entry that lists nothing, or too much."""
+        if self.allow:
+            from handrail.policy.network.listed import Listed  # noqa: PLC0415 - only where somebody lists one
+
+            Listed.from_entries(self.allow)
+
+
 class Limits(Section, frozen=True, kw_only=True):
     """How much one command may use, and how long and how many go on after their calls."""
 
@@ -150,6 +163,7 @@ class Settings(Section, frozen=True, kw_only=True):
     search: Search = Search()
     undo: Undo = Undo()
     sandbox: Sandbox = Sandbox()
+    network: Network = Network()
     limits: Limits = Limits()
 
 

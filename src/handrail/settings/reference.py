@@ -66,6 +66,11 @@ REFERENCE: dict[str, Entry] = {
         "Variables that commands get besides the usual ones.",
         "a list of names of variables, but none of a secret or that steers how programs start",
     ),
+    "network.allow": Entry(
+        "Hosts that every command reaches which may change something; all others are out of reach.",
+        'a list such as "pypi.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; ports are 80 and 443'
+        " where none is named",
+    ),
     "limits.exec": Entry("How long a command may take whose call names no time.", _TIME),
     "limits.output": Entry(
         "How much of what a command prints is kept at hand; more goes to a file.",

@@ -29,6 +29,10 @@ class Limits(msgspec.Struct, frozen=True):
     """Whether what does not fit can be kept aside: `read` is there to fetch it."""
 
 
+def _nobody_hears(_host: str, _port: int, _allowed: bool, _reason: str) -> None:
+    pass
+
+
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What is the call's own. Everything else a tool needs, its factory was given."""
 
@@ -45,6 +49,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: Callable[[], bool]
     metadata: Callable[..., None]
     """`metadata(title=…, output=…)` tells live views what is going on."""
+    attempted: Callable[[str, int, bool, str], None] = _nobody_hears
+    """Tells of an attempt to reach a host: which one and its port, whether it was let through, and why not."""
 
     def check_cancelled(self) -> None:
         """Raises when the call was cancelled: to be asked between steps of long work."""

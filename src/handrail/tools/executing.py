@@ -4,6 +4,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from handrail.policy.confinement import Runnable, runnable
 from handrail.process.cleaning import cleaned
 from handrail.process.ran import Ran
@@ -28,18 +30,26 @@ def execute(context: Context, arguments: ExecArguments, commands: Commands, back
     fact = _command(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
+    blocked: tuple[str, ...] = ()
     if arguments.background or arguments.yield_ms is not None:
         ran = _keep(context, arguments, todo, confinement, commands, background)
         if not isinstance(ran, Ran):
             from handrail.tools.hand_over import handed_over  # noqa: PLC0415  few commands go on
 
             return handed_over(context, ran, _used(confinement, commands), waited=arguments.yield_ms is not None)
+    elif hosts := commands.hosts_open_to(context, todo):
+        from handrail.tools.network import OpenNetwork  # noqa: PLC0415  few commands have one
+
+        with OpenNetwork(context, hosts, commands.spill_folder) as network:
+            confinement = network.confine(confinement)
+            ran = _run(context, todo, confinement, commands)
+        blocked, ran = network.told, replace(ran, warnings=(*ran.warnings, *network.warnings))
     else:
         ran = _run(context, todo, confinement, commands)
     if ran.ending == "failed":
         raise commands.sandbox.failed(_why_not(ran))
     try:
-        return answer_of(context, ran, todo, confinement, _used(confinement, commands))
+        return answer_of(context, ran, todo, confinement, _used(confinement, commands), blocked)
     except BaseException:
         _remove_printed(ran)
         raise
@@ -108,7 +118,8 @@ def _used(confinement: Confinement, commands: Commands) -> SandboxUsed:
     read_only = confinement.only_looks and report.tier > 0
     return SandboxUsed(
         tier=report.tier,
-        net="none" if report.tier > 0 else "open",
+        net="listed" if confinement.proxy else "none" if report.tier > 0 else "open",
+        hosts=confinement.listed,
         undo="read-only" if read_only else "none",
         hidden=len(confinement.hidden_files) + len(confinement.hidden_folders) if report.tier > 0 else 0,
         gaps=report.gaps,
