@@ -61,6 +61,13 @@ class AsyncHandrail:
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
+    async def end_session(self) -> None:
+        """Ends what the session left running, forgets it, and closes."""
+        import asyncio  # noqa: PLC0415  as above
+
+        await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self.rail.end_session)
+
     async def close(self) -> None:
         """Waits for what is running and ends the session's work here. The loop goes on meanwhile."""
         import asyncio  # noqa: PLC0415  as above
@@ -93,6 +100,8 @@ class AsyncHandrail:
     grep = _hopped(Handrail.grep)
     ls = _hopped(Handrail.ls)
     exec = _hopped(Handrail.exec)
+    process = _hopped(Handrail.process)
+    processes = _hopped(Handrail.processes)
     raw_output = _hopped(Handrail.raw_output)
     changes = _hopped(Handrail.changes)
     diff = _hopped(Handrail.diff)

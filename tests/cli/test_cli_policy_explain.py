@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.permission import OpenedFolder
+from handrail.protocol.permission import Granted, OpenedFolder
 from handrail.store.folder import StateFolder
+from handrail.store.grants import GrantFiles
 from handrail.store.opened import OpenedFolders
 
 EXPLAIN = ("policy", "explain")
@@ -45,6 +46,29 @@ COMMANDS = [
 def test_a_command_is_judged_in_the_mode_that_was_asked_for(here, command: str, mode: str, decision: str) -> None:
     done = here(*EXPLAIN, "--json", "--mode", mode, "--", command)
     assert (done.code, done.json["decision"], done.json["mode"]) == (0, decision, mode)
+
+
+def test_what_was_granted_to_the_workspace_is_taken_into_account(here, workspace: Path, tmp_path: Path) -> None:
+    granted = Granted(id="g-1", command="mkdir", scope="workspace", session_id="s", time=datetime.now(UTC))
+    GrantFiles(StateFolder(str(tmp_path / "state")).granted(os.path.realpath(workspace))).add(granted)
+    found = here(*EXPLAIN, "--json", "--mode", "ask", "--", "mkdir a").json
+    assert (found["decision"], found["rule"]) == ("allow", "grant.g-1")
+    assert here(*EXPLAIN, "--json", "--mode", "plan", "--", "mkdir a").json["decision"] == "deny"
+
+
+def test_the_hosts_that_a_command_needs_are_named(here) -> None:
+    command = "curl http://127.0.0.1:8080/ git@example.org"
+    found = here(*EXPLAIN, "--json", "--", "git clone git@example.org:a && curl http://127.0.0.1:8080/").json
+    assert found["hosts"] == ["127.0.0.1:8080"]
+    assert found["unopened"] == ["example.org:22 by ssh, which no proxy carries"]
+    asked = here(*EXPLAIN, "--", command).out
+    assert "\n  a yes opens, for this call: 127.0.0.1:8080 (an address of this machine), example.org:80\n" in asked
+    unasked = here(*EXPLAIN, "--mode", "full", "--", "curl ftp://a.org https://b.org").out
+    assert "\n  it names b.org:443; without a question only what network.allow lists is open\n" in unasked
+    assert "\n  not opened: a.org:21 by ftp, which no proxy carries\n" in unasked
+    weaker = here(*EXPLAIN, "--tier", "1", "--", "curl https://b.org").out
+    assert "\n  the network takes a sandbox of tier 2, so it cannot reach b.org:443\n" in weaker
+    assert "any host" not in here(*EXPLAIN, "--tier", "0", "--", "curl https://b.org").out
 
 
 def test_the_answer_has_the_rule_the_reason_and_every_part(here, workspace: Path) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -109,9 +110,13 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def web(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[http.server.HTTPServer]:
+def web(
+    folder: Path, handler: type[Quiet] = Quiet, wrap: ssl.SSLContext | None = None
+) -> Iterator[http.server.HTTPServer]:
     """A web server for the files of a folder."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    if wrap is not None:
+        server.socket = wrap.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

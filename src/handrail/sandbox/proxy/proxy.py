@@ -47,12 +47,13 @@ class Proxy:
         self._waiting = Waiting()
         self._lookup = Lookup(resolve)
         self._visit = Visit(Reaching(allow, self._lookup, self._waiting), self._waiting, on_attempt)
+        self._listener: socket.socket | None = None
         try:
             self._listener = listen_in(folder)
+            self._start(self._listen, self._listener, self._begin)
         except BaseException:
-            self._waiting.close()
+            self._let_go()
             raise
-        self._start(self._listen, self._listener, self._begin)
 
     def close(self) -> None:
         """Ends every connection and waits for the threads; can be repeated."""
