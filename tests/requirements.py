@@ -1044,11 +1044,26 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "settings/test_settings_network.py::test_a_project_can_narrow_the_list_and_never_widen_it",
             "settings/test_settings_network.py::test_a_wrong_entry_is_told_with_its_line_its_key_and_what_is_right",
             "tools/test_exec_network.py::test_what_settings_list_is_open_to_every_command_that_is_not_proven",
+            "must_hold/test_hold_network.py::test_pip_downloads_from_a_listed_index",
+            "must_hold/test_hold_network.py::test_npm_looks_at_a_package_of_a_listed_registry",
+            "must_hold/test_hold_network.py::test_git_lists_a_remote_that_is_listed",
+            "must_hold/test_hold_network.py::test_curl_fetches_by_http_and_by_https",
+            "sandbox/test_proxy_inside.py::test_all_else_of_the_network_is_as_empty_as_without",
+        ),
+        clause(
+            "private ranges only when listed as addresses",
+            "policy/network/test_network_listed.py::test_a_listed_name_leads_to_no_private_or_special_address",
+            "sandbox/test_proxy.py::test_a_listed_name_that_leads_to_a_private_address_is_refused_as_such",
+            "must_hold/test_hold_network.py::"
+            "test_a_name_that_comes_to_lead_to_a_private_address_is_refused_from_then_on",
         ),
         clause(
             "every connection attempt is an event",
             "tools/test_exec_network.py::test_what_is_not_listed_is_refused_told_and_an_event",
             "tools/test_exec_network.py::test_of_very_many_attempts_the_first_are_events_and_the_others_counted",
+            "must_hold/test_hold_network.py::test_every_other_spelling_and_every_other_host_is_refused_as_one_attempt",
+            "must_hold/test_hold_network.py::test_each_of_them_is_an_event_of_the_call",
+            "must_hold/test_hold_network.py::test_no_bytes_whatever_reach_a_server_that_is_not_listed",
         ),
         clause(
             "a request says which hosts its command needs",
