@@ -20,14 +20,14 @@ _LONGEST_CARRY = 1 << 20
 
 def log_page(log: "ProcessLog", offset: int, limit: int, budget: int) -> Page:
     """The page at a row, or at a row counted from the end; `returned` is 0 where there are fewer."""
-    start = offset - 1 if offset > 0 else max(0, sum(block.count for block in _blocks(log)) + offset)
+    start = offset - 1 if offset > 0 else max(0, sum(block.size for block in _blocks(log)) + offset)
     taken: list[str] = []
     used = total = 0
     full = False
     for block in _blocks(log):
         first = max(0, start + len(taken) - total)
-        total += block.count
-        if full or first >= block.count:
+        total += block.size
+        if full or first >= block.size:
             continue
         for row in block.rows()[first : first + limit - len(taken)]:
             used += len(row)
@@ -43,7 +43,7 @@ def log_page(log: "ProcessLog", offset: int, limit: int, budget: int) -> Page:
 class _Block(NamedTuple):
     """Some rows; those of whole short lines are made when they are needed."""
 
-    count: int
+    size: int
     lines: bytes = b""
     made: tuple[str, ...] = ()
 
