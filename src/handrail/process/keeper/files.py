@@ -20,6 +20,8 @@ LOG = "log-"
 CLEARED = "cleared-"
 """An empty file; the output before the position in its name was cleared."""
 
+BOOT = "/proc/sys/kernel/random/boot_id"
+
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOM_FOR_END = 1024
 _LARGEST = 4 << 20

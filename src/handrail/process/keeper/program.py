@@ -10,7 +10,7 @@ import time
 from handrail.kernel.process_table import process_at, read_entry
 from handrail.kernel.signals import TERMINATE, Waiting, forget_inherited
 from handrail.process.control_group import ControlGroup
-from handrail.process.keeper.files import Json, write_crash, write_end, write_record
+from handrail.process.keeper.files import BOOT, Json, write_crash, write_end, write_record
 from handrail.process.keeper.keeping import Keeping, take_printed
 from handrail.process.keeper.plan import Plan
 from handrail.process.keeper.signalling import tree_below
@@ -23,7 +23,6 @@ from handrail.sandbox.probing.control_groups import usable_parent
 
 _PATIENCE = 20.0
 """Seconds for the sandbox to be made, on a machine that has much else to do."""
-_BOOT = "/proc/sys/kernel/random/boot_id"
 _MOST_OF_THE_REST = 1 << 24
 
 
@@ -100,7 +99,7 @@ def _still_sets_up(tree: Tree, first: int) -> bool:
 
 
 def _record(plan: Plan, tree: Tree) -> Json:
-    with open(_BOOT, encoding="ascii") as file:
+    with open(BOOT, encoding="ascii") as file:
         boot = file.read().strip()
     first = tree.status.child_pid or 0
     return {

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from handrail.process.keeper.files import END, RECORD
+from handrail.process.keeper.files import BOOT, END, RECORD
 from handrail.protocol.process import ProcessState
 
 _Kind = TypeVar("_Kind")
@@ -77,6 +77,12 @@ def is_kept(folder: str) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def this_boot() -> str:
+    """What no other start of the machine has: numbers of processes mean something only together with it."""
+    with open(BOOT, encoding="ascii") as file:
+        return file.read().strip()
 
 
 def _read(path: str, kind: type[_Kind]) -> _Kind | None:
