@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,10 +13,13 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
+from handrail.process.keeper.network import MOST, KeptNetwork
+from handrail.process.sessions.network import read_attempts
 from handrail.protocol.event import Network as NetworkEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.proxy.attempt import Attempt
 from handrail.settings import Settings
 from handrail.settings.model import Network, Restricted, Sandbox
 from handrail.tools import network
@@ -256,3 +260,62 @@ def test_cancelling_ends_its_connections_too(rail: Make, port: int) -> None:
     assert done[0].error is not None
     assert done[0].error.code == "CANCELLED"
     assert not any("proxy" in thread.name for thread in threading.enumerate())
+
+
+# Commands that may go on
+
+
+def process_attempts(rail: Handrail) -> list[tuple[str, int, bool, bool]]:
+    found = [event for event in rail.events() if isinstance(event, NetworkEvent)]
+    return [(event.host, event.port, event.allowed, event.process is not None) for event in found]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_command_that_ends_before_it_is_handed_over_is_told_as_any_other(rail: Make, port: int) -> None:
+    one = rail(mode="ask", on_permission=lambda _: "once")
+    result = run(one, f"{CURL} http://127.0.0.1:{port}/a http://$(echo example).org", yieldMs=60_000)
+    assert "here is /a" in result.content
+    assert result.content.endswith("[blocked: example.org:80 is not listed]\n")
+    assert result.meta.sandbox.net == "listed"
+    assert attempts(one)[0] == ("127.0.0.1", port, True, "a person said yes to it")
+    assert process_attempts(one) == [("127.0.0.1", port, True, False), ("example.org", 80, False, False)]
+
+
+def test_a_background_command_keeps_its_hosts_and_each_attempt_is_told_once(rail: Make, port: int) -> None:
+    one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"), session="named")
+    text = f"{CURL} http://127.0.0.1:{port}/a; read line; {CURL} http://127.0.0.1:{port}/$line http://example.org; cat"
+    started = run(one, text, background=True)
+    assert (started.meta.sandbox.net, started.meta.sandbox.hosts) == ("listed", (f"127.0.0.1:{port}",))
+    until(lambda: len(process_attempts(one)) == 1)
+    assert one.processes()[0].ports == ()
+    one.close()
+    again = rail(mode="full", session="named")
+    again.process("write", started.data.session_id, data="b\n")
+    until(lambda: len(process_attempts(again)) == 3)
+    again.process("remove", started.data.session_id)
+    known = ("127.0.0.1", port, True, True)
+    assert process_attempts(again) == [known, known, ("example.org", 80, False, True)]
+    again.end_session()
+
+
+def test_of_a_kept_command_that_tries_very_often_the_rest_is_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "p-x"
+    folder.mkdir()
+    descriptor = os.open(folder, os.O_RDONLY)
+    kept = KeptNetwork(descriptor, str(folder), ["example.org:443"])
+    try:
+        for _ in range(MOST + 5):
+            kept._attempted(Attempt("example.com", 443, False, "example.com is not listed"))
+    finally:
+        kept.close()
+        os.close(descriptor)
+    found = read_attempts(str(folder))
+    assert (len(found.each), found.more) == (MOST, 5)
+    assert found.each[0] == Attempt("example.com", 443, False, "example.com is not listed")
+    assert len(read_attempts(str(folder), MOST - 1).each) == 1

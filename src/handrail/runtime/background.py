@@ -130,10 +130,13 @@ class BackgroundWork:
             watcher.join()
 
     def _tell_all(self, process: "ProcessSession") -> None:
-        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+        from handrail.runtime.network_telling import tell_attempts  # noqa: PLC0415  as said
+        from handrail.runtime.telling import tell  # noqa: PLC0415
 
         tell(process, "started", self._journal)
-        if process.wait(0):
+        ended = process.wait(0)
+        tell_attempts(process, self._journal)
+        if ended:
             tell(process, "ended", self._journal)
 
     def _end_unawaited(self, process: "ProcessSession") -> bool:
@@ -146,7 +149,10 @@ class BackgroundWork:
         except FileNotFoundError:
             return False
         if is_dead(self._session_folder, runner):
+            from handrail.runtime.network_telling import tell_attempts  # noqa: PLC0415  as said
+
             process.stop()
+            tell_attempts(process, self._journal)
             process.remove()
         return True
 
@@ -177,6 +183,5 @@ class BackgroundWork:
                 self._watcher = None
                 return False
         for process in left:
-            if process.wait(0):
-                self._tell_all(process)
+            self._tell_all(process)
         return True

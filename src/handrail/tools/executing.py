@@ -23,6 +23,7 @@ from handrail.tools.exec_answer import answer_of
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
+    from handrail.tools.network import CommandNetwork
 
 
 def execute(context: Context, arguments: ExecArguments, commands: Commands, background: Background) -> Output:
@@ -30,29 +31,39 @@ def execute(context: Context, arguments: ExecArguments, commands: Commands, back
     fact = _command(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
-    blocked: tuple[str, ...] = ()
-    if arguments.background or arguments.yield_ms is not None:
-        ran = _keep(context, arguments, todo, confinement, commands, background)
-        if not isinstance(ran, Ran):
-            from handrail.tools.hand_over import handed_over  # noqa: PLC0415  few commands go on
-
-            return handed_over(context, ran, _used(confinement, commands), waited=arguments.yield_ms is not None)
-    elif hosts := commands.hosts_open_to(context, todo):
-        from handrail.tools.network import OpenNetwork  # noqa: PLC0415  few commands have one
-
-        with OpenNetwork(context, hosts, commands.spill_folder) as network:
-            confinement = network.confine(confinement)
+    hosts = commands.hosts_open_to(context, todo)
+    network = _network(context, arguments, hosts, commands, background) if hosts else None
+    with contextlib.closing(network) if network else contextlib.nullcontext():
+        confinement = network.confine(confinement) if network else confinement
+        if arguments.background or arguments.yield_ms is not None:
+            ran = _keep(context, arguments, todo, confinement, commands, background, network)
+        else:
             ran = _run(context, todo, confinement, commands)
-        blocked, ran = network.told, replace(ran, warnings=(*ran.warnings, *network.warnings))
-    else:
-        ran = _run(context, todo, confinement, commands)
+    used = _used(confinement, commands)
+    if not isinstance(ran, Ran):
+        from handrail.tools.hand_over import handed_over  # noqa: PLC0415  few commands go on
+
+        return handed_over(context, ran, used, waited=arguments.yield_ms is not None)
     if ran.ending == "failed":
         raise commands.sandbox.failed(_why_not(ran))
     try:
-        return answer_of(context, ran, todo, confinement, _used(confinement, commands), blocked)
+        if network is None:
+            return answer_of(context, ran, todo, confinement, used)
+        ran = replace(ran, warnings=(*ran.warnings, *network.warnings))
+        return answer_of(context, ran, todo, confinement, used, network.told)
     except BaseException:
         _remove_printed(ran)
         raise
+
+
+def _network(
+    context: Context, arguments: ExecArguments, hosts: tuple[str, ...], commands: Commands, background: Background
+) -> "CommandNetwork":
+    from handrail.tools.network import KeptNetwork, OpenNetwork  # noqa: PLC0415  few commands have one
+
+    if arguments.background or arguments.yield_ms is not None:
+        return KeptNetwork(context, hosts, background.sessions.new_folder())
+    return OpenNetwork(context, hosts, commands.spill_folder)
 
 
 def _run(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Ran:
@@ -74,10 +85,11 @@ def _keep(
     confinement: Confinement,
     commands: Commands,
     background: Background,
+    network: "CommandNetwork | None",
 ) -> "Ran | ProcessSession":
     from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
 
-    keeping = Keeping(background, confinement.limits, commands.spill_folder, _updates(context))
+    keeping = Keeping(background, confinement.limits, commands.spill_folder, _updates(context), network)
     return keeping.run(_launch(context, todo, confinement, commands), context, arguments)
 
 

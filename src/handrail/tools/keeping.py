@@ -13,6 +13,7 @@ from handrail.tools.kept_output import printed_of
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
+    from handrail.tools.network import CommandNetwork
 
 Waited = Literal["ended", "timeout", "cancelled", "goes on"]
 _STEP = 0.1
@@ -23,9 +24,17 @@ _BLOCK = 1 << 20
 class Keeping:
     """How commands of a session are kept running: who knows of them, and where what they print is put aside."""
 
-    def __init__(self, background: Background, limits: Limits, spill_folder: str, updates: Updates) -> None:
+    def __init__(
+        self,
+        background: Background,
+        limits: Limits,
+        spill_folder: str,
+        updates: Updates,
+        network: "CommandNetwork | None" = None,
+    ) -> None:
         self.background, self.limits, self.spill_folder = background, limits, spill_folder
         self._updates = updates
+        self._network = network
 
     def run(self, launch: Launch, context: Context, arguments: ExecArguments) -> "Ran | ProcessSession":
         """How it went, where it ended in time; else what goes on. Whatever goes wrong before that, nothing is left."""
@@ -35,6 +44,8 @@ class Keeping:
                 self.background.awaited(process)
                 ran = self._wait(process, context, arguments.yield_ms / 1000, arguments.timeout_ms)
                 if ran is not None:
+                    if self._network is not None:
+                        self._network.take(process)
                     process.remove()
                     return ran
             self.background.told_begun(process)
@@ -53,6 +64,7 @@ class Keeping:
                 cwd=arguments.cwd,
                 limits=self.limits,
                 idle_seconds=self.background.idle_seconds,
+                proxy=self._network.plan if self._network is not None else None,
             )
         except BaseException:
             launch.close()

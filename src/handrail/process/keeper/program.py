@@ -47,7 +47,12 @@ def run(descriptor: int) -> None:
 def _keep(plan: Plan, signals: Waiting) -> None:
     launch = _launch_of(plan)
     log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
-    with launch, ControlGroup(plan, usable_parent()) as group, contextlib.closing(Terminal()) as terminal:
+    with (
+        launch,
+        ControlGroup(plan, usable_parent()) as group,
+        contextlib.closing(Terminal()) as terminal,
+        _network(plan),
+    ):
         launch.argv = group.joined(launch.argv)
         with Tree(launch) as tree:
             tree.start(lambda launch: spawn(launch, terminal))
@@ -64,6 +69,16 @@ def _keep(plan: Plan, signals: Waiting) -> None:
             terminal.hang_up()
             _take_rest(terminal, log)
             write_end(plan.folder, _end(keeping, tree, log, group.fired(), gone=gone))
+
+
+def _network(plan: Plan) -> contextlib.AbstractContextManager[object]:
+    """The proxy of a command that has one, before it starts and until it has ended."""
+    if plan.proxy is None:
+        return contextlib.nullcontext()
+    from handrail.process.keeper.network import KeptNetwork  # noqa: PLC0415  few commands have one
+
+    folder, *allow = plan.proxy
+    return contextlib.closing(KeptNetwork(plan.folder, folder, allow))
 
 
 def _launch_of(plan: Plan) -> Launch:

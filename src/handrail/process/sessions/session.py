@@ -12,6 +12,7 @@ from handrail.process.keeper.files import Json
 from handrail.process.sessions.asking import NoKeeperError, ask
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
+from handrail.process.sessions.network import Attempts, read_attempts, without_proxy
 from handrail.process.sessions.ports import listening
 from handrail.process.sessions.stopping import is_gone
 from handrail.protocol.error import ToolError
@@ -51,7 +52,7 @@ class ProcessSession:
             session_id=known.session_id,
             started=_time(known.started),
             pid=known.first.number or None,
-            ports=listening(known) if state == "running" else (),
+            ports=without_proxy(self.folder, listening(known)) if state == "running" else (),
             size=self.log.size,
             dropped=self.log.dropped,
             last_line=_last_line(self.log.last(_LAST_LINE)),
@@ -60,6 +61,10 @@ class ProcessSession:
             signal=signal_of(code) if code is not None else None,
             reason=end.reason if end else None,
         )
+
+    def attempts(self, after: int = 0) -> Attempts:
+        """What it tried to reach, but for the first few; nothing where it has no network."""
+        return read_attempts(self.folder, after)
 
     def wait(self, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Waits until it has ended, or so long; whether it has."""
