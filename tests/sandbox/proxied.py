@@ -4,9 +4,11 @@ import contextlib
 import http.server
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +100,9 @@ def serving(answer: Callable[[socket.socket], None], **place: Any) -> Iterator[S
         server.close()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files, and writes to nobody about it."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
@@ -106,12 +110,13 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def web(folder: Path, handler: type[http.server.BaseHTTPRequestHandler] = _Quiet) -> Iterator[http.server.HTTPServer]:
+def web(
+    folder: Path, handler: type[Quiet] = Quiet, wrap: ssl.SSLContext | None = None
+) -> Iterator[http.server.HTTPServer]:
     """A web server for the files of a folder."""
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0),
-        lambda *given: handler(*given, directory=str(folder)) if handler is _Quiet else handler(*given),
-    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    if wrap is not None:
+        server.socket = wrap.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

@@ -250,6 +250,8 @@ def test_a_connection_that_says_nothing_is_no_attempt(proxied: Make) -> None:
     asked = proxied()
     assert asked.said(b"", end=True) == b""
     assert asked.attempts == []
+    assert asked.said(b"\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert asked.only_attempt() == Attempt("", 0, False, "it is no HTTP/1 request")
 
 
 def test_a_head_that_is_too_long_or_breaks_off_is_refused(proxied: Make) -> None:

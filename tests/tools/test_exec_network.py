@@ -13,13 +13,10 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.process.keeper.network import MOST, KeptNetwork
-from handrail.process.sessions.network import read_attempts
 from handrail.protocol.event import Network as NetworkEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
-from handrail.sandbox.proxy.attempt import Attempt
 from handrail.settings import Settings
 from handrail.settings.model import Network, Restricted, Sandbox
 from handrail.tools import network
@@ -302,20 +299,3 @@ def test_a_background_command_keeps_its_hosts_and_each_attempt_is_told_once(rail
     known = ("127.0.0.1", port, True, True)
     assert process_attempts(again) == [known, known, ("example.org", 80, False, True)]
     again.end_session()
-
-
-def test_of_a_kept_command_that_tries_very_often_the_rest_is_counted(tmp_path: Path) -> None:
-    folder = tmp_path / "p-x"
-    folder.mkdir()
-    descriptor = os.open(folder, os.O_RDONLY)
-    kept = KeptNetwork(descriptor, str(folder), ["example.org:443"])
-    try:
-        for _ in range(MOST + 5):
-            kept._attempted(Attempt("example.com", 443, False, "example.com is not listed"))
-    finally:
-        kept.close()
-        os.close(descriptor)
-    found = read_attempts(str(folder))
-    assert (len(found.each), found.more) == (MOST, 5)
-    assert found.each[0] == Attempt("example.com", 443, False, "example.com is not listed")
-    assert len(read_attempts(str(folder), MOST - 1).each) == 1

@@ -6,44 +6,52 @@ Where that is somebody else, who may have been killed in between, the journal is
 
 import fcntl
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from handrail.protocol.event import Network, Notice
+from handrail.protocol.event import Network
 from handrail.store.journal import Draft, Journal
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
 
 _TOLD = "told-attempts"
+_ROOM = 128
 _OPENED = "it was opened to the command when that was started"
+
+
+class _Told(NamedTuple):
+    """How much of what was written down was told, and by whom."""
+
+    number: int = 0
+    size: int = 0
+    """Bytes of the file that is told: who finds it no longer need not read it."""
+    runner: str = ""
 
 
 def tell_attempts(process: "ProcessSession", journal: Journal) -> None:
     """Writes an event for every attempt that has none yet."""
-    found = process.attempts()
-    if not found.each:
+    size = process.attempts_size
+    if not size:
         return
     descriptor = os.open(os.path.join(process.folder, _TOLD), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        told = _told(descriptor, process, journal)
-        drafts = [_draft(process, one) for one in found.each[told:]]
-        total = len(found.each)
-        if found.more and told <= total:
-            text = f"{found.more:,} attempts of {process.id} to reach a host, after the first {total:,}, are no events."
-            drafts.append((Notice, {"code": "LIMIT_EXCEEDED", "text": text}))
-            total += 1
+        told = _read(descriptor)
+        if told.runner == journal.runner and told.size == size:
+            return
+        count = told.number if told.runner == journal.runner else max(told.number, _in_journal(process, journal))
+        drafts = [_draft(process, attempt) for attempt in process.attempts(count)]
         if drafts:
             journal.append(*drafts)
-            os.pwrite(descriptor, f"{total} {journal.runner}".encode().ljust(128), 0)
+        line = f"{count + len(drafts)} {size} {journal.runner}"
+        os.pwrite(descriptor, line.encode().ljust(_ROOM), 0)
     finally:
         os.close(descriptor)
 
 
-def _told(descriptor: int, process: "ProcessSession", journal: Journal) -> int:
-    count, _, runner = os.pread(descriptor, 128, 0).decode().strip().partition(" ")
-    known = int(count or 0)
-    return known if runner == journal.runner else max(known, _in_journal(process, journal))
+def _read(descriptor: int) -> _Told:
+    words = os.pread(descriptor, _ROOM, 0).decode().split()
+    return _Told(int(words[0]), int(words[1]), words[2]) if words else _Told()
 
 
 def _in_journal(process: "ProcessSession", journal: Journal) -> int:

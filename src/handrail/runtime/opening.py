@@ -105,6 +105,7 @@ def open_session(
             commands=commands,
             background=background,
             outside=outside,
+            granted={"session": os.path.join(folder, "granted"), "workspace": state.granted(root)},
             crashes=state.crashes,
             characters=settings.results.characters,
             batch_characters=settings.results.batch_characters,
@@ -143,6 +144,7 @@ class _NoSession:
     """What the tools need of a session, where there is none."""
 
     durable = False
+    folder = ""
     idle_seconds = 0.0
 
     @property

@@ -1,6 +1,7 @@
 """Settles what a process left undone when it was killed: every call gets its result, every result its audit line."""
 
 import os
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -19,11 +20,11 @@ from handrail.store.journal import Entry, Journal
 from handrail.store.runner import Runner, bury, dead_runners, is_dead
 
 RECOVERY_SECONDS = 10.0
-_NOT_BEGUN = "The runtime ended before this call ran. Nothing was done."
 
 
 def recover(session: Session) -> None:
-    """To be called when a session is opened. Costs one look into its folder when nothing is left undone."""
+    """To be called when a session is opened, and where a call does not get on. Costs one look into its folder when
+    nothing is left undone."""
     if not dead_runners(session.folder):
         return
     lock = session.locks.of(f"recovery:{session.folder}")
@@ -32,6 +33,8 @@ def recover(session: Session) -> None:
             return  # somebody else is at it
         for runner in dead_runners(session.folder):
             _settle(session, runner)
+            with suppress(StoreError):  # what cannot be kept is asked for again
+                session.grants.keep_all(session.journal.database)
             session.journal.forget_runner(runner)
             bury(session.folder, runner)
     finally:
@@ -87,8 +90,10 @@ def _settle(session: Session, runner: str) -> None:
         if entry.facts.command is not None:
             _end_commands()
         _seal_interrupted(session, entry)
-    for entry in session.journal.unfinished(runner, "claimed"):
-        _seal_interrupted(session, entry, _NOT_BEGUN)
+    from handrail.store.batches import release_claims  # noqa: PLC0415  hardly ever needed
+
+    # Of what was answered and not begun nothing is lost: whoever asks for it next runs it, and nobody is asked again.
+    release_claims(session.journal.database, runner)
 
 
 def _end_commands() -> None:
@@ -113,10 +118,10 @@ def restore_lines(session: Session | Remains, runner: str) -> int:
     return restored
 
 
-def _seal_interrupted(session: Session, entry: Entry, message: str | None = None) -> None:
+def _seal_interrupted(session: Session, entry: Entry) -> None:
     flight = reloaded(session.journal, session.offer, entry, session.characters)
     flight.error = None
-    message = message or f"The runtime ended while this call ran. {what_became(session, flight)}"
+    message = f"The runtime ended while this call ran. {what_became(session, flight)}"
     flight.fail(ToolError("INTERRUPTED", message))
     flight.drafts.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
     close(session, flight)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,7 +12,7 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import CODES, RETRYABLE, ErrorInfo, ToolError
-from handrail.protocol.permission import Answer, Basis, PermissionRequest
+from handrail.protocol.permission import Answer, Basis, PermissionRequest, Scope
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
@@ -27,6 +27,9 @@ from handrail.tools.commands import Commands
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from handrail.runtime.grants import Grants
 
 _LONGEST_MESSAGE = 10_000
 
@@ -47,6 +50,8 @@ class Session(msgspec.Struct, kw_only=True):
     commands: Commands
     background: BackgroundWork
     outside: OutsideFolders
+    granted: dict[Scope, str]
+    """Where it is noted what people granted."""
     crashes: Callable[[], str]
     characters: int = 30_000
     batch_characters: int = 100_000
@@ -62,6 +67,17 @@ class Session(msgspec.Struct, kw_only=True):
     turns: Turns = msgspec.field(default_factory=Turns)
     closing: Any = msgspec.field(default_factory=threading.Lock)
     cancelled: Any = msgspec.field(default_factory=threading.Event)
+    known_grants: Any = None
+
+    @property
+    def grants(self) -> "Grants":
+        """What people granted, for commands. Few calls need it, so it is loaded when the first does."""
+        if self.known_grants is None:
+            from handrail.runtime.grants import Grants  # noqa: PLC0415  as said
+            from handrail.store.grants import GrantFiles  # noqa: PLC0415
+
+            self.known_grants = Grants({scope: GrantFiles(folder) for scope, folder in self.granted.items()})
+        return self.known_grants
 
 
 class Flight:
@@ -116,7 +132,7 @@ class Flight:
         """The files that the answer was given for."""
         self.output: Output | None = None
         self.made: ChangeSet | None = None
-        """What a call that was cut off had changed."""
+        """What a call had changed that was cut off, or that another process ran."""
         self.error: ErrorInfo | None = None
         self.result: ToolResult[Any] | None = None
         self.recorded: str | None = None

@@ -12,9 +12,19 @@ from typing import Any
 
 import msgspec
 
+from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts, Mode
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, ToolCallEnd, ToolCallError, decode_event
+from handrail.protocol.event import (
+    KIND_NAMES,
+    AnyEvent,
+    Change,
+    Event,
+    Notice,
+    ToolCallEnd,
+    ToolCallError,
+    decode_event,
+)
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
@@ -62,7 +72,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     id: str
     state: str
-    """parked, claimed, started or finished."""
+    """parked, claimed, ready (claimed by one who was killed before it began), started or finished."""
     batch_id: str
     facts: Facts
     decision: Decision
@@ -87,6 +97,7 @@ _START_BEHIND = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 
 _END_OF_CALL = """
 SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
 """
+_CHANGE_OF_CALL = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'change' LIMIT 1"
 _ENDS = """
 SELECT seq, call_id, kind, data FROM event
 WHERE seq > ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq LIMIT 100
@@ -345,6 +356,12 @@ class Journal:
         row = self.database.row("SELECT state FROM call WHERE id = ?", (call_id,))
         return self._entry(call_id, row[0] if row else "finished", start)
 
+    def change_of(self, entry: Entry) -> ChangeSet | None:
+        """What a call changed, as far as it is written down."""
+        row = self.database.row(_CHANGE_OF_CALL, (entry.start_seq, entry.id))
+        event = self.event(row[0]) if row else None
+        return event.change if isinstance(event, Change) else None
+
     def _start_of(self, call_id: str) -> int | None:
         row = self.database.row("SELECT start_seq FROM given WHERE id = ?", (call_id,))
         behind = place_of_call(call_id)
@@ -359,7 +376,7 @@ class Journal:
 
     def has_begun_calls(self) -> bool:
         """Whether a call that this runner began or took over has no result."""
-        query = "SELECT 1 FROM call WHERE runner = ? AND state <> 'parked'"
+        query = "SELECT 1 FROM call WHERE runner = ? AND state IN ('claimed', 'started')"
         return self.database.row(query, (self.runner,)) is not None
 
     def _entry(self, call_id: str, state: str, start_seq: int) -> Entry:

@@ -140,6 +140,11 @@ class Background(Protocol):
     """The commands of a session that go on after their calls, and who tells of them."""
 
     @property
+    def folder(self) -> str:
+        """Where they are."""
+        ...
+
+    @property
     def sessions(self) -> "ProcessSessions":
         """All that are known."""
         ...

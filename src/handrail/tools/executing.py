@@ -62,7 +62,7 @@ def _network(
     from handrail.tools.network import KeptNetwork, OpenNetwork  # noqa: PLC0415  few commands have one
 
     if arguments.background or arguments.yield_ms is not None:
-        return KeptNetwork(context, hosts, background.sessions.new_folder())
+        return KeptNetwork(context, hosts, background.folder)
     return OpenNetwork(context, hosts, commands.spill_folder)
 
 

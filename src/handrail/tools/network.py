@@ -12,6 +12,7 @@ from handrail.policy.network.listed import Listed
 from handrail.protocol.error import ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.place import NAME
 from handrail.sandbox.proxy.proxy import Proxy
 from handrail.tools.contract import Context
 
@@ -93,15 +94,15 @@ class KeptNetwork(CommandNetwork):
     def __init__(self, context: Context, hosts: tuple[str, ...], folder: str) -> None:
         from handrail.process.sessions.network import ProxyPlan  # noqa: PLC0415  few commands go on
 
-        self.plan = ProxyPlan(folder, hosts)
-        super().__init__(context, hosts, self.plan.socket)
+        self.plan = ProxyPlan(os.path.join(folder, f"n-{os.urandom(6).hex()}"), hosts)
+        super().__init__(context, hosts, os.path.join(self.plan.folder, NAME))
 
     def take(self, process: "ProcessSession") -> None:
         """Tells what was tried; nobody can ask for it once it is removed."""
-        found = process.attempts()
-        for attempt in found.each:
+        found = process.attempts(0)
+        for attempt in found:
             self._tell(attempt)
-        self._end(found.each, found.more, len(found.each))
+        self._end(found, 0, len(found))
 
 
 def why_open(attempt: Attempt, context: Context) -> str:

@@ -1,48 +1,51 @@
-"""The network of a kept command: a proxy in its keeper, and what it tried to reach, written down in its folder."""
+"""The network of a kept command: a proxy that lives as long as the keeper, and a file of what was tried through it."""
 
 import json
 import os
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 from handrail.policy.network.listed import Listed
 from handrail.process.keeper.files import ATTEMPTS
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.proxy import Proxy
 
-MOST = 1_000
-"""Attempts of one command that are written down; those after them are counted."""
-_LONGEST = 300
-"""Characters of a host or a reason: the proxy tells no more, and a line is written in one piece."""
+_MOST = 10_000
+"""Attempts that are written down: who tries more often tells nothing new."""
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class KeptNetwork:
-    """A proxy from before the command starts until it has ended."""
+@contextmanager
+def network(session: int, folder: str, allow: list[str]) -> Generator[None]:
+    """Runs a proxy that listens in a folder, which it removes at the end; OSError and ValueError where it cannot."""
+    attempts = _Attempts(session)
+    proxy = Proxy(folder, Listed.from_entries(allow), attempts.add)
+    try:
+        yield
+    finally:
+        proxy.close()
+        attempts.close()
+        with suppress(OSError):
+            os.rmdir(folder)
 
-    def __init__(self, descriptor: int, folder: str, allow: list[str]) -> None:
+
+class _Attempts:
+    """Written down one line each, whole lines only."""
+
+    def __init__(self, session: int) -> None:
+        self._descriptor = os.open(ATTEMPTS, _APPEND, 0o600, dir_fd=session)
         self._lock = threading.Lock()
-        self._count = 0
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open(ATTEMPTS, flags, 0o600, dir_fd=descriptor)
-        try:
-            self._proxy = Proxy(folder, Listed.from_entries(allow), self._attempted)
-        except BaseException:
-            os.close(self._file)
-            raise
+        self._left = _MOST
+
+    def add(self, attempt: Attempt) -> None:
+        line = json.dumps(attempt._asdict()).encode() + b"\n"
+        with self._lock, suppress(OSError):  # a disk that is full costs the line
+            if self._left > 0 and self._descriptor >= 0:
+                self._left -= 1
+                os.write(self._descriptor, line)
 
     def close(self) -> None:
-        """Ends every connection; all that was tried is written down then."""
-        self._proxy.close()
-        if self._count > MOST:
-            self._write(self._count - MOST)
-        os.close(self._file)
-
-    def _attempted(self, attempt: Attempt) -> None:
-        """In the proxy's threads. Where it cannot be written down, the proxy lets nothing through."""
         with self._lock:
-            self._count += 1
-            if self._count <= MOST:
-                host, port, allowed, reason = attempt
-                self._write([host[:_LONGEST], port, allowed, reason[:_LONGEST]])
-
-    def _write(self, line: object) -> None:
-        os.write(self._file, json.dumps(line).encode() + b"\n")
+            os.close(self._descriptor)
+            self._descriptor = -1

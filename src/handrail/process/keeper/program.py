@@ -36,49 +36,40 @@ def run(descriptor: int) -> None:
         signal.signal(ignored, signal.SIG_IGN)
     try:
         _keep(plan, Waiting((TERMINATE,)))
-    except OSError as error:
-        _tell(plan, {"errno": error.errno or 0, "error": error.strerror or str(error)})
+    except BaseException as error:
+        number = error.errno if isinstance(error, OSError) else None
+        _tell(plan, {"errno": number or 0, "error": str(error)})
         write_crash(plan.folder)
-    except BaseException:
-        write_crash(plan.folder)
-        raise
 
 
 def _keep(plan: Plan, signals: Waiting) -> None:
-    launch = _launch_of(plan)
-    log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
-    with (
-        launch,
-        ControlGroup(plan, usable_parent()) as group,
-        contextlib.closing(Terminal()) as terminal,
-        _network(plan),
-    ):
+    with _launch_of(plan) as launch, ControlGroup(plan, usable_parent()) as group, contextlib.ExitStack() as opened:
         launch.argv = group.joined(launch.argv)
+        terminal = opened.enter_context(contextlib.closing(Terminal()))
+        if plan.proxy is not None:
+            from handrail.process.keeper.network import network  # noqa: PLC0415  few have one
+
+            opened.enter_context(network(plan.folder, plan.proxy[0], plan.proxy[1:]))
         with Tree(launch) as tree:
             tree.start(lambda launch: spawn(launch, terminal))
             if not _has_begun(tree, own_processes=plan.own_processes):
                 tree.end()
                 _tell(plan, {"said": _printed(terminal)})
                 return
-            keeping = Keeping(plan, tree, terminal, log, signals)
-            write_record(plan.folder, _record(plan, tree))
-            if not _tell(plan, {"pid": os.getpid()}):
-                return  # nobody knows of it, and nobody ever will
-            keeping.to_the_end()
-            gone = tree.end()
-            terminal.hang_up()
-            _take_rest(terminal, log)
-            write_end(plan.folder, _end(keeping, tree, log, group.fired(), gone=gone))
+            _keep_on(plan, tree, terminal, signals, group)
 
 
-def _network(plan: Plan) -> contextlib.AbstractContextManager[object]:
-    """The proxy of a command that has one, before it starts and until it has ended."""
-    if plan.proxy is None:
-        return contextlib.nullcontext()
-    from handrail.process.keeper.network import KeptNetwork  # noqa: PLC0415  few commands have one
-
-    folder, *allow = plan.proxy
-    return contextlib.closing(KeptNetwork(plan.folder, folder, allow))
+def _keep_on(plan: Plan, tree: Tree, terminal: Terminal, signals: Waiting, group: ControlGroup) -> None:
+    log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
+    keeping = Keeping(plan, tree, terminal, log, signals)
+    write_record(plan.folder, _record(plan, tree))
+    if not _tell(plan, {"pid": os.getpid()}):
+        return  # nobody knows of it, and nobody ever will
+    keeping.to_the_end()
+    gone = tree.end()
+    terminal.hang_up()
+    _take_rest(terminal, log)
+    write_end(plan.folder, _end(keeping, tree, log, group.fired(), gone=gone))
 
 
 def _launch_of(plan: Plan) -> Launch:
@@ -125,7 +116,7 @@ def _record(plan: Plan, tree: Tree) -> Json:
         "program": _named(tree.process_id),
         "first": _named(first),
         "own_processes": plan.own_processes,
-        "head": plan.head,
+        "proxy": plan.proxy[0] if plan.proxy else None,
     }
 
 

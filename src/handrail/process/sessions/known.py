@@ -33,6 +33,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     program: Named
     first: Named
     own_processes: bool
+    proxy: str | None = None
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):

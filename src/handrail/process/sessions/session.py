@@ -12,11 +12,12 @@ from handrail.process.keeper.files import Json
 from handrail.process.sessions.asking import NoKeeperError, ask
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
-from handrail.process.sessions.network import Attempts, read_attempts, without_proxy
+from handrail.process.sessions.network import read_attempts, size_of_attempts
 from handrail.process.sessions.ports import listening
 from handrail.process.sessions.stopping import is_gone
 from handrail.protocol.error import ToolError
 from handrail.protocol.process import ProcessRecord
+from handrail.sandbox.proxy.attempt import Attempt
 
 _ANSWER_WITHIN = 15.0
 _STOPPED_WITHIN = 12.0
@@ -52,7 +53,7 @@ class ProcessSession:
             session_id=known.session_id,
             started=_time(known.started),
             pid=known.first.number or None,
-            ports=without_proxy(self.folder, listening(known)) if state == "running" else (),
+            ports=listening(known) if state == "running" else (),
             size=self.log.size,
             dropped=self.log.dropped,
             last_line=_last_line(self.log.last(_LAST_LINE)),
@@ -61,10 +62,6 @@ class ProcessSession:
             signal=signal_of(code) if code is not None else None,
             reason=end.reason if end else None,
         )
-
-    def attempts(self, after: int = 0) -> Attempts:
-        """What it tried to reach, but for the first few; nothing where it has no network."""
-        return read_attempts(self.folder, after)
 
     def wait(self, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Waits until it has ended, or so long; whether it has."""
@@ -111,7 +108,19 @@ class ProcessSession:
     def remove(self) -> None:
         """Ends it if it runs, and forgets it."""
         self.stop()
+        known = read_record(self.folder)
+        if known is not None and known.proxy is not None:  # of a keeper that was killed
+            shutil.rmtree(known.proxy, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def attempts(self, after: int) -> list[Attempt]:
+        """What it tried to reach through its proxy, without the first so many; the first 10,000 are kept."""
+        return read_attempts(self.folder, after)
+
+    @property
+    def attempts_size(self) -> int:
+        """How much is written down of that, in bytes; 0 where it has no network."""
+        return size_of_attempts(self.folder)
 
     def _known(self) -> Record:
         known = read_record(self.folder)

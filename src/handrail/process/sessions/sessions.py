@@ -34,14 +34,11 @@ class ProcessSessions:
         proxy: ProxyPlan | None = None,
     ) -> ProcessSession:
         """Starts it under a keeper, which takes the launch over; ToolError where it cannot be, and nothing is left."""
-        folder = proxy.folder if proxy else self.new_folder()
-        record = {"id": os.path.basename(folder), "command": command, "cwd": cwd, "session_id": session_id}
+        name = "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
+        folder = os.path.join(self._folder, name)
+        record = {"id": name, "command": command, "cwd": cwd, "session_id": session_id}
         start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy))
         return ProcessSession(folder)
-
-    def new_folder(self) -> str:
-        """Where one will be that is started next; nothing is made yet. It is known beforehand where it has a proxy."""
-        return os.path.join(self._folder, "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower())
 
     def listed(self) -> list[ProcessSession]:
         """All of them, the oldest first: those that run, that have ended and that were lost."""
