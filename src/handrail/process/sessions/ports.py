@@ -15,10 +15,18 @@ def listening(known: Record) -> tuple[int, ...]:
     if not is_there(known.program) or not is_there(known.first):
         return ()
     if known.own_processes and _has_own_network(known.first.number):
-        return _sorted(port for port, _ in _listeners(known.first.number))
+        proxy = _proxy_port() if known.proxy is not None else None
+        return _sorted(port for port, _ in _listeners(known.first.number) if port != proxy)
     tree = [process for process in descendants(known.program.number) if not process.dead]
     sockets = {inode for process in tree for inode in _sockets_of(process)}
     return _sorted(port for port, inode in _listeners(known.first.number) if inode in sockets)
+
+
+def _proxy_port() -> int:
+    """Where its own proxy listens, which is none of its doing."""
+    from handrail.sandbox.proxy.inside import PORT  # noqa: PLC0415  few have one
+
+    return PORT
 
 
 def is_there(named: Named) -> bool:
