@@ -98,6 +98,8 @@ def network_folder(within: str) -> str:
 
 def words_for(attempt: Attempt) -> str:
     """An attempt that was not let through: `blocked: example.org:443 is not listed`."""
+    if not attempt.host:
+        return f"blocked: a request to the proxy: {attempt.reason}"
     where = f"{attempt.host}:{attempt.port}" if attempt.port else attempt.host
     if attempt.reason.startswith(f"{attempt.host} "):
         return f"blocked: {where}{attempt.reason.removeprefix(attempt.host)}"
