@@ -42,6 +42,7 @@ MADE: dict[str, Any] = {
         allowed=False,
         reason="the host is not in the list",
         tool_call_id="call_2",
+        process=None,
     ),
     "event.end": _event("end", 9, reason="done", calls=6, files_changed=["src/total.py"]),
     "event.error": _event(
