@@ -1,6 +1,7 @@
 """What all tests share: how deep a run goes, and a Handrail over a temporary workspace."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,11 @@ _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Heal
 settings.register_profile("everyday", derandomize=True, max_examples=50, **_QUIET)
 settings.register_profile("deep", max_examples=500, **_QUIET)
 settings.load_profile("deep" if DEEP else "everyday")
+
+# A run in the background inherits these as ignored, and would hand that on to every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _ignored in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(_ignored, signal.SIG_DFL)
 
 
 @pytest.fixture

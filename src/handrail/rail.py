@@ -17,12 +17,21 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
-from handrail.protocol.permission import PERMISSIONS, Answer, AnswerKind, OpenedFolder, Permission, PermissionRequest
+from handrail.protocol.permission import (
+    PERMISSIONS,
+    Answer,
+    AnswerKind,
+    Granted,
+    OpenedFolder,
+    Permission,
+    PermissionRequest,
+)
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
 from handrail.runtime.batch import answer as answer_request
+from handrail.runtime.batch import resume as resume_batches
 from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
@@ -315,6 +324,23 @@ class Handrail:
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
+
+    def resume(self) -> Done | None:
+        """Runs what a process that was killed left of batches that everything is answered of: the results of those
+        batches, in the order of their calls. None where nothing was left. Nobody is asked again."""
+        return self._enter(resume_batches, self._session)
+
+    def grants(self) -> tuple[Granted, ...]:
+        """The classes of commands that people said not to be asked about again, in this session or this workspace."""
+        return self._enter(self._session.grants.listed)
+
+    def revoke(self, grant_id: str) -> None:
+        """Ends a grant, at once and for every process; UsageError where there is none of this id."""
+        revoked = self._enter(self._session.grants.revoke, grant_id)
+        if revoked is None:
+            raise UsageError(f"there is no grant {shown(grant_id)}; grants() says which there are")
+        text = f"The grant {revoked.id} was revoked: {revoked.command} asks again."
+        self._session.journal.append((Notice, {"text": text}))
 
     def opened_folders(self) -> tuple[OpenedFolder, ...]:
         """The folders outside the workspace that people opened to this session, or to every session of the workspace.

@@ -157,7 +157,7 @@ def interrupt(*_):
 
 with Handrail(workspace, mode="auto", session="s", state_dir=state, settings=Settings()) as rail:
     # What is imported on first use is imported by now: an interrupt inside importlib's own callbacks is lost in Python,
-    # and one inside the eval() that makes a named tuple (difflib, for a diff) ends the program at its exit, handled or not.
+    # and one inside the eval() that makes a named tuple (difflib has one) ends the program at its exit, handled or not.
     rail.write("0.txt", "first"), rail.read("0.txt"), rail.write("0.txt", "second")
     signal.signal(signal.SIGINT, interrupt)
     sys.stdout.write("ready\\n"); sys.stdout.flush()

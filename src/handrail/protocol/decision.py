@@ -105,3 +105,6 @@ class Decision(Wire, frozen=True):
     """The error of a call that is denied."""
     parts: tuple[DecisionPart, ...] = ()
     """The parts, where there is more than one."""
+    grants: tuple[str, ...] = ()
+    """The classes of commands that a person may allow for good instead of being asked; empty where a part asks that is
+    of none."""

@@ -1,6 +1,7 @@
 """Batches: the calls of one assistant message. Nothing of a batch runs until everything about it is decided."""
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,7 +15,10 @@ from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
 from handrail.runtime.closing import seal_error, sealed
 from handrail.runtime.pipeline import DECIDING, cut_short, fly, take_steps
+from handrail.runtime.recovery import recover
+from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
+from handrail.store.batches import ready_batches, release_claims
 from handrail.store.journal import DuplicateCallError
 
 _SMALLEST_BUDGET = 2_000
@@ -41,16 +45,39 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
 
 def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
     """Answers a permission request; None when it had an answer. With the last answer of its batch, the batch runs."""
-    flights = latch.answer(session, request_id, given)
-    if flights is None or isinstance(flights, Parked):
-        return flights
+    calls = latch.answer(session, request_id, given)
+    return Done(results=_run_taken(session, calls)) if isinstance(calls, list) else calls
+
+
+def resume(session: Session) -> Done | None:
+    """Runs what killed processes left of batches that everything is answered of; None where there is nothing."""
+    recover(session)
+    results: list[ToolResult[Any]] = []
+    for batch_id in ready_batches(session.journal.database):
+        results += _run_taken(session, latch.take_up(session, batch_id))
+    return Done(results=tuple(results)) if results else None
+
+
+def _run_taken(session: Session, calls: list[str]) -> tuple[ToolResult[Any], ...]:
+    """Runs the calls of a batch that this process has taken over; those that have a result already keep it."""
+    entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
+    flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
+    known = {flight.call.tool_call_id: _first_result(session, flight) for flight in flights if _is_over(flight)}
+    todo = [flight for flight in flights if flight.call.tool_call_id not in known]
     try:
-        latch.decide_again(session, flights)
-        return Done(results=_run_all(session, flights, {}))
+        latch.decide_again(session, todo)
+        return _run_all(session, flights, known)
     except BaseException as error:
         if not isinstance(error, Exception):
-            _cut_short(session, flights)
+            _cut_short(session, todo)
+        elif todo:
+            with suppress(StoreError):
+                release_claims(session.journal.database, session.journal.runner, todo[0].batch_id)
         raise
+
+
+def _is_over(flight: Flight) -> bool:
+    return flight.recorded == "finished"
 
 
 def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:
@@ -99,22 +126,26 @@ def _known(session: Session, flights: list[Flight]) -> dict[str, ToolResult[Any]
     known: dict[str, ToolResult[Any]] = {}
     for flight in flights:
         entry = session.journal.entry(flight.call.tool_call_id)
-        if entry is not None and entry.state == "parked":
+        if entry is None:
+            continue
+        if entry.state == "parked":
             parked = latch.waiting(session, entry.batch_id)
             if parked.requests:
                 return parked  # otherwise somebody answered just now, and runs it
-        if entry is not None:
-            known[entry.id] = _first_result(session, flight)
+        known[entry.id] = _first_result(session, flight)
     return known
 
 
 def _first_result(session: Session, flight: Flight) -> ToolResult[Any]:
-    """The result of the call that had the id first; waits a little where it is still running."""
+    """The result of the call that had the id first; waits a little where it is still running. What a process did not
+    begin because it was killed, also while we wait for it, is run here."""
     until, pause = time.monotonic() + session.lock_seconds, 0.001
     while time.monotonic() < until:
         entry = session.journal.entry(flight.call.tool_call_id)
         if entry is not None and entry.end_seq is not None:
             return _result_at(session, entry.end_seq)
+        if entry is not None and _run_taken(session, latch.take_up(session, entry.batch_id)):
+            continue
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
     flight.error = flight.result = None

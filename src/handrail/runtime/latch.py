@@ -1,10 +1,13 @@
 """The permission latch: questions of a batch are put together, kept until answered, and answered exactly once."""
 
+from contextlib import suppress
+
 import msgspec
 
 from handrail.protocol.batch import Parked
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.error import StoreError, ToolError, UsageError
 from handrail.protocol.event import (
+    Notice,
     ToolCallPermissionDenied,
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
@@ -12,17 +15,19 @@ from handrail.protocol.event import (
 from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, Basis, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import named, start_draft
+from handrail.runtime.grants import GRANTING
 from handrail.runtime.outside import asked_folders, request_to_open
 from handrail.runtime.pipeline import DECIDING, take_steps
-from handrail.runtime.reloading import reloaded
+from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import context_of
+from handrail.runtime.steps import context_of, environment_of
+from handrail.store.batches import claim_ready
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
 from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
-"""Grants for a session or a workspace, and output only, need more than this latch knows yet."""
+"""The answers that are always possible. Output only needs a preview of what a command would change."""
 
 
 def needs_answer(flight: Flight) -> bool:
@@ -45,6 +50,8 @@ def ask(session: Session, flight: Flight) -> None:
     )
     # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
     preview = None if asked_folders(flight.facts) else _preview(session, flight)
+    # What was opened to a command by a yes is opened for that call alone, so it asks again.
+    grants = () if command is not None and command.hosts else flight.decision.grants
     request = PermissionRequest(
         id=new_id("ask"),
         tool_call_id=flight.call.tool_call_id,
@@ -55,7 +62,7 @@ def ask(session: Session, flight: Flight) -> None:
         rule=flight.decision.rule,
         reason=flight.decision.reason,
         permissions=tool.spec.permissions,
-        answers=POSSIBLE,
+        answers=GRANTING if grants else POSSIBLE,
         session_id=session.id,
         batch_id=flight.batch_id,
         paths=tuple(fact.path for fact in facts),
@@ -63,7 +70,10 @@ def ask(session: Session, flight: Flight) -> None:
         cwd=session.workspace.look(command.cwd, "read").real if command else None,
         tier=command.tier if command else None,
         background=command.background if command else False,
+        environment=environment_of(session) if command else None,
         hosts=command.hosts if command else (),
+        parts=flight.decision.parts,
+        grants=grants,
         preview=preview,
         based_on=based_on,
     )
@@ -103,8 +113,11 @@ def waiting(session: Session, batch_id: str | None = None) -> Parked:
     return Parked(batch_id=batch_id or "", requests=waiting_requests(session.journal.database, batch_id))
 
 
-def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | Parked | None:
-    """Writes an answer down; None when there was one. With the last answer the calls of the batch, ready to run."""
+def answer(session: Session, request_id: str, given: Answer) -> list[str] | Parked | None:
+    """Writes an answer down; with the last one this process has taken over the calls of the batch, which these are.
+
+    None when there was an answer already; but the same answer again takes over what a killed process left of it.
+    """
     request = request_of(session.journal.database, request_id)
     if request is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
@@ -115,13 +128,33 @@ def answer(session: Session, request_id: str, given: Answer) -> list[Flight] | P
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})
     calls = session.journal.answer(request_id, request.batch_id, encode(given), event)
-    session.journal.deliver()
     if calls is None:
+        return _answered_before(session, request, given)
+    _keep_grants(session, request, given)
+    session.journal.deliver()
+    return calls or waiting(session, request.batch_id)
+
+
+def _answered_before(session: Session, request: PermissionRequest, given: Answer) -> list[str] | None:
+    found = answer_to(session.journal.database, request.tool_call_id)
+    if found is None or found[1].kind != given.kind:
         return None
-    found = [session.journal.entry(call_id) for call_id in calls]
-    entries = [entry for entry in found if entry is not None and entry.state != "finished"]
-    flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
-    return flights or waiting(session, request.batch_id)
+    return take_up(session, request.batch_id) or None
+
+
+def take_up(session: Session, batch_id: str) -> list[str]:
+    """Takes over what a killed process left of a batch that everything is answered of; all its calls, or none."""
+    recover(session)
+    return claim_ready(session.journal.database, session.journal.runner, batch_id)
+
+
+def _keep_grants(session: Session, request: PermissionRequest, given: Answer) -> None:
+    """Behind the answer: without a yes nothing is granted. A yes counts also where what it grants cannot be kept."""
+    try:
+        session.grants.keep(request, given)
+    except StoreError as error:
+        text = f"The answer counts for this call, but will be asked for again: {error}."
+        session.journal.append((Notice, {"text": text, "code": "IO_ERROR"}))
 
 
 def decide_again(session: Session, flights: list[Flight]) -> None:
@@ -154,6 +187,8 @@ def _apply_answer(session: Session, flight: Flight) -> None:
     if flight.answer.kind == "deny":
         said = f': "{flight.answer.reason}"' if flight.answer.reason else ""
         raise ToolError("PERMISSION_DENIED", f"The person refused{said}. Nothing ran. Do not repeat this call.")
+    with suppress(StoreError):  # once more: whoever wrote the answer down may have been killed then
+        session.grants.keep(request, flight.answer)
     if request.kind == "external_directory":
         flight.roots = session.outside.open(flight.facts, flight.answer.kind)
         flight.held += [root.close for root in flight.roots]

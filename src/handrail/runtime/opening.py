@@ -10,6 +10,7 @@ from handrail.changes.recorder import Recorded, Recorder
 from handrail.policy.verdict import Rules
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.permission import Permission, Scope
+from handrail.runtime.grants import Grants
 from handrail.runtime.locks import Locks
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders, boundary_of
@@ -21,6 +22,7 @@ from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder, make_private
+from handrail.store.grants import GrantFiles
 from handrail.store.journal import Journal
 from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
@@ -98,6 +100,12 @@ def open_session(
             recorder=recorder,
             commands=commands,
             outside=outside,
+            grants=Grants(
+                {
+                    "session": GrantFiles(os.path.join(folder, "granted")),
+                    "workspace": GrantFiles(state.granted(root)),
+                }
+            ),
             crashes=state.crashes,
             characters=settings.results.characters,
             batch_characters=settings.results.batch_characters,

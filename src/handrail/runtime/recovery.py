@@ -15,15 +15,16 @@ from handrail.runtime.registry import Offer
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Session
 from handrail.store.audit import Chain
+from handrail.store.batches import release_claims
 from handrail.store.journal import Entry, Journal
 from handrail.store.runner import Runner, bury, dead_runners, is_dead
 
 RECOVERY_SECONDS = 10.0
-_NOT_BEGUN = "The runtime ended before this call ran. Nothing was done."
 
 
 def recover(session: Session) -> None:
-    """To be called when a session is opened. Costs one look into its folder when nothing is left undone."""
+    """To be called when a session is opened, and where a call does not get on. Costs one look into its folder when
+    nothing is left undone."""
     if not dead_runners(session.folder):
         return
     lock = session.locks.of(f"recovery:{session.folder}")
@@ -32,6 +33,7 @@ def recover(session: Session) -> None:
             return  # somebody else is at it
         for runner in dead_runners(session.folder):
             _settle(session, runner)
+            session.grants.keep_all(session.journal.database)
             session.journal.forget_runner(runner)
             bury(session.folder, runner)
     finally:
@@ -87,8 +89,8 @@ def _settle(session: Session, runner: str) -> None:
         if entry.facts.command is not None:
             _end_commands()
         _seal_interrupted(session, entry)
-    for entry in session.journal.unfinished(runner, "claimed"):
-        _seal_interrupted(session, entry, _NOT_BEGUN)
+    # Of what was answered and not begun nothing is lost: whoever asks for it next runs it, and nobody is asked again.
+    release_claims(session.journal.database, runner)
 
 
 def _end_commands() -> None:
@@ -113,10 +115,10 @@ def restore_lines(session: Session | Remains, runner: str) -> int:
     return restored
 
 
-def _seal_interrupted(session: Session, entry: Entry, message: str | None = None) -> None:
+def _seal_interrupted(session: Session, entry: Entry) -> None:
     flight = reloaded(session.journal, session.offer, entry, session.characters)
     flight.error = None
-    message = message or f"The runtime ended while this call ran. {what_became(session, flight)}"
+    message = f"The runtime ended while this call ran. {what_became(session, flight)}"
     flight.fail(ToolError("INTERRUPTED", message))
     flight.drafts.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
     close(session, flight)

@@ -16,6 +16,7 @@ from handrail.protocol.permission import Answer, Basis, PermissionRequest
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.runtime.grants import Grants
 from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders
@@ -45,6 +46,7 @@ class Session(msgspec.Struct, kw_only=True):
     recorder: Recorder
     commands: Commands
     outside: OutsideFolders
+    grants: Grants
     crashes: Callable[[], str]
     characters: int = 30_000
     batch_characters: int = 100_000

@@ -105,6 +105,8 @@ def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
     rules = session.rules
+    if flight.facts.command is not None and (grants := session.grants.current()):
+        rules = replace(rules, grants=grants)
     if flight.answer is not None:
         # Somebody was there to ask, whoever carries it out. What is outside even so leads elsewhere by now.
         rules = replace(rules, unattended=False, outside="deny")
@@ -194,18 +196,27 @@ def check_basis(session: Session, flight: Flight) -> None:
 
 
 def _check_surroundings(session: Session, flight: Flight) -> None:
-    """A yes to a command is for the folder it was to run in, and for no weaker sandbox."""
+    """A yes to a command is for the folder it was to run in, the variables and hosts it was to have, and for no weaker
+    sandbox."""
     asked, command = flight.asked, flight.facts.command
     if asked is None or command is None or asked.tier is None:
         return
+    message = ""
     if command.tier < asked.tier:
-        message = (
-            f"The person was asked about a sandbox of tier {asked.tier}, and now there is only tier {command.tier}."
-        )
-        raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
-    if session.workspace.look(command.cwd, "read").real != asked.cwd:
+        message = f"The person was asked about a sandbox of tier {asked.tier}; now there is only tier {command.tier}."
+    elif session.workspace.look(command.cwd, "read").real != asked.cwd:
         message = f"cwd {clipped(command.cwd)} leads to another folder now than when the person was asked."
+    elif set(command.hosts) != set(asked.hosts):
+        message = "The command would reach other hosts now than those that the person was asked about."
+    elif asked.environment is not None and environment_of(session) != asked.environment:
+        message = "The command would get other environment variables here and now than when the person was asked."
+    if message:
         raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
+
+
+def environment_of(session: Session) -> str:
+    """A digest of the variables that a command would get now."""
+    return session.commands.environment_digest(session.workspace.roots)
 
 
 def write_started(session: Session, flight: Flight) -> None:

@@ -50,6 +50,10 @@ class StateFolder:
         """Where the folders are noted that people opened to a workspace; it is made with the first."""
         return os.path.join(self.path, self._workspace(workspace), ".opened")
 
+    def granted(self, workspace: str) -> str:
+        """Where it is noted what people granted to a workspace; it is made with the first."""
+        return os.path.join(self.path, self._workspace(workspace), ".granted")
+
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""
         every = os.path.join(self.path, "workspaces")

@@ -62,7 +62,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     id: str
     state: str
-    """parked, claimed, started or finished."""
+    """parked, claimed, ready (claimed by one who was killed before it began), started or finished."""
     batch_id: str
     facts: Facts
     decision: Decision
@@ -359,7 +359,7 @@ class Journal:
 
     def has_begun_calls(self) -> bool:
         """Whether a call that this runner began or took over has no result."""
-        query = "SELECT 1 FROM call WHERE runner = ? AND state <> 'parked'"
+        query = "SELECT 1 FROM call WHERE runner = ? AND state IN ('claimed', 'started')"
         return self.database.row(query, (self.runner,)) is not None
 
     def _entry(self, call_id: str, state: str, start_seq: int) -> Entry:

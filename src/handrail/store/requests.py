@@ -7,6 +7,7 @@ from handrail.store.database import Database
 
 _WAITING = "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id"
 _ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL"
+_OPEN = "SELECT data, answer FROM request WHERE answer IS NOT NULL AND call_id IN (SELECT id FROM call)"
 
 
 def waiting_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
@@ -23,8 +24,17 @@ def request_of(database: Database, request_id: str) -> PermissionRequest | None:
 def answer_to(database: Database, call_id: str) -> tuple[PermissionRequest, Answer] | None:
     """What was asked about a call and what was said; None while nothing was."""
     row = database.row(_ANSWERED, (call_id,))
-    return (_request(row[0]), msgspec.json.decode(row[1], type=Answer)) if row else None
+    return (_request(row[0]), _answer(row[1])) if row else None
+
+
+def answers_of_open_calls(database: Database) -> list[tuple[PermissionRequest, Answer]]:
+    """What was asked and said about the calls that have no result yet."""
+    return [(_request(data), _answer(said)) for data, said in database.rows(_OPEN)]
 
 
 def _request(data: bytes) -> PermissionRequest:
     return msgspec.json.decode(data, type=PermissionRequest)
+
+
+def _answer(data: bytes) -> Answer:
+    return msgspec.json.decode(data, type=Answer)

@@ -12,6 +12,7 @@ from handrail.settings import Settings
 if TYPE_CHECKING:
     from handrail.policy.confinement import Runnable
     from handrail.sandbox.confinement import Confinement
+    from handrail.sandbox.host import Host
     from handrail.sandbox.limits import Limits
     from handrail.sandbox.sandbox import Sandbox
     from handrail.store.printed import PrintedFolder
@@ -40,18 +41,29 @@ class Commands:
     @cached_property
     def sandbox(self) -> "Sandbox":
         """What confines them."""
-        from handrail.sandbox.host import Host  # noqa: PLC0415  as said above
-        from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415
+        from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415  as said above
 
         chosen = self._settings.sandbox
-        host = Host(
+        return Sandbox(self._host, most=chosen.tier, least=chosen.least)
+
+    def environment_digest(self, roots: "tuple[Root, ...]") -> str:
+        """A digest of the variables that a command with effects gets: other ones, another digest."""
+        from handrail.sandbox.variables.digest import environment_digest  # noqa: PLC0415  as said above
+
+        return environment_digest(self._host, tuple(root.path for root in roots))
+
+    @cached_property
+    def _host(self) -> "Host":
+        from handrail.sandbox.host import Host  # noqa: PLC0415  as said above
+
+        chosen = self._settings.sandbox
+        return Host(
             home=os.path.realpath(os.path.expanduser("~")),
             environ=self._environ,
             state=os.path.realpath(self._state),
             toolchains=tuple(map(os.path.expanduser, chosen.toolchains)),
             variables=chosen.environment,
         )
-        return Sandbox(host, most=chosen.tier, least=chosen.least)
 
     @property
     def spill_folder(self) -> str:

@@ -44,6 +44,6 @@ def _unsandboxed(judged: Judged) -> Judged:
         return judged
     if judged.part.decision == "confirm":
         reason = f"{judged.part.reason}; and there is no sandbox here"
-        return replace(judged, part=replace(judged.part, reason=reason))
+        return replace(judged, part=replace(judged.part, reason=reason, grant=""))
     reason = "there is no sandbox here, so every command asks"
     return Judged(DecisionPart(subject=judged.part.subject, decision="confirm", rule="exec.no-sandbox", reason=reason))

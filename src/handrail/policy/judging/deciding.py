@@ -25,4 +25,11 @@ def decision_of(judged: list[Judged], rules: Rules) -> Decision:
         subject=part.subject,
         code=code,
         parts=tuple(one.part for one in judged) if len(judged) > 1 else (),
+        grants=_grants(judged) if part.decision == "confirm" else (),
     )
+
+
+def _grants(judged: list[Judged]) -> tuple[str, ...]:
+    """What would have to be granted for the call to ask no more; nothing where a grant cannot do that."""
+    classes = [one.part.grant for one in judged if one.part.decision == "confirm"]
+    return tuple(dict.fromkeys(classes)) if all(classes) else ()

@@ -30,6 +30,11 @@ def strictest(judged: list[Judged]) -> Judged:
     return min(judged, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.firm))
 
 
+def ungranted(judged: Judged) -> Judged:
+    """The same, of no class that could be allowed for good."""
+    return Judged(msgspec.structs.replace(judged.part, grant=""), judged.code, judged.firm)
+
+
 def denied(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> Judged:
     """A part that is never done."""
     return Judged(DecisionPart(subject=subject, decision="deny", rule=rule, reason=reason), code, firm=True)

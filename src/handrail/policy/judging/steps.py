@@ -6,7 +6,7 @@ from handrail.policy.commands.denies import never_done
 from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.inner import refused
-from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest
+from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest, ungranted
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.rules.grant import granted
@@ -23,7 +23,14 @@ def judge_step(step: Step, case: Case) -> Judged:
     # A rule about a program says nothing of where its output goes, nor of what else it starts.
     judged += (one for use in step.redirected if (one := judge_use(use, "", step.shown, case)))
     judged += (one for inner in step.inner if (one := refused(inner, step.folders, step.shown, case, literal=True)))
-    return _restricted(strictest(judged), step, case)
+    return _restricted(_only_question(judged), step, case)
+
+
+def _only_question(judged: list[Judged]) -> Judged:
+    """The strictest of them; where more than one asks, a grant for the program would not end the asking."""
+    found = strictest(judged)
+    asking = sum(one.part.decision == "confirm" for one in judged)
+    return found if asking < 2 else ungranted(found)
 
 
 def _restricted(judged: Judged, step: Step, case: Case) -> Judged:
