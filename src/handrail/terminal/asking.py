@@ -1,15 +1,14 @@
-"""Whether there is a person at a terminal to ask, and asking them."""
+"""Whether there is a person at a terminal to ask, and asking them. What it takes to ask is loaded when somebody is."""
 
 import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.terminal.keys import Timing
-from handrail.terminal.prompt import Prompt
-from handrail.terminal.screen import Screen
+if TYPE_CHECKING:
+    from handrail.protocol.permission import Answer, PermissionRequest
+    from handrail.terminal.keys import Timing
 
 
 def somebody_is_there() -> bool:
@@ -21,22 +20,30 @@ def somebody_is_there() -> bool:
 
 
 def ask_on_terminal(
-    request: PermissionRequest,
+    request: "PermissionRequest",
     number: int = 1,
     of: int = 1,
     *,
     still_open: Callable[[], bool] = lambda: True,
     plain: bool = False,
-    timing: Timing | None = None,
-) -> Answer | None:
-    """Asks on stdin and stderr, which must be a terminal; None when there is no answer now."""
+    timing: "Timing | None" = None,
+) -> "Answer | None":
+    """Asks on stdin and stderr, which must be a terminal; None when there is no answer now. Then `still_open` tells
+    whether somebody else gave one."""
+    from handrail.terminal.prompt import Prompt  # noqa: PLC0415  only where somebody is asked
+    from handrail.terminal.screen import Screen  # noqa: PLC0415
+
     screen = Screen(sys.stderr, os.environ, plain=plain)
     return Prompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, still_open)
 
 
-def say(text: str) -> None:
-    """A line for the person who was asked."""
-    Screen(sys.stderr, os.environ).write([text])
+def say_answered_elsewhere(request: "PermissionRequest") -> None:
+    """Tells the person who was asked that somebody else was faster."""
+    from handrail.terminal.request import subject  # noqa: PLC0415  hardly ever needed
+    from handrail.terminal.screen import Screen  # noqa: PLC0415
+
+    screen = Screen(sys.stderr, os.environ)
+    screen.write([f"Answered elsewhere before you: {subject(request)}"])
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
