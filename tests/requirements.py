@@ -775,7 +775,36 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_runtime_latch.py::test_a_refusal_says_so_with_the_persons_reason",
             "runtime/test_runtime_latch.py::test_a_file_that_changed_meanwhile_voids_the_answer",
         ),
-        clause("session, workspace, output only; revocable grants", *planned),
+        clause(
+            "a once-approval is consumed once and void when a file, the folder, a variable, a host or the tier changed",
+            "tools/test_exec_answers.py::test_a_yes_is_used_up_by_the_call_it_was_for",
+            "tools/test_exec_answers.py::test_a_yes_does_not_count_when_a_file_that_the_command_names_has_changed",
+            "tools/test_exec_answers.py::test_a_yes_does_not_count_in_another_folder_that_took_the_name",
+            "tools/test_exec_answers.py::test_a_yes_does_not_count_with_other_variables",
+            "tools/test_exec_answers.py::test_a_yes_does_not_count_for_other_hosts",
+            "tools/test_exec_answers.py::test_a_yes_does_not_count_in_a_weaker_sandbox",
+        ),
+        clause(
+            "session and workspace grants by class, part by part; a literal * is no wildcard",
+            "runtime/test_grants.py::test_a_session_grant_ends_the_asking_in_its_session_alone",
+            "runtime/test_grants.py::test_a_workspace_grant_ends_it_in_every_session_of_the_workspace",
+            "runtime/test_grants.py::test_a_grant_for_one_command_covers_no_other",
+            "runtime/test_grants.py::test_nothing_in_a_class_is_a_wildcard",
+        ),
+        clause(
+            "never for interpreters or wrappers as a whole",
+            "policy/judging/test_granting.py::test_no_interpreter_wrapper_or_client_is_of_a_class",
+            "policy/judging/test_granting.py::test_no_grant_of_any_name_lets_one_run",
+        ),
+        clause(
+            "persisted, listed, revocable, in every process and while a request waits",
+            "runtime/test_grants.py::test_grants_are_listed_with_their_scope",
+            "runtime/test_grants.py::test_another_process_lists_and_revokes_it",
+            "runtime/test_grants.py::test_a_grant_revoked_while_the_batch_waits_does_not_count_when_it_runs",
+            "must_hold/test_hold_permissions.py::"
+            "test_a_grant_is_there_exactly_when_its_yes_is_whenever_the_one_who_answers_is_killed",
+        ),
+        clause("output only: the model gets the output, the changes are dropped", *planned),
     ),
     "P-7": (
         clause(
@@ -788,7 +817,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_runtime_latch.py::test_of_two_processes_that_answer_one_runs_it",
             "runtime/test_runtime_latch.py::test_a_parked_batch_survives_that_the_session_is_closed",
         ),
-        clause("kill -9 in between, every mix and order", *planned),
+        clause(
+            "kill -9 in between, every mix and order, from two processes: one result, asked once, resumed once",
+            "must_hold/test_hold_permissions.py::"
+            "test_every_mix_is_asked_once_and_run_once_whoever_answers_and_whoever_is_killed",
+            "runtime/test_resuming.py::test_what_was_answered_and_not_begun_is_run_once_by_whoever_asks_for_it",
+            "runtime/test_resuming.py::test_of_several_who_go_on_with_it_at_once_one_does",
+            "runtime/test_resuming.py::test_the_last_answer_runs_the_batch_in_whatever_order_they_come",
+        ),
     ),
     "P-8": (
         clause(

@@ -60,10 +60,16 @@ roots (rule `fs.outside`) or a credential (`fs.secret`).
    `PERMISSION_REQUIRED` and the request in `details`. That one is an answer for the meantime, never the
    call's result.
 4. The [answer](#answer), one of those the request lists, becomes `tool_call.permission-granted` or
-   `tool_call.permission-denied`. A request is answered once.
+   `tool_call.permission-denied`. A request is answered once. `session` and `workspace` also grant the classes
+   of commands that the request names in `grants`: commands of these classes are not asked about any more
+   until somebody revokes it.
 5. With the last answer of the batch, the batch runs. A refused call has the result `PERMISSION_DENIED` with
    the person's reason. A yes counts for what was shown: if a file of `basedOn` changed meanwhile, the result
-   is `CONFLICT` and nothing is written.
+   is `CONFLICT` and nothing is written; to a command so with another folder, other variables (`environment`),
+   other `hosts` or a weaker sandbox.
+6. Where the process that runs it is killed, calls that had begun are `INTERRUPTED`. Those that had not are
+   ready: whoever sends the same batch or call again, gives the same answer again, or resumes the session runs
+   them, once, and nobody is asked again.
 """
 
 VERSIONS = """\

@@ -98,6 +98,12 @@ class Worker:
     def events(self) -> Any:
         return [event_of(event) for event in self.opened.events() if isinstance(event, Event)]
 
+    def granted(self) -> list[tuple[str, str]]:
+        return [(granted.id, granted.command) for granted in self.opened.grants()]
+
+    def revoke(self, grant_id: str) -> None:
+        self.opened.revoke(grant_id)
+
     @property
     def opened(self) -> Handrail:
         assert self.rail is not None
@@ -112,8 +118,11 @@ def passing(_frame: Any, what: str, _argument: Any) -> None:
 
 
 def call_of(call_id: str, kind: str) -> ToolCall:
-    """A call that policy allows, asks about or denies."""
-    name, args = ("write", {"path": "../outside", "content": call_id}) if kind == "deny" else (kind, {})
+    """A call that policy allows, asks about or denies; or a command, which asks too."""
+    name, args = {
+        "deny": ("write", {"path": "../outside", "content": call_id}),
+        "command": ("exec", {"command": f"mkdir {call_id}"}),
+    }.get(kind, (kind, {}))
     return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
 
 

@@ -215,3 +215,31 @@ def test_every_mix_is_asked_once_and_run_once_whoever_answers_and_whoever_is_kil
     assert (verification.problems, verification.records) == ((), calls)
     note(f"{len(chosen)} mixes, {calls} calls, {killed} kills, {cut_off} calls cut off")
     print(f"\n{len(chosen)} mixes, {calls} calls, {killed} kills, {cut_off} calls cut off")
+
+
+@pytest.mark.parametrize("scope", ["session", "workspace"])
+def test_a_grant_is_there_exactly_when_its_yes_is_whenever_the_one_who_answers_is_killed(
+    pair: Pair, workspace: Path, count: Callable[[int], int], note: Callable[[str], None], scope: str
+) -> None:
+    granted, killed = 0, 0
+    for number in range(count(100)):
+        call = f"{scope[0]}{number}"
+        pair.open(call, kills=0)
+        first, second = pair.workers
+        [[request, _]] = first.ask("batch", [(call, "command")])["parked"]
+        first.tell(("answer", request, scope), ("anywhere", 20 + pair.draw.randrange(80)))
+        if first.hear() is KILLED:
+            killed += 1
+            pair._replace(0)
+            first = pair.workers[0]
+        answered = second.ask("waiting") == []
+        found = second.ask("granted")
+        assert [command for _, command in found] == (["mkdir"] if answered else [])
+        granted += answered
+        for grant_id, _ in found:  # also while what was answered with it is still to be run
+            second.ask("revoke", grant_id)
+        assert second.ask("answer", request, "once" if not answered else scope) is not None
+        assert first.ask("batch", [(call, "command")])["done"][call] in {"ok", "INTERRUPTED"}
+        assert first.ask("granted") == second.ask("granted") == []
+    note(f"{killed} kills, {granted} grants")
+    print(f"\n{killed} kills, {granted} grants")

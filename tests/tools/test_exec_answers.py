@@ -1,14 +1,16 @@
-"""A yes to a command is for what was asked: the folder, and how well it is confined."""
+"""A yes to a command is for what was asked: the folder, the files, the variables, and how well it is confined."""
 
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from handrail import Handrail
+from handrail import Handrail, PermissionRequest, UsageError
 from handrail.cli.request import request_text
+from handrail.protocol.wire import encode
 from handrail.sandbox import choice
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
@@ -75,6 +77,95 @@ def test_a_yes_does_not_count_in_a_weaker_sandbox(
     result = answered(one, request)
     assert result.error.code == "CONFLICT"
     assert "tier 0" in result.error.message
+    assert not (folders / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("./run.sh", "run.sh"),
+        ("bash run.sh", "run.sh"),
+        ("cd src && bash run.sh", "src/run.sh"),
+        ("bash -c './run.sh'", "run.sh"),
+        ("bash < run.sh", "run.sh"),
+        ("echo $$; ./run.sh", "run.sh"),
+        ("cp run.sh made", "made"),
+        ("cp run.sh made", "run.sh"),
+        ("bash run.sh --with=src/data", "src/data"),
+    ],
+)
+def test_a_yes_does_not_count_when_a_file_that_the_command_names_has_changed(
+    folders: Path, rail: Make, command: str, file: str
+) -> None:
+    for script in ("run.sh", "src/run.sh", "src/data"):
+        (folders / script).write_text("touch harmless\n")
+        (folders / script).chmod(0o755)
+    one = rail(mode="ask")
+    request = asked(one, command)
+    (folders / file).write_text("touch harm\n")
+    result = answered(one, request)
+    assert result.error.code == "CONFLICT"
+    assert file.rpartition("/")[2] in result.error.message
+    assert not list(folders.rglob("harm*"))
+    assert answered(one, asked(one, command)).error is None
+
+
+def test_a_yes_does_not_count_with_other_variables(folders: Path, rail: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUILD_KIND", "debug")
+    monkeypatch.setenv("UNLISTED", "1")
+    one = rail(mode="ask", settings=Settings(sandbox=Sandbox(environment=("BUILD_KIND",))))
+    request = asked(one, "touch made")
+    monkeypatch.setenv("BUILD_KIND", "release")
+    result = answered(one, request)
+    assert result.error.code == "CONFLICT"
+    assert "environment variables" in result.error.message
+    assert not (folders / "made").exists()
+    request = asked(one, "touch made")
+    monkeypatch.setenv("UNLISTED", "2")
+    assert answered(one, request).error is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PATH", "/usr/bin"), ("LANG", "de_DE.UTF-8"), ("BUILD_KIND", None), ("VIRTUAL_ENV", "{}/build")],
+)
+def test_every_variable_that_a_command_would_get_counts(
+    folders: Path, rail: Make, monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin:/usr/sbin")
+    monkeypatch.setenv("BUILD_KIND", "debug")
+    one = rail(mode="ask", settings=Settings(sandbox=Sandbox(environment=("BUILD_KIND",))))
+    request = asked(one, "touch made")
+    if value is None:
+        monkeypatch.delenv(name)
+    else:
+        monkeypatch.setenv(name, value.format(folders))
+    assert answered(one, request).error.code == "CONFLICT"
+
+
+def test_a_yes_does_not_count_for_other_hosts(folders: Path, rail: Make) -> None:
+    """The request is rewritten as it would be had the command named other hosts then."""
+    with rail(mode="ask", session="s") as one:
+        request = asked(one, "touch made")
+        database = one._session.journal.database
+        [(data,)] = database.rows("SELECT data FROM request")
+        known = msgspec.json.decode(data, type=PermissionRequest)
+        told = encode(msgspec.structs.replace(known, hosts=("example.org:443",)))
+        database.run("UPDATE request SET data = ?", (told,))
+        result = answered(one, request)
+        assert result.error.code == "CONFLICT"
+        assert "other hosts" in result.error.message
+    assert not (folders / "made").exists()
+
+
+def test_a_yes_is_used_up_by_the_call_it_was_for(folders: Path, rail: Make) -> None:
+    one = rail(mode="ask")
+    request = asked(one, "mkdir made")
+    assert answered(one, request).error is None
+    (folders / "made").rmdir()
+    with pytest.raises(UsageError, match="answered already"):
+        answered(one, request)
+    assert asked(one, "mkdir made")["id"] != request["id"]
     assert not (folders / "made").exists()
 
 

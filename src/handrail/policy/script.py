@@ -83,6 +83,21 @@ def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = Non
     return tuple(dict.fromkeys(map(looked_at, uses)))
 
 
+def named(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = None) -> tuple[str, ...]:
+    """Every word of a command, and of those that it would start, as the path that it may be: programs, too. Where a
+    command changes its folder in a way that cannot be followed, as from where it starts."""
+    steps, redirected = read_script(text, cwd), list[str]()
+    if isinstance(steps, Outside):
+        found = [(one.words, (cwd,)) for one in with_inner(seen or ())]
+    else:
+        found = [(step.words, step.folders) for step in steps]
+        found += [(one.words, step.folders) for step in steps for one in step.inner]
+        redirected += (use.path for step in steps for use in step.redirected)
+    values = ((word.partition("=")[2] or word, folders) for words, folders in found for word in words)
+    paths = (from_workspace(value, folder) for value, folders in values for folder in folders if value[:1] not in "~-")
+    return tuple(dict.fromkeys((*paths, *redirected)))
+
+
 def needs_display(text: str) -> bool:
     """Whether the display parser should look at a command: only where ours cannot."""
     steps = read_script(text, ".")

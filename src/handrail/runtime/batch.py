@@ -62,8 +62,12 @@ def _run_taken(session: Session, calls: list[str]) -> tuple[ToolResult[Any], ...
     """Runs the calls of a batch that this process has taken over; those that have a result already keep it."""
     entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
     flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
-    known = {flight.call.tool_call_id: _first_result(session, flight) for flight in flights if _is_over(flight)}
-    todo = [flight for flight in flights if flight.call.tool_call_id not in known]
+    todo = [flight for flight in flights if flight.recorded != "finished"]
+    known: dict[str, ToolResult[Any]] = {}
+    for entry, flight in zip(entries, flights, strict=True):
+        if entry.state == "finished":
+            known[entry.id] = _first_result(session, flight)
+            flight.made = session.journal.change_of(entry)
     try:
         latch.decide_again(session, todo)
         return _run_all(session, flights, known)
@@ -74,10 +78,6 @@ def _run_taken(session: Session, calls: list[str]) -> tuple[ToolResult[Any], ...
             with suppress(StoreError):
                 release_claims(session.journal.database, session.journal.runner, todo[0].batch_id)
         raise
-
-
-def _is_over(flight: Flight) -> bool:
-    return flight.recorded == "finished"
 
 
 def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:

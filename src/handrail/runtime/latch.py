@@ -6,6 +6,7 @@ from contextlib import suppress
 import msgspec
 
 from handrail.protocol.batch import Parked
+from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError, UsageError
 from handrail.protocol.event import (
     Notice,
@@ -13,8 +14,9 @@ from handrail.protocol.event import (
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
 )
-from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, Basis, PermissionRequest, Preview, permission_type
+from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
+from handrail.runtime.basis import basis_of
 from handrail.runtime.closing import named, start_draft
 from handrail.runtime.grants import GRANTING
 from handrail.runtime.outside import asked_folders, request_to_open
@@ -42,14 +44,8 @@ def ask(session: Session, flight: Flight) -> None:
     if not needs_answer(flight):
         return
     tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
-    # First what the files are, then what would change: a change in between then makes the answer void. What is read
-    # counts too where something is written: that may be made of it.
-    changes = any(fact.access != "read" for fact in facts)
-    based_on = tuple(
-        Basis(path=fact.path, real=fact.real, hash=session.workspace.hash_of(fact.path))
-        for fact in facts
-        if changes and fact.real is not None
-    )
+    # First what the files are, then what would change: a change in between then makes the answer void.
+    based_on = basis_of(session, flight)
     # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
     preview = None if asked_folders(flight.facts) else _preview(session, flight)
     # What was opened to a command by a yes is opened for that call alone, so it asks again.
@@ -170,13 +166,20 @@ def decide_again(session: Session, flights: list[Flight]) -> None:
 
 def stack(done: Flight, later: list[Flight]) -> None:
     """What one call of a batch changed is no surprise to those that were approved together with it."""
-    if done.output is None or done.result is None or not done.result.ok or done.output.changes is None:
+    changes = _changed(done)
+    if changes is None:
         return
-    after = {change.path: change.after for change in done.output.changes.changes}
+    after = {change.path: change.after for change in changes.changes}
     for flight in later:
         flight.based_on = tuple(
             msgspec.structs.replace(basis, hash=after.get(basis.real or "", basis.hash)) for basis in flight.based_on
         )
+
+
+def _changed(flight: Flight) -> ChangeSet | None:
+    if flight.output is None:
+        return flight.made
+    return flight.output.changes if flight.result is not None and flight.result.ok else None
 
 
 def _apply_answer(session: Session, flight: Flight) -> None:

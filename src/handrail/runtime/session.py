@@ -116,7 +116,7 @@ class Flight:
         """The files that the answer was given for."""
         self.output: Output | None = None
         self.made: ChangeSet | None = None
-        """What a call that was cut off had changed."""
+        """What a call had changed that was cut off, or that another process ran."""
         self.error: ErrorInfo | None = None
         self.result: ToolResult[Any] | None = None
         self.recorded: str | None = None

@@ -190,7 +190,8 @@ def check_basis(session: Session, flight: Flight) -> None:
     _check_surroundings(session, flight)
     leads = {fact.path: fact.real for fact in flight.facts.paths}
     for basis in flight.based_on:
-        if leads.get(basis.path) != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
+        real = leads[basis.path] if basis.path in leads else session.workspace.look(basis.path, "read").real
+        if real != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
             message = f"The preview was out of date: {clipped(basis.path)} changed. Nothing was kept. Call again."
             raise ToolError("CONFLICT", message)
 

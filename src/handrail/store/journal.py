@@ -12,9 +12,19 @@ from typing import Any
 
 import msgspec
 
+from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts, Mode
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import KIND_NAMES, AnyEvent, Event, Notice, ToolCallEnd, ToolCallError, decode_event
+from handrail.protocol.event import (
+    KIND_NAMES,
+    AnyEvent,
+    Change,
+    Event,
+    Notice,
+    ToolCallEnd,
+    ToolCallError,
+    decode_event,
+)
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
@@ -87,6 +97,7 @@ _START_BEHIND = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 
 _END_OF_CALL = """
 SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
 """
+_CHANGE_OF_CALL = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'change' LIMIT 1"
 _ENDS = """
 SELECT seq, call_id, kind, data FROM event
 WHERE seq > ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq LIMIT 100
@@ -344,6 +355,12 @@ class Journal:
             return None
         row = self.database.row("SELECT state FROM call WHERE id = ?", (call_id,))
         return self._entry(call_id, row[0] if row else "finished", start)
+
+    def change_of(self, entry: Entry) -> ChangeSet | None:
+        """What a call changed, as far as it is written down."""
+        row = self.database.row(_CHANGE_OF_CALL, (entry.start_seq, entry.id))
+        event = self.event(row[0]) if row else None
+        return event.change if isinstance(event, Change) else None
 
     def _start_of(self, call_id: str) -> int | None:
         row = self.database.row("SELECT start_seq FROM given WHERE id = ?", (call_id,))

@@ -1,0 +1,85 @@
+"""What may be allowed for good: classes of commands, and never a program that runs what it is given."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.policy.deciding import decided
+
+from handrail.policy.rules.grant import Grant
+from handrail.policy.tables.groups import GROUPS
+from handrail.protocol.decision import Decision
+
+RUNNING = sorted(
+    program
+    for group in GROUPS
+    for program in group.programs
+    if group.rule in {"exec.interpreter", "exec.wrapper", "exec.pager"} or group.effect == "network"
+)
+NAMED = frozenset(program for group in GROUPS if group.grantable for program in group.programs)
+"""Forms that the tables name one by one: `python -m pytest` is no `python`."""
+WORDS = st.sampled_from(
+    [
+        *("-c", "-m", "-e", "-x", "--", "-I{}", "--eval=x", "run", "test", "exec", "install", "pytest", "build", "x"),
+        *("a.py", "./a.sh", "'*'", "'git commit'", "'a b'", "http://a.b"),
+    ]
+)
+COMMANDS = st.builds(
+    lambda program, words: " ".join((program, *words)), st.sampled_from(RUNNING), st.lists(WORDS, max_size=4)
+)
+
+
+def classes(decision: Decision) -> set[str]:
+    return {*decision.grants, *(part.grant for part in decision.parts)} - {""}
+
+
+@given(COMMANDS)
+def test_no_interpreter_wrapper_or_client_is_of_a_class(command: str) -> None:
+    decision = decided(command)
+    assert classes(decision) <= NAMED
+    assert classes(decided(f"ls && {command}")) <= NAMED
+
+
+@given(COMMANDS, st.integers(1, 5))
+def test_no_grant_of_any_name_lets_one_run(command: str, length: int) -> None:
+    """As if somebody had written such a grant by hand."""
+    wide = " ".join(command.split()[:length])
+    if wide in NAMED:
+        return
+    grants = tuple(Grant(id="g", command=name) for name in (wide, "*", f"{command.split(maxsplit=1)[0]} *", ""))
+    assert decided(command, grants=grants) == decided(command)
+
+
+@given(
+    st.sampled_from(["git commit -m x", "cp a b", "make test", "ruff format", "mkdir x"]),
+    COMMANDS,
+    st.sampled_from(["&&", "||", ";", "|"]),
+)
+def test_a_grant_for_one_part_says_nothing_of_the_others(granted: str, other: str, between: str) -> None:
+    [command] = decided(granted).grants
+    alone, together = decided(other), decided(f"{granted} {between} {other}", grants=(Grant(id="g", command=command),))
+    assert (together.decision == "allow") == (alone.decision == "allow")
+
+
+def test_what_is_offered_is_what_would_end_the_asking() -> None:
+    for command in ("cp a b", "mkdir x && cp a b && ls", "git commit -m x; make", "ruff format > /dev/null", "rm a"):
+        classes = decided(command).grants
+        assert classes
+        grants = tuple(Grant(id=f"g{number}", command=name) for number, name in enumerate(classes))
+        assert decided(command, grants=grants).decision == "allow"
+        assert decided(command, grants=grants[1:]).decision == "confirm"
+
+
+def test_nothing_is_offered_where_a_grant_would_not_end_the_asking() -> None:
+    for command in (
+        "cp a b > c",
+        "cp a .git/config",
+        "cp a b && ./x",
+        "cp a $b",
+        "make & wait",
+        "rm " + "x " * 3 + " ".join("abcdefghijklmnopqrstuvwxyz"),
+    ):
+        assert decided(command).decision == "confirm", command
+        assert decided(command).grants == (), command
+    assert decided("cp a b", background=True).grants == ()
+    assert decided("cp a b", tier=0).grants == ()
+    assert decided("cp a b", "plan").grants == decided("cp a b", "full").grants == ()
+    assert decided("cp a b", unattended=True).grants == ()
