@@ -5,10 +5,12 @@ import os
 import pty
 import select
 import struct
+import subprocess
 import termios
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from handrail.protocol.permission import Answer, PermissionRequest
@@ -88,6 +90,10 @@ class Terminal:
             self.gone = True
             os.close(self.control)
 
+    def look(self, seconds: float) -> None:
+        """Waits a moment for something new."""
+        self._read(seconds)
+
     def _read(self, seconds: float) -> bool:
         if self.gone or not select.select([self.control], [], [], seconds)[0]:
             return False
@@ -121,7 +127,7 @@ class Asked:
             assert time.monotonic() < until, self.terminal.shown
             if not self._is_over():
                 self.terminal.press(key)
-            self._thread.join(0.1)
+            self._thread.join(0.06)
             self.terminal.sees_whole()
 
     def answer(self, key: bytes = b"") -> Answer | None:
@@ -140,6 +146,56 @@ class Asked:
 
     def _is_over(self) -> bool:
         return not self._thread.is_alive()
+
+
+class Program:
+    """A program that has a terminal of its own, as one that a person started."""
+
+    def __init__(self, words: list[str], cwd: Path, environment: dict[str, str], *, piped: bool = False) -> None:
+        self.terminal = Terminal(columns=100, rows=50)
+        device = self.terminal.device
+        self._process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=environment,
+            stdin=device,
+            stdout=subprocess.PIPE if piped else device,
+            stderr=device,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  so that Ctrl-C means it
+        )
+        self.pid = self._process.pid
+
+    def press_until(self, key: bytes, text: str) -> None:
+        """Presses a key until it has an effect: a question takes none in its first moments."""
+        until = time.monotonic() + DEADLINE
+        while text not in self.terminal.sees_whole():
+            assert time.monotonic() < until, self.terminal.shown
+            if self._process.poll() is None:
+                self.terminal.press(key)
+            self.terminal.look(0.5)
+
+    def ends(self) -> int:
+        """Waits for its end; the exit code."""
+        until = time.monotonic() + DEADLINE
+        while self._process.poll() is None:
+            assert time.monotonic() < until, self.terminal.shown
+            self.terminal.look(0.05)
+        self.terminal.sees_whole()
+        return self._process.returncode
+
+    def piped(self) -> bytes:
+        """What it wrote into the pipe."""
+        return self._process.communicate(timeout=DEADLINE)[0]
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+        self.terminal.hang_up()
+        os.close(self.terminal.device)
 
 
 Ask = Callable[..., Asked]

@@ -21,7 +21,8 @@ from handrail.store.inbox import Waiting
 def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
     """Gives the answer; with the last one of a batch, the batch runs here. The exit code."""
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
-        raise Stop(f"it was answered already: {waiting.answer.kind}; allow runs what is left of it.", FAILED)
+        told = f"it was answered already: {waiting.answer.kind}, and not run."
+        raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
     with opened(options, waiting) as rail:
         _refuse_foreign(rail, waiting)
         try:

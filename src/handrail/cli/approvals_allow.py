@@ -10,5 +10,4 @@ from handrail.protocol.permission import Answer
 def run(options: Namespace) -> int:
     """Answers yes, and runs what waited for it. What was answered already and not run is run."""
     waiting = found_request(options)
-    given = waiting.answer if waiting.answer is not None and waiting.answer.kind != "deny" else None
-    return answer_request(options, waiting, given or Answer(kind=options.scope))
+    return answer_request(options, waiting, waiting.answer or Answer(kind=options.scope))

@@ -28,7 +28,7 @@ SELECT r.data, r.answer, c.state, c.runner, e.data, e.decided
 FROM request r JOIN call c ON c.id = r.call_id JOIN event e ON e.seq = c.start_seq
 WHERE r.answer IS NULL OR c.state IN ('ready', 'claimed') ORDER BY r.id
 """
-_BATCH = "SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq WHERE c.batch_id = ?"
+_BATCH = "SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq WHERE c.batch_id = ? AND c.state <> 'started'"
 _ANSWERED = "SELECT id, answer FROM request WHERE answer IS NOT NULL"
 _FRESH_NANOSECONDS = 2 * 10**9
 
