@@ -977,7 +977,37 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_exec.py::test_without_a_sandbox_everything_asks",
         ),
     ),
-    "B-2": (clause("network by allow-list through a proxy", *planned),),
+    "B-2": (
+        clause(
+            "none by default, and never for what is proven",
+            "tools/test_exec_network.py::test_it_is_shut_again_for_the_next_call",
+            "tools/test_exec_network.py::test_proven_commands_never_have_any",
+            "tools/test_exec_network.py::test_the_restricted_profile_has_no_network",
+        ),
+        clause(
+            "an allow-list of domains, addresses and ranges with ports, through a proxy",
+            "settings/test_settings_network.py::test_a_project_can_narrow_the_list_and_never_widen_it",
+            "settings/test_settings_network.py::test_a_wrong_entry_is_told_with_its_line_its_key_and_what_is_right",
+            "tools/test_exec_network.py::test_what_settings_list_is_open_to_every_command_that_is_not_proven",
+        ),
+        clause(
+            "every connection attempt is an event",
+            "tools/test_exec_network.py::test_what_is_not_listed_is_refused_told_and_an_event",
+            "tools/test_exec_network.py::test_of_very_many_attempts_the_first_are_events_and_the_others_counted",
+        ),
+        clause(
+            "a request says which hosts its command needs",
+            "policy/network/test_network_needs.py::"
+            "test_the_hosts_of_a_command_are_those_that_it_names_or_is_known_to_reach",
+            "policy/network/test_network_told.py::test_who_is_asked_is_told_what_a_yes_opens",
+            "runtime/test_network_facts.py::test_a_remote_is_looked_up_in_the_repository_around",
+        ),
+        clause(
+            "yes opens, for that call, the hosts named in the request",
+            "tools/test_exec_network.py::test_a_yes_opens_the_host_and_port_that_the_request_names_for_that_call",
+            "tools/test_exec_network.py::test_the_same_yes_opens_no_other_port_and_no_other_host",
+        ),
+    ),
     "B-3": (
         clause(
             "an allow-list plus filters, never the parent's whole environment",

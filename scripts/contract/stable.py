@@ -1,12 +1,14 @@
-"""Puts placeholders where a run differs from the next: ids, times, durations."""
+"""Puts placeholders where a run differs from the next: ids, times, durations, numbers of processes."""
 
 import re
 from typing import Any
 
 TIME = "2026-01-01T00:00:00Z"
 DURATION = 1.5
+PROCESS = 4711
 
 _ID = re.compile(r"\b(s|call|batch|ask)(?:_[0-9a-f]{32}|-[0-9a-f]+-[0-9a-f]{16})\b")
+_PROCESS = re.compile(r"\b(p)-[a-z2-7]{20}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
@@ -24,7 +26,9 @@ class Placeholders:
         if isinstance(value, list):
             return [self.put(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, str):
-            return _TIME.sub(TIME, _ID.sub(self._name, value))
+            return _TIME.sub(TIME, _PROCESS.sub(self._name, _ID.sub(self._name, value)))
+        if key == "pid" and value is not None:
+            return PROCESS
         return DURATION if key in {"duration_ms", "durationMs"} else value
 
     def _name(self, match: re.Match[str]) -> str:

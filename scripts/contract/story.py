@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,14 +102,22 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     changes = _changes()
     changed = [_well(rail.answer(_parked(rail.batch((call,))).requests[0].id, "once")).results[0] for call in changes]
 
+    server = _parked(rail.batch((_call("exec", {"command": "cat", "background": True}),)))
+    started = _json(_well(rail.answer(server.requests[0].id, "once")).results[0].data)["sessionId"]
+    _well(rail.batch((_call("process", {"action": "write", "sessionId": started, "data": "hello\n"}),)))
+    while not rail.processes()[0].size:  # until it has answered: nobody is ended before it has begun
+        time.sleep(0.01)
+    kill = _call("process", {"action": "kill", "sessionId": started})
+    killed = _well(rail.batch((kill,))).results[0]
+
     unwanted = _parked(rail.batch((_call("write", {"path": "README.md", "content": "# SHOP!\n"}),)))
     rail.answer(unwanted.requests[0].id, "deny", reason="keep the title")
     unknown = rail.call("read_file", {"path": "README.md"})
     rail.call("count_words", {"text": README})
     rail.set_mode("full")
 
-    calls = (read, ls, find, grep, count, write, edit, *changes)
-    results = (*looked.results, *written.results, *edited.results, *changed)
+    calls = (read, ls, find, grep, count, write, edit, *changes, kill)
+    results = (*looked.results, *written.results, *edited.results, *changed, killed)
     uses = {call.name: {"args": call.args, "data": _json(of.data)} for call, of in zip(calls, results, strict=True)}
     seen = {
         "tool_call": read,
@@ -119,6 +128,7 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
         "done": written,
         "parked": parked,
         "change_record": rail.changes()[0],
+        "process_record": rail.processes()[0],
     }
     return {name: _json(message) for name, message in seen.items()}, uses
 

@@ -39,7 +39,8 @@ def _passed_on(
 
 
 class AsyncHandrail:
-    """Handrail for asyncio: the same methods, each run in a bounded pool of threads."""
+    """Handrail for asyncio: the same methods, each run in a bounded pool of threads. So nobody is asked at the terminal:
+    without `on_permission` a call that needs a yes waits."""
 
     def __init__(self, workspace: str | os.PathLike[str], *, threads: int = 8, **options: Any) -> None:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
@@ -60,6 +61,13 @@ class AsyncHandrail:
         import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    async def end_session(self) -> None:
+        """Ends what the session left running, forgets it, and closes."""
+        import asyncio  # noqa: PLC0415  as above
+
+        await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self.rail.end_session)
 
     async def close(self) -> None:
         """Waits for what is running and ends the session's work here. The loop goes on meanwhile."""
@@ -93,6 +101,8 @@ class AsyncHandrail:
     grep = _hopped(Handrail.grep)
     ls = _hopped(Handrail.ls)
     exec = _hopped(Handrail.exec)
+    process = _hopped(Handrail.process)
+    processes = _hopped(Handrail.processes)
     raw_output = _hopped(Handrail.raw_output)
     changes = _hopped(Handrail.changes)
     diff = _hopped(Handrail.diff)
@@ -104,6 +114,7 @@ class AsyncHandrail:
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)
     waiting = _hopped(Handrail.waiting)
+    would_differ = _hopped(Handrail.would_differ)
     resume = _hopped(Handrail.resume)
     grants = _hopped(Handrail.grants)
     revoke = _hopped(Handrail.revoke)

@@ -26,6 +26,7 @@ from handrail.protocol.permission import (
     Permission,
     PermissionRequest,
 )
+from handrail.protocol.process import ProcessRecord
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
@@ -37,6 +38,7 @@ from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
+from handrail.runtime.steps import environment_of
 from handrail.settings import Loaded, Settings, load, state_folder
 from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
 from handrail.store.folder import StateFolder
@@ -51,6 +53,7 @@ from handrail.tools.find import FindData
 from handrail.tools.grep import GrepData
 from handrail.tools.ls import LsData
 from handrail.tools.multi_edit import MultiEditData, OneEdit
+from handrail.tools.process import Action, ProcessData
 from handrail.tools.read import ReadData
 from handrail.tools.write import WriteData
 
@@ -114,6 +117,8 @@ class Handrail:
         self._lock = Lock()
         self._door = Condition(self._lock)
         self._closed = False
+        self._over = not session
+        """Whether nobody comes back to the session once it is closed."""
         self._process = os.getpid()
         self._session, self._database, self._runner = open_session(
             workspace=os.fspath(workspace),
@@ -134,6 +139,7 @@ class Handrail:
                 check_tools(loaded, self._session.offer.registered)
             recover(self._session)
             settle_others(self._session)
+            self._session.background.attach()
         except BaseException:
             self.close()
             raise
@@ -205,10 +211,39 @@ class Handrail:
         """What is in a folder."""
         return self.call("ls", {"path": path, "depth": depth})
 
-    def exec(self, command: str, *, cwd: str = ".", timeout_ms: int | None = None) -> ToolResult[ExecData]:
-        """One shell command, in the sandbox."""
-        args: dict[str, Any] = {"command": command, "cwd": cwd}
-        return self.call("exec", args if timeout_ms is None else args | {"timeoutMs": timeout_ms})
+    def exec(
+        self,
+        command: str,
+        *,
+        cwd: str = ".",
+        timeout_ms: int | None = None,
+        background: bool = False,
+        yield_ms: int | None = None,
+    ) -> ToolResult[ExecData]:
+        """One shell command, in the sandbox; with `background` or `yield_ms` it may go on as a process session."""
+        given = {"timeoutMs": timeout_ms, "background": background or None, "yieldMs": yield_ms}
+        return self.call("exec", {"command": command, "cwd": cwd, **_without_none(given)})
+
+    def process(
+        self,
+        action: Action,
+        session_id: str | None = None,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        data: str | None = None,
+        eof: bool | None = None,
+    ) -> ToolResult[ProcessData]:
+        """What a command does that goes on after its call, and what it is told."""
+        given = {"sessionId": session_id, "offset": offset, "limit": limit, "data": data, "eof": eof}
+        return self.call("process", {"action": action, **_without_none(given)})
+
+    def processes(self) -> tuple[ProcessRecord, ...]:
+        """The process sessions of this session, the oldest first: those that run, and those that have ended."""
+        background = self._session.background
+        return self._enter(
+            lambda: tuple(one.record() for one in background.sessions.listed()) if background.any else ()
+        )
 
     def raw_output(self, call_id: str) -> bytes:
         """What a command printed, byte for byte, where that is kept: `meta.raw` or `meta.output` of its result say so;
@@ -331,6 +366,11 @@ class Handrail:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
 
+    def would_differ(self, request: PermissionRequest) -> bool:
+        """Whether its command would get other variables in this process than in the one that asked: a yes given here
+        would not count then."""
+        return request.environment is not None and self._enter(environment_of, self._session) != request.environment
+
     def resume(self) -> Done | None:
         """Runs what a process that was killed left of batches that everything is answered of: the results of those
         batches, in the order of their calls. None where nothing was left. Nobody is asked again."""
@@ -415,8 +455,16 @@ class Handrail:
         """Ends what is running and refuses what comes: CANCELLED."""
         self._session.cancelled.set()
 
+    def end_session(self) -> None:
+        """Ends what the session left running, forgets it, and closes."""
+        self._over = True
+        self.close()
+
     def close(self) -> None:
-        """Waits for calls that are on their way and ends the session's work here. It can be opened again by its id."""
+        """Waits for calls that are on their way and ends the session's work here. It can be opened again by its id.
+
+        Process sessions go on; those of a session that was given no name end, since nobody could come back to it.
+        """
         if os.getpid() != self._process:
             return  # a forked child leaves its parent's work alone
         with self._door:
@@ -426,6 +474,9 @@ class Handrail:
                 return
             self._closed = True
             self._door.wait_for(lambda: not self._inside)
+        self._session.background.close()
+        if self._over:
+            self._session.background.end_all()
         end_work(self._session, self._runner)
         self._session.commands.close()
         self._session.recorder.history.close()
@@ -490,6 +541,10 @@ def _terminal() -> ModuleType:
     from handrail.terminal import asking  # noqa: PLC0415  most calls ask nobody
 
     return asking
+
+
+def _without_none(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:

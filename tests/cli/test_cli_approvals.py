@@ -262,6 +262,18 @@ def test_a_tool_that_only_the_program_has_is_not_answered_from_the_shell(run, li
     assert outcome.results[0].content == "deployed"
 
 
+def test_a_yes_that_would_not_count_here_is_not_given(run, workspace: Path) -> None:
+    run("call", "exec", TOUCH)
+    [waiting] = waits(run)
+    done = run("approvals", "allow", waiting["id"], LANG="de_DE.UTF-8")
+    assert (done.code, done.out) == (1, "")
+    assert "than in the shell that asked, so a yes from here would not count. Nothing was answered." in done.err
+    assert run("approvals", "allow", waiting["id"]).code == 0
+    assert (workspace / "made").exists()
+    run("call", "exec", TOUCH)
+    assert run("approvals", "deny", waits(run)[0]["id"], LANG="de_DE.UTF-8").code == 0
+
+
 KILLED = """
 import os, signal, sys
 from datetime import UTC, datetime

@@ -48,6 +48,33 @@ def test_settings_that_ask_for_more_than_there_is_are_exit_1(here, config) -> No
     assert "settings ask for tier 1 at least, so none runs" in rows[0]["text"]
 
 
+def network_row(done) -> tuple[str, str]:
+    [row] = [row for row in done.json["rows"] if row["group"] == "network"]
+    return row["status"], row["text"]
+
+
+@pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
+def test_what_of_the_network_is_open_is_a_row(here, config) -> None:
+    nothing = "nothing is open to commands; a yes opens the hosts that its request names"
+    assert network_row(here("doctor", "--json")) == ("ok", nothing)
+    config('network.allow = ["pypi.org:443", "files.pythonhosted.org:443"]\n')
+    listed = "what network.allow lists is open to commands that may write: 2 entries"
+    assert network_row(here("doctor", "--json")) == ("ok", listed)
+
+
+def test_the_network_of_a_weaker_sandbox_is_told(here, config) -> None:
+    config("sandbox.tier = 0\n")
+    status, text = network_row(here("doctor", "--json"))
+    assert (status, "reach every host" in text) == ("warning", True)
+    config('sandbox.tier = 1\nnetwork.allow = ["pypi.org:443"]\n')
+    status, text = network_row(here("doctor", "--json"))
+    if "sandbox tier 2" not in text:
+        pytest.skip("Landlock does not work here")
+    assert (status, text.endswith("; network.allow has 1 entry, which open nothing")) == ("warning", True)
+    config("sandbox.tier = 1\n")
+    assert network_row(here("doctor", "--json"))[0] == "ok"
+
+
 def test_a_toolchain_that_is_not_there_is_a_warning(here, config, environment: dict[str, str]) -> None:
     config("[sandbox]\ntoolchains = ['~/gone']\n")
     [row] = [row for row in sandbox_rows(here("doctor", "--json")) if row["status"] == "warning"]

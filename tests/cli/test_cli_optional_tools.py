@@ -20,7 +20,7 @@ def test_they_are_not_offered_unless_they_are_enabled(run, config) -> None:
     assert refused.err.splitlines()[-3:] == [
         "UNKNOWN_TOOL: Unknown Agent tool: delete",
         'delete is off; [tools] enable = ["delete"] offers it. (handrail config says which file)',
-        "The tools here: read, write, edit, find, grep, ls, exec.",
+        "The tools here: read, write, edit, find, grep, ls, exec, process.",
     ]
     config(ENABLED)
     assert names(run("tools", "--json"))[-3:] == ["apply_patch", "multi_edit", "delete"]

@@ -130,6 +130,6 @@ def test_names_that_are_not_utf8_break_nothing(run, workspace: Path) -> None:
     done = run("call", "\udcff", "{}", "-q")
     assert done.code == 1
     assert (
-        done.err
-        == "UNKNOWN_TOOL: Unknown Agent tool: \\udcff\nThe tools here: read, write, edit, find, grep, ls, exec.\n"
+        done.err == "UNKNOWN_TOOL: Unknown Agent tool: \\udcff\n"
+        "The tools here: read, write, edit, find, grep, ls, exec, process.\n"
     )

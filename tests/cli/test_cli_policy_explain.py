@@ -47,6 +47,21 @@ def test_a_command_is_judged_in_the_mode_that_was_asked_for(here, command: str, 
     assert (done.code, done.json["decision"], done.json["mode"]) == (0, decision, mode)
 
 
+def test_the_hosts_that_a_command_needs_are_named(here) -> None:
+    command = "curl http://127.0.0.1:8080/ git@example.org"
+    found = here(*EXPLAIN, "--json", "--", "git clone git@example.org:a && curl http://127.0.0.1:8080/").json
+    assert found["hosts"] == ["127.0.0.1:8080"]
+    assert found["unopened"] == ["example.org:22 by ssh, which no proxy carries"]
+    asked = here(*EXPLAIN, "--", command).out
+    assert "\n  a yes opens, for this call: 127.0.0.1:8080 (an address of this machine), example.org:80\n" in asked
+    unasked = here(*EXPLAIN, "--mode", "full", "--", "curl ftp://a.org https://b.org").out
+    assert "\n  it names b.org:443; without a question only what network.allow lists is open\n" in unasked
+    assert "\n  not opened: a.org:21 by ftp, which no proxy carries\n" in unasked
+    weaker = here(*EXPLAIN, "--tier", "1", "--", "curl https://b.org").out
+    assert "\n  the network takes a sandbox of tier 2, so it cannot reach b.org:443\n" in weaker
+    assert "any host" not in here(*EXPLAIN, "--tier", "0", "--", "curl https://b.org").out
+
+
 def test_the_answer_has_the_rule_the_reason_and_every_part(here, workspace: Path) -> None:
     (workspace / "api").mkdir()
     found = here(*EXPLAIN, "--json", "--", "cd api && rm -rf build | tee log").json

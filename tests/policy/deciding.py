@@ -4,6 +4,7 @@ import posixpath
 from typing import Any
 
 from handrail.code.shell_commands import seen_commands
+from handrail.policy.network.needs import needs_of
 from handrail.policy.script import command_uses, needs_display
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import CommandFact, Decision, Facts, PathFact
@@ -32,7 +33,10 @@ def facts_of(command: str, *, tier: int = 2, cwd: str = ".", background: bool = 
         PathFact(path=use.path, access=use.access, kind="file", real=real(use.path))
         for use in command_uses(command, cwd, seen)
     )
-    fact = CommandFact(text=command, cwd=cwd, background=background, tier=tier, seen=seen)
+    needs = needs_of(command, cwd, (), seen)
+    fact = CommandFact(
+        text=command, cwd=cwd, background=background, tier=tier, hosts=needs.hosts, unopened=needs.unopened, seen=seen
+    )
     return Facts(paths=tuple(dict.fromkeys(paths)), command=fact)
 
 

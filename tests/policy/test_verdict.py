@@ -241,6 +241,8 @@ def test_the_same_input_gives_the_same_answer_also_from_the_record(call: tuple) 
 PURE = """
 import sys
 from handrail.policy.judging import commands
+from handrail.policy.network import told  # otherwise the first command that reaches out does
+from handrail.policy.network.needs import needs_of
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import command_uses
 from handrail.policy.tables.load import registry
@@ -250,7 +252,8 @@ from handrail.protocol.tool import Arguments, ToolSpec
 spec = ToolSpec(name="t", title="", description="", arguments=Arguments, data=Arguments, permissions=("fs.write",))
 registry()  # imports the tables, which otherwise the first command of each kind does
 COMMANDS = ("ls -la", "git log --oneline | head", "cd a && cat x", "rm -rf /", "python x", "cat .env", "jq . a",
-            "sort -o a b", "sudo rm x", "bash -c 'ls > x'", "find . -name a", "curl x", "echo $X", "ls *.py",
+            "sort -o a b", "sudo rm x", "bash -c 'ls > x'", "find . -name a", "curl http://127.0.0.1/",
+            "echo $X", "ls *.py",
             "cp a b", "sed -n 1p a")
 RULES = (Rule(id="a", verdict="deny", pattern="git push"), Rule(id="b", verdict="allow", pattern="docs/**", tool="t"))
 import os, random, time
@@ -271,7 +274,8 @@ for mode in MODES:
             seen = (SeenCommand(words=("rm", "-rf", "x")),)
             uses = command_uses(text, ".")
             paths = [PathFact(path=use.path, access=use.access, kind="file", real="a") for use in uses]
-            facts = Facts(paths=tuple(paths), command=CommandFact(text=text, seen=seen))
+            command = CommandFact(text=text, hosts=needs_of(text, ".").hosts, seen=seen)
+            facts = Facts(paths=tuple(paths), command=command)
             decide(spec, None, facts, Rules(mode, unattended, RULES))
 print(sorted(set(heard) - {"object.__getattr__", "builtins.id"}))
 """

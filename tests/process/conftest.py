@@ -4,15 +4,18 @@ import functools
 import itertools
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from process_launches import MakeLaunch, Run, confined, own_children, running, supervised
+from process_launches import MakeLaunch, Run, confined, own_children, running, sandboxed, supervised
 
 from handrail.process.ran import Ran
 from handrail.process.running import run_launch
+from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.sessions import ProcessSessions
+from handrail.process.sessions.starting import LogSizes
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
 
@@ -66,3 +69,28 @@ def mark() -> Iterator[str]:
     text = f"98765.{os.getpid()}{next(_marks)}"
     yield text
     assert running(text) == []
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Iterator[ProcessSessions]:
+    """Process sessions; at the end all are removed, and nothing of them runs."""
+    chosen = ProcessSessions(str(tmp_path / "processes"), sizes=LogSizes(head=1 << 12, kept=1 << 20, segment=1 << 17))
+    before = set(os.listdir("/proc/self/fd")), own_children()
+    yield chosen
+    for one in chosen.listed():
+        one.remove()
+    assert (set(os.listdir("/proc/self/fd")), own_children()) == before
+    assert running(str(tmp_path)) == []
+
+
+@pytest.fixture(params=["tier 2", "tier 1", "tier 0"])
+def start(request: pytest.FixtureRequest, sessions: ProcessSessions, tmp_path: Path) -> Callable[..., ProcessSession]:
+    """Starts a command under a keeper, in one tier after the other."""
+    launch = sandboxed(int(request.param[-1]), tmp_path)
+
+    def go(command: str, **options: Any) -> ProcessSession:
+        limits = Limits(**options.pop("limits", {}))
+        chosen = {"session_id": "here", "cwd": ".", "idle_seconds": 600.0, **options}
+        return sessions.start(launch(command, limits), command=command, limits=limits, **chosen)
+
+    return go

@@ -5,8 +5,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from handrail.process.ran import Ran
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.host import Host
 from handrail.sandbox.launch import Launch
+from handrail.sandbox.limits import Limits
+from handrail.sandbox.sandbox import Sandbox
 
 BASH = ("/bin/bash", "--noprofile", "--norc", "-c")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -44,6 +50,24 @@ def supervised(text: str) -> Launch:
         lambda status, lifeline: (*BASH, _SUPERVISOR.format(status=status, lifeline=lifeline), text),
         own_processes=False,
     )
+
+
+def sandboxed(tier: int, folder: Path) -> Callable[[str, Limits], Launch]:
+    """What makes launches of a real tier, whose command may write in a workspace in the folder; skips where none is."""
+    workspace = folder / "workspace"
+    workspace.mkdir(exist_ok=True)
+    (folder / "home").mkdir(exist_ok=True)
+    host = Host(home=str(folder / "home"), environ=dict(os.environ), state=str(folder / "state"))
+    sandbox = Sandbox(host, most=tier)
+    if sandbox.tier != tier:
+        pytest.skip(f"no tier {tier} here")
+
+    def make(text: str, limits: Limits) -> Launch:
+        place = str(workspace)
+        confinement = Confinement(trust="approved", cwd=place, read_only=(), writable=(place,), limits=limits)
+        return sandbox.launch(confinement, text)
+
+    return make
 
 
 def launched(argv: Callable[[int, int], tuple[str, ...]], *, own_processes: bool) -> Launch:

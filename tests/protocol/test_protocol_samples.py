@@ -12,7 +12,7 @@ from handrail.protocol.schema import WIRE_TYPES, wire_schemas
 from handrail.protocol.wire import encode
 
 EMITTED_BY_NOTHING_YET = """
-    event.user event.text event.reasoning event.tool_call.question-required event.display event.usage event.process
+    event.user event.text event.reasoning event.tool_call.question-required event.display event.usage
     event.network event.end event.error
 """
 every_type = pytest.mark.parametrize("name", WIRE_TYPES)

@@ -19,8 +19,9 @@ from handrail.tools.write import WRITE
 SCHEMAS = wire_schemas()
 MESSAGES = (
     "tool_call tool_result error tool_description facts decision permission_request answer change_set change_record "
-    "done parked"
+    "process_record done parked"
 )
+TIMES = {"time", "timestamp", "started", "ended"}
 every_type = pytest.mark.parametrize("name", WIRE_TYPES)
 every_tool = pytest.mark.parametrize("spec", [READ, WRITE, LS], ids=lambda spec: spec.name)
 
@@ -86,7 +87,7 @@ def test_schema_and_decoder_refuse_the_same_values(name: str) -> None:
     for key in sample:
         altered.append({other: item for other, item in sample.items() if other != key})
         # That "x" is no time is a matter of the format, which a schema only annotates.
-        odd = (None, True, 7, -1.5, [], [None], {}, {"x": 1}, *(() if key in {"time", "timestamp"} else ("x",)))
+        odd = (None, True, 7, -1.5, [], [None], {}, {"x": 1}, *(() if key in TIMES else ("x",)))
         altered += [{**sample, key: value} for value in odd]
     verdicts = [(value, validator.is_valid(value), decodes(name, value)) for value in altered]
     assert [value for value, valid, decoded in verdicts if valid != decoded] == []

@@ -17,6 +17,7 @@ PARAMETERS = {
     "grep": ({"pattern"}, {"path", "filePattern", "caseSensitive", "contextLines", "maxResults"}),
     "ls": ({"path"}, {"depth"}),
     "exec": ({"command"}, {"cwd", "timeoutMs", "background", "yieldMs"}),
+    "process": ({"action"}, {"sessionId", "offset", "limit", "data", "eof"}),
 }
 OPTIONAL = {
     "apply_patch": ({"patch"}, set()),

@@ -64,7 +64,7 @@ def assert_unknown(rail: Handrail, name: str) -> None:
 
 
 def test_a_session_offers_the_base_layer_and_its_custom_tools(rail: Make) -> None:
-    assert names(rail(tools=[weather])) == ["read", "write", "edit", "find", "grep", "ls", "exec", "weather"]
+    assert names(rail(tools=[weather])) == ["read", "write", "edit", "find", "grep", "ls", "exec", "process", "weather"]
 
 
 @pytest.mark.parametrize("name", ["exec_command", "Read", "READ", "read ", "read_file", "", "ls\n", "rеad", "x" * 150])
@@ -107,13 +107,13 @@ def test_repair_does_not_guess_between_two(rail: Make) -> None:
 )
 def test_a_disabled_tool_is_not_offered(rail: Make, settings: Settings) -> None:
     one = rail(settings=settings, tools=[weather])
-    assert names(one) == ["read", "write", "edit", "find", "grep", "ls", "exec"]
+    assert names(one) == ["read", "write", "edit", "find", "grep", "ls", "exec", "process"]
     assert_unknown(one, "weather")
 
 
 def test_a_base_tool_can_be_disabled(rail: Make) -> None:
     one = rail(settings=Settings(tools=Tools(disable=("write",))))
-    assert names(one) == ["read", "edit", "find", "grep", "ls", "exec"]
+    assert names(one) == ["read", "edit", "find", "grep", "ls", "exec", "process"]
     assert_unknown(one, "write")
 
 
@@ -185,7 +185,7 @@ def test_what_a_host_denies_is_told_like_what_the_settings_deny(rail: Make) -> N
     [
         (("fs.write",), ["read", "find", "grep", "ls", "deploy"]),
         (("fs.read",), ["write", "deploy"]),
-        (("net.connect",), ["read", "write", "edit", "find", "grep", "ls", "exec"]),
+        (("net.connect",), ["read", "write", "edit", "find", "grep", "ls", "exec", "process"]),
         (("fs.read", "fs.write", "net.connect"), []),
         (("proc.exec",), ["read", "write", "edit", "find", "grep", "ls", "deploy"]),
     ],

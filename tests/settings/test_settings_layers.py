@@ -249,6 +249,7 @@ RESERVED = [
     ("sandbox.tier", 2, PERSON, "the user file or a flag can say so, a project cannot"),
     ("sandbox.toolchains", ["/opt/sdk"], PERSON, "the user file or a flag can say so, a project cannot"),
     ("sandbox.environment", ["NODE_ENV"], PERSON, "the user file or a flag can say so, a project cannot"),
+    ("network.allow", ["example.org:443"], FILES, "the user file can say so, a project cannot"),
 ]
 
 

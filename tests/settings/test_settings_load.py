@@ -59,12 +59,16 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     least = 1
     toolchains = ["~/.sdk", "/opt/sdk"]
     environment = ["NODE_ENV", "rack_env"]
+    [network]
+    allow = ["pypi.org:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"]
     [limits]
     exec = "5 min"
     output = "1.5 MB"
     memory = 1073741824
     processes = 64
     file_size = "500 KB"
+    idle = "2 h"
+    sessions = 8
     [tools]
     enable = ["todo"]
     disable = ["exec"]
@@ -100,11 +104,14 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "sandbox.least": 1,
         "sandbox.toolchains": (f"{tmp_path}/.sdk", "/opt/sdk"),
         "sandbox.environment": ("NODE_ENV", "rack_env"),
+        "network.allow": ("pypi.org:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"),
         "limits.exec": "5 min",
         "limits.output": "1.5 MB",
         "limits.memory": 1 << 30,
         "limits.processes": 64,
         "limits.file_size": "500 KB",
+        "limits.idle": "2 h",
+        "limits.sessions": 8,
     }
     assert set(loaded.sources.values()) == {f"user file {tmp_path}/.config/handrail/config.toml"}
 

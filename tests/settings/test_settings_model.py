@@ -49,11 +49,14 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "sandbox.least": 0,
         "sandbox.toolchains": (),
         "sandbox.environment": (),
+        "network.allow": (),
         "limits.exec": "120s",
         "limits.output": "4 MB",
         "limits.memory": "4 GB",
         "limits.processes": 512,
         "limits.file_size": "2 GB",
+        "limits.idle": "30 min",
+        "limits.sessions": 64,
     }
 
 

@@ -63,7 +63,7 @@ def test_what_is_understood_is_written_with_digits_and_a_known_unit(text: str) -
             continue
         assert text.isascii()
         assert text[0].isdigit()
-        assert text[-1] in "snB"
+        assert text[-1] in "snhB"
         assert amount >= 0
 
 
@@ -71,7 +71,8 @@ def test_what_is_understood_is_written_with_digits_and_a_known_unit(text: str) -
     ("written", "meant"),
     [
         ("120 sec", "120s"), ("2m", "2 min"), ("2 Minutes", "2 min"), ("120", "120s"), ("3S", "3s"),
-        (" 120s ", "120s"), ("1 h", None), ("soon", None), ("", None), ("-5s", None), ("120S ", "120s"),
+        (" 120s ", "120s"), ("1 Hour", "1 h"), ("1 day", None), ("soon", None), ("", None), ("-5s", None),
+        ("120S ", "120s"),
     ],
 )  # fmt: skip
 def test_a_time_in_another_form_is_told_in_the_right_one(written: str, meant: str | None) -> None:
@@ -103,6 +104,9 @@ def test_a_size_in_another_form_is_told_in_the_right_one(written: str, meant: st
         ('output = "63 KB"', "limits.output is '63 KB'; allowed: "),
         ('memory = "15 MB"', "limits.memory is '15 MB'; allowed: "),
         ('file_size = "65 TB"', "limits.file_size is '65 TB'; allowed: "),
+        ('idle = "999 ms"', 'limits.idle is \'999 ms\'; allowed: a time from "1 s" to "168 h"'),
+        ('idle = "169 h"', "limits.idle is '169 h'; allowed: "),
+        ("sessions = 0", "limits.sessions is 0; allowed: a whole number from 1 to 1000"),
         ("processes = 7", "limits.processes is 7; allowed: a whole number from 8 to 1000000"),
         ('processes = "8"', "limits.processes is '8'; allowed: a whole number"),
     ],

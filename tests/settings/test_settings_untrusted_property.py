@@ -14,8 +14,9 @@ from handrail.settings.strictness import STRICTNESS
 
 MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
+IDLE = {"1 s": 1, "30 min": 1_800, "168 h": 604_800}
 SIZES = {"16 MB": 16 << 20, "16777216 B": 16 << 20, "0.02 GB": 0.02 * 2**30, 33554432: 2**25, "64 MB": 64 << 20}
-AMOUNTS = {**TIMES, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
+AMOUNTS = {**TIMES, **IDLE, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
 
 
 def one_of(*values: Any) -> st.SearchStrategy[Any]:
@@ -53,11 +54,14 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "sandbox.least": st.integers(0, 3),
     "sandbox.toolchains": some_of("/opt/a", "/opt/b", "~/c"),
     "sandbox.environment": some_of("NODE_ENV", "RACK_ENV", "FOO"),
+    "network.allow": some_of("a.example.org:443", "*.example.org", "10.0.0.0/8:80", "10.1.2.3:80"),
     "limits.exec": one_of(*TIMES),
     "limits.output": one_of(*SIZES),
     "limits.memory": one_of(*SIZES, "3 GB"),
     "limits.processes": st.integers(8, 1_000),
     "limits.file_size": one_of(*SIZES),
+    "limits.idle": one_of(*IDLE),
+    "limits.sessions": st.integers(1, 1_000),
 }
 
 
@@ -71,6 +75,20 @@ def has_more(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def lacks_some(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return not set(other) <= set(one)
+
+
+REACHED = {
+    "a.example.org:443": {"a:443"},
+    "*.example.org": {"a:443", "a:80", "b:443", "b:80"},
+    "10.0.0.0/8:80": {"10.1.2.3:80", "10.4.5.6:80"},
+    "10.1.2.3:80": {"10.1.2.3:80"},
+}
+
+
+def reaches_more(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return not {host for entry in one for host in REACHED[entry]} <= {
+        host for entry in other for host in REACHED[entry]
+    }
 
 
 def higher(one: int, other: int) -> bool:
@@ -116,11 +134,14 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "sandbox.least": lower,
     "sandbox.toolchains": has_more,
     "sandbox.environment": has_more,
+    "network.allow": reaches_more,
     "limits.exec": larger,
     "limits.output": larger,
     "limits.memory": larger,
     "limits.processes": higher,
     "limits.file_size": larger,
+    "limits.idle": larger,
+    "limits.sessions": higher,
 }
 """Said here in other words than in the settings themselves."""
 

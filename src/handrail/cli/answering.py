@@ -17,6 +17,11 @@ from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.store.inbox import Waiting
 
+_OTHER_VARIABLES = (
+    "the command would get other variables here (PATH, language, toolchains) than in the shell that asked, so a yes from "
+    "here would not count. Nothing was answered. Answer it from a shell like that one, or call it again from this one."
+)
+
 
 def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
     """Gives the answer; with the last one of a batch, the batch runs here. The exit code."""
@@ -25,6 +30,8 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
         raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
     with opened(options, waiting) as rail:
         _refuse_foreign(rail, waiting)
+        if answer.kind != "deny" and rail.would_differ(waiting.request):
+            raise Stop(_OTHER_VARIABLES, FAILED)
         try:
             outcome = rail.answer(waiting.request.id, answer)
         except UsageError as error:

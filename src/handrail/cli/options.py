@@ -174,6 +174,53 @@ def for_policy_replay(parser: ArgumentParser) -> None:
     as_json(parser)
 
 
+def for_processes(parser: ArgumentParser) -> None:
+    """processes"""
+    parser.add_argument("--session", metavar="ID", help="those of one session (all of the workspace)")
+    parser.add_argument("--all", action="store_true", help="those of every workspace")
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_processes_log(parser: ArgumentParser) -> None:
+    """processes log"""
+    for_one_process(parser)
+    parser.add_argument("--raw", action="store_true", help="byte for byte, for a file or a pipe")
+    parser.add_argument("--follow", action="store_true", help="go on until it has ended")
+    in_workspace(parser)
+    parser.set_defaults(json=False)
+
+
+def for_processes_write(parser: ArgumentParser) -> None:
+    """processes write"""
+    for_one_process(parser)
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="a line; - sends what stdin has, as it is")
+    parser.add_argument("--eof", action="store_true", help="end its input afterwards")
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_processes_stop(parser: ArgumentParser) -> None:
+    """processes stop"""
+    parser.add_argument("id", metavar="ID", nargs="?", help="its id, or the beginning of it")
+    parser.add_argument("--session", metavar="ID", help="those of a session")
+    parser.add_argument("--all", action="store_true", help="those of every workspace")
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_processes_remove(parser: ArgumentParser) -> None:
+    """processes remove"""
+    for_one_process(parser)
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_one_process(parser: ArgumentParser) -> None:
+    """Which process session."""
+    parser.add_argument("id", metavar="ID", help="its id, or the beginning of it")
+
+
 def for_config(parser: ArgumentParser) -> None:
     """config"""
     form = parser.add_mutually_exclusive_group()

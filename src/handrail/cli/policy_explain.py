@@ -9,10 +9,9 @@ from handrail.cli.given import given_lines
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.policy_place import PolicyPlace
 from handrail.cli.policy_question import Question, question_of, question_of_line
-from handrail.protocol.decision import Decision
+from handrail.protocol.decision import CommandFact, Decision
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
-from handrail.tools.exec import EXEC
 
 _SCHEMA = "handrail.policy/1"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
@@ -42,13 +41,15 @@ class _Asking:
     def close(self) -> None:
         self._explainer.close()
 
-    def decision(self, question: Question) -> Decision:
-        return self._explainer.explain(question.tool, question.args, self._place.rules(question.mode))
+    def decision(self, question: Question) -> tuple[Decision, CommandFact | None]:
+        rules = self._place.rules(question.mode)
+        decision, facts = self._explainer.explain_with_facts(question.tool, question.args, rules)
+        return decision, facts.command
 
     def mode(self, question: Question) -> str:
         return self._place.rules(question.mode).mode
 
-    def answer(self, question: Question, decision: Decision) -> bytes:
+    def answer(self, question: Question, decision: Decision, command: CommandFact | None) -> bytes:
         body: dict[str, object] = {
             "schema": _SCHEMA,
             "decision": decision.decision,
@@ -58,12 +59,16 @@ class _Asking:
         if decision.code is not None:
             body["code"] = decision.code
         body |= {"parts": decision.parts, "mode": self.mode(question)}
-        return encode(body | {"tier": self.tier} if question.tool == EXEC.name else body)
+        if command is not None:
+            body |= {"tier": self.tier}
+            named = {"hosts": command.hosts, "unopened": command.unopened}
+            body |= {name: value for name, value in named.items() if value}
+        return encode(body)
 
 
 def _one(asking: _Asking, question: Question, options: Namespace) -> int:
     try:
-        decision = asking.decision(question)
+        decision, command = asking.decision(question)
     except ToolError as error:
         if options.json:
             answer_json(_failure(error))
@@ -73,13 +78,14 @@ def _one(asking: _Asking, question: Question, options: Namespace) -> int:
                 note(f"The tools here: {', '.join(error.details)}.")
         return USAGE
     if options.json:
-        answer_json(asking.answer(question, decision))
+        answer_json(asking.answer(question, decision, command))
     else:
-        from handrail.cli.policy_tree import decision_tree  # noqa: PLC0415  for people
+        from handrail.cli.policy_tree import decision_tree, network_remarks  # noqa: PLC0415  for people
 
-        found = question.tool == EXEC.name and options.tier is None
-        remark = f"in the sandbox that commands have here: tier {asking.tier}" if found else ""
-        answer(decision_tree(question.called, decision, asking.mode(question), remark))
+        remarks = network_remarks(decision, command) if command else []
+        if command and options.tier is None:
+            remarks.append(f"in the sandbox that commands have here: tier {asking.tier}")
+        answer(decision_tree(question.called, decision, asking.mode(question), remarks))
     return _EXITS[decision.decision] if options.exit_code else OK
 
 
@@ -89,8 +95,9 @@ def _lines(asking: _Asking, options: Namespace) -> int:
     for line in given_lines():
         try:
             question = question_of_line(line, options.cwd)
-            decision = asking.decision(question)
-            told, code = asking.answer(question, decision), _EXITS[decision.decision] if options.exit_code else OK
+            decision, command = asking.decision(question)
+            told = asking.answer(question, decision, command)
+            code = _EXITS[decision.decision] if options.exit_code else OK
         except ToolError as error:
             told, code = _failure(error), USAGE
         exits.add(code)

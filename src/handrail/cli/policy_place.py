@@ -54,4 +54,5 @@ class PolicyPlace:
         from handrail.runtime.explaining import Explainer, open_roots  # noqa: PLC0415  a replay looks at no file
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
-        return Explainer(roots, self.offer, tier)
+        processes = os.path.join(self.state().home(os.path.realpath(self.workspace)), "cli", "processes")
+        return Explainer(roots, self.offer, tier, processes)

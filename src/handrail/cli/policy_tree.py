@@ -5,16 +5,32 @@ import sys
 from collections.abc import Iterator
 
 from handrail.cli.output import can_show, cut, table, visible
-from handrail.protocol.decision import Decision, DecisionPart
+from handrail.protocol.decision import CommandFact, Decision, DecisionPart
 
 _LONGEST_SUBJECT = 60
 
 
-def decision_tree(called: str, decision: Decision, mode: str, remark: str) -> str:
+def decision_tree(called: str, decision: Decision, mode: str, remarks: list[str]) -> str:
     """The whole call, then its parts, then the decision, and what it goes by."""
     ending = [f"= {decision.decision} in mode {mode}: {_why(decision)}\n"]
-    ending += [f"  {remark}\n"] if remark else []
+    ending += [f"  {remark}\n" for remark in remarks]
     return f"{_wrapped(called)}{table(_branches(decision.parts))}{''.join(ending)}"
+
+
+def network_remarks(decision: Decision, command: CommandFact) -> list[str]:
+    """Which hosts a command names, and what would open them."""
+    from handrail.policy.network.told import OPENS_FROM, shown_host  # noqa: PLC0415  few commands name any
+
+    hosts = ", ".join(map(shown_host, command.hosts))
+    if not hosts or command.tier == 0:
+        remarks: list[str] = []
+    elif command.tier < OPENS_FROM:
+        remarks = [f"the network takes a sandbox of tier {OPENS_FROM}, so it cannot reach {hosts}"]
+    elif decision.decision == "confirm":
+        remarks = [f"a yes opens, for this call: {hosts}"]
+    else:
+        remarks = [f"it names {hosts}; without a question only what network.allow lists is open"]
+    return [*remarks, *(f"not opened: {visible(one)}" for one in command.unopened if one not in decision.reason)]
 
 
 def _why(decision: Decision) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from handrail.cli.preferences import project_folder
 from handrail.cli.rows import Row, without_home
 from handrail.sandbox.report import Failure, Report
-from handrail.settings import SettingsError, load, state_folder
+from handrail.settings import Settings, SettingsError, load, state_folder
 from handrail.settings.location import expand_home
 from handrail.settings.model import Sandbox as Wanted
 
@@ -21,10 +21,11 @@ def sandbox() -> Iterator[Row]:
     from handrail.sandbox.view.toolchains import refused  # noqa: PLC0415
 
     try:
-        wanted = load(os.environ, {}, project_folder(Namespace(workspace=None))).settings.sandbox
+        settings = load(os.environ, {}, project_folder(Namespace(workspace=None))).settings
         state = state_folder(os.environ)
     except SettingsError:
-        wanted, state = Wanted(), "/nowhere/handrail"  # other rows are about that
+        settings, state = Settings(), "/nowhere/handrail"  # other rows are about that
+    wanted = settings.sandbox
     shown = tuple(expand_home(path, os.environ) for path in wanted.toolchains)
     home, listed = os.path.expanduser("~"), wanted.environment
     host = Host(home=home, environ=os.environ, state=state, toolchains=shown, variables=listed)
@@ -36,6 +37,22 @@ def sandbox() -> Iterator[Row]:
     for name, why in kept_back(host).items():
         yield Row("sandbox", "warning", f"the variable {name} is not passed on: it {why}", "handrail config")
     yield from (Row("sandbox", "ok", fact) for fact in facts())
+    yield _network(report, len(settings.network.allow))
+
+
+def _network(report: Report, listed: int) -> Row:
+    """What of the network commands have without a question, and whether a yes can open any."""
+    entries = f"{listed} entr{'y' if listed == 1 else 'ies'}"
+    if report.tier == 0:
+        text = "commands reach every host: there is no sandbox to keep them from it"
+        return Row("network", "warning", text, _first_fix(report) or "handrail config")
+    if report.tier < 2:
+        lists = f"; network.allow has {entries}, which open nothing" if listed else ""
+        text = f"no command reaches any host: opening single ones takes sandbox tier 2{lists}"
+        return Row("network", "warning" if listed else "ok", text, _first_fix(report) if listed else None)
+    if listed:
+        return Row("network", "ok", f"what network.allow lists is open to commands that may write: {entries}")
+    return Row("network", "ok", "nothing is open to commands; a yes opens the hosts that its request names")
 
 
 def _in_use(report: Report, wanted: Wanted) -> Row:

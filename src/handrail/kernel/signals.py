@@ -7,7 +7,7 @@ import ctypes
 import os
 import sys
 
-HANGUP, INTERRUPT, KILL, TERMINATE, CHILD, STOP = 1, 2, 9, 15, 17, 19
+HANGUP, INTERRUPT, QUIT, KILL, TERMINATE, CHILD, CONTINUE, STOP, STOP_KEY = 1, 2, 3, 9, 15, 17, 18, 19, 20
 
 _SET_MASK = 2
 _DEFAULT = ctypes.c_void_p(0)

@@ -36,6 +36,10 @@ def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fac
         from handrail.policy.judging.commands import judge_command  # noqa: PLC0415  the tables are only for commands
 
         judged += judge_command(facts.command, facts, rules)
+    elif facts.process is not None:
+        from handrail.policy.judging.processes import judge_process  # noqa: PLC0415  as above
+
+        judged.append(judge_process(facts.process, rules))
     else:
         judged += [_judge_path(spec, fact, rules) for fact in facts.paths]
         judged += _bulk(facts.paths, rules)
@@ -61,7 +65,7 @@ def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
 
 def _is_spoken_for(permission: Permission, facts: Facts) -> bool:
     """Paths speak for the file permissions only, and a command for all but the network that a tool says it needs."""
-    if facts.command is not None:
+    if facts.command is not None or facts.process is not None:
         return permission != "net.connect"
     return bool(facts.paths) and permission.startswith("fs.")
 

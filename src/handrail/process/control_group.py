@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from handrail.sandbox.limits import Limits
+from handrail.process.bounds import Bounds
 
 _JOIN = 'echo $$ > "$0/cgroup.procs"; exec "$@"'
 """A shell joins the group and becomes the program, so nothing that the program starts is outside of it."""
@@ -21,7 +21,7 @@ class ControlGroup:
     Where none can be made it does nothing: the command starts outside of any.
     """
 
-    def __init__(self, limits: Limits, parent: str | None) -> None:
+    def __init__(self, limits: Bounds, parent: str | None) -> None:
         self._path = _made(limits, parent) if parent is not None else None
 
     def joined(self, argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class ControlGroup:
             _remove(self._path)
 
 
-def _made(limits: Limits, parent: str) -> str | None:
+def _made(limits: Bounds, parent: str) -> str | None:
     path = os.path.join(parent, f"handrail-{os.urandom(8).hex()}")
     try:
         os.mkdir(path)

@@ -8,7 +8,7 @@ from handrail.process.control_group import ControlGroup
 from handrail.process.following import Following
 from handrail.process.pipes import Pipes
 from handrail.process.ran import Ending, Ran
-from handrail.process.starting import not_started
+from handrail.process.starting import not_started, start
 from handrail.process.tap import Tap
 from handrail.process.tree import Tree
 from handrail.process.watching import Watch
@@ -42,7 +42,7 @@ def run_launch(
         try:
             with _pipes_of(launch, 1 + two_pipes) as pipes, Tree(launch) as tree:
                 taps += [Tap(pipe, Collected(limits, spill_folder), on_output) for pipe in pipes.reading]
-                tree.start(pipes)
+                _start(launch, tree, pipes)
                 ending = _follow(launch, tree, taps, limits, began + limits.seconds, _asked(cancelled, on_output))
                 # Before the last of the output is taken: nobody is to print, or change a file, after the result.
                 gone = tree.end()
@@ -60,6 +60,14 @@ def _pipes_of(launch: Launch, count: int) -> Pipes:
         return Pipes(count)
     except OSError as error:
         raise not_started(error, launch) from None
+
+
+def _start(launch: Launch, tree: Tree, pipes: Pipes) -> None:
+    try:
+        tree.start(lambda launch: start(launch, pipes))
+    except (OSError, ValueError) as error:
+        raise not_started(error, launch) from None
+    pipes.hand_over()
 
 
 def _asked(cancelled: Callable[[], bool], on_output: Callable[[bytes], None] | None) -> Callable[[], bool]:

@@ -1,15 +1,11 @@
 """What the launched program says of the command: which process it is, and how it ended."""
 
 import os
-
-import msgspec
+import re
 
 _MOST = 1 << 16
-
-
-class _Line(msgspec.Struct, frozen=True):
-    child_pid: int | None = msgspec.field(default=None, name="child-pid")
-    exit_code: int | None = msgspec.field(default=None, name="exit-code")
+# Two numbers are all that is looked for: a keeper, which reads a status too, starts without what decodes JSON.
+_SAID = re.compile(rb'[{,]\s*"(child-pid|exit-code)"\s*:\s*([0-9]{1,10})\s*[,}]')
 
 
 class Status:
@@ -37,11 +33,8 @@ class Status:
                 self._believe(line)
 
     def _believe(self, line: bytes) -> None:
-        try:
-            said = msgspec.json.decode(line, type=_Line)
-        except msgspec.DecodeError:
-            return
+        said = {name: int(number) for name, number in _SAID.findall(line)}
         if self.child_pid is None:
-            self.child_pid = said.child_pid
+            self.child_pid = said.get(b"child-pid")
         if self.exit_code is None:
-            self.exit_code = said.exit_code
+            self.exit_code = said.get(b"exit-code")

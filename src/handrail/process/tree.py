@@ -4,15 +4,13 @@ import contextlib
 import os
 import select
 import signal
-import subprocess
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from handrail.kernel.process_table import process_at
 from handrail.process.held import Held
-from handrail.process.pipes import Pipes
-from handrail.process.starting import not_started, start
 from handrail.process.status import Status
 from handrail.sandbox.launch import Launch
 
@@ -22,6 +20,15 @@ _EARLY = 0.5
 """Seconds to wait for the first status: a few milliseconds, where the machine is not overloaded."""
 
 
+class Started(Protocol):
+    """A program that runs: `subprocess.Popen` is one."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self) -> int: ...
+
+
 class Tree:
     """The launched program, the command's first process, and all below. Leaving the `with` block ends it."""
 
@@ -29,7 +36,7 @@ class Tree:
         self.status = Status(launch.status)
         self._launch = launch
         self._attempted = False
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Started | None = None
         self._program: Held | None = None
         """What was launched: bubblewrap or the supervisor."""
         self._first: Held | None = None
@@ -69,17 +76,16 @@ class Tree:
         namespace that is done from here, while bubblewrap itself is only about to end."""
         return self._launch.own_processes and self.status.exit_code is not None
 
-    def start(self, pipes: Pipes) -> None:
-        """Starts it; ToolError when it cannot be."""
+    def start(self, start: Callable[[Launch], Started]) -> None:
+        """Starts it by a step that raises OSError or ValueError when it cannot be, which goes on to the caller."""
         self._attempted = True
         try:
-            self._process = start(self._launch, pipes)
-        except (OSError, ValueError) as error:
+            self._process = start(self._launch)
+        except (OSError, ValueError):
             self._attempted = False
-            raise not_started(error, self._launch) from None
+            raise
         self._program = Held(self._process.pid)
         self._launch.hand_over()
-        pipes.hand_over()
 
     def read_status(self) -> None:
         """Takes in the status, and gets hold of the first process while its number cannot be another's."""

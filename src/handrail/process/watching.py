@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from handrail.process.bounds import Bounds
 from handrail.process.census import Census, processes_below, processes_inside
-from handrail.sandbox.limits import Limits
 
 _USUAL = 0.1
 _NEAR = 0.02
@@ -25,7 +25,7 @@ class Watch:
     """Looks now and then; says which limit the tree is over."""
 
     def __init__(
-        self, limits: Limits, *, program: int, own_processes: bool, clock: Callable[[], float] = time.monotonic
+        self, limits: Bounds, *, program: int, own_processes: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._limits = limits
         self._program = program

@@ -62,14 +62,30 @@ class CommandFact(Wire, frozen=True):
     """The folder that it starts in, as the call names it."""
     background: bool = False
     """Whether it may outlive its call, on the real tree."""
+    yields: bool = False
+    """Whether it goes on after its call where it takes longer than the call waits."""
     tier: int = 2
     """The sandbox: 3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
     there: tuple[str, ...] = ()
     """Folders that a `cd` in it leads to, and that can be entered."""
     hosts: tuple[str, ...] = ()
     """The hosts that it names, or that its programs are known to reach: `example.org:443`."""
+    unopened: tuple[str, ...] = ()
+    """What of the network it names and no yes can open, each with the reason in words."""
     seen: tuple[SeenCommand, ...] | None = None
     """What the display parser found; None where it was not needed, or could not be used."""
+
+
+class ProcessFact(Wire, frozen=True):
+    """What a call wants with a process session, and what that runs."""
+
+    action: str
+    id: str = ""
+    """Its whole id; empty where the call is about all of them."""
+    command: str = ""
+    """What it runs."""
+    looks: bool = False
+    """Whether the command only looks, whatever it is sent, and the sandbox sees to that."""
 
 
 class Facts(Wire, frozen=True):
@@ -77,6 +93,7 @@ class Facts(Wire, frozen=True):
 
     paths: tuple[PathFact, ...] = ()
     command: CommandFact | None = None
+    process: ProcessFact | None = None
 
 
 class DecisionPart(Wire, frozen=True):

@@ -45,8 +45,8 @@ def s4_kind(request: "PermissionRequest") -> str:
 class Preview(Wire, frozen=True):
     """What would change, shown before the answer."""
 
-    kind: Literal["diff", "run"]
-    """`diff`: what a file would become; `run`: what a trial in a throw-away copy did."""
+    kind: Literal["diff", "run", "input"]
+    """`diff`: what a file would become; `run`: what a trial in a copy did; `input`: what a program is sent."""
     text: str
     truncated: bool = False
     """Whether `text` is only the beginning."""
@@ -97,6 +97,8 @@ class PermissionRequest(Wire, frozen=True):
     """The sandbox that the command would run in; a yes does not count for a weaker one."""
     background: bool = False
     """Whether the command goes on after its call, on the real tree: undo does not cover it."""
+    process: str | None = None
+    """The process session that the call writes to; a yes to another one is no yes."""
     environment: str | None = None
     """A digest of the variables that the command would get; a yes to other ones is no yes."""
     hosts: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.event import KINDS, kind_of
 from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.process import ProcessRecord
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolDescription
 
@@ -27,6 +28,7 @@ MESSAGES: dict[str, Any] = {
     "answer": Answer,
     "change_set": ChangeSet,
     "change_record": ChangeRecord,
+    "process_record": ProcessRecord,
     "done": Done,
     "parked": Parked,
 }

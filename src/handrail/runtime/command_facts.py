@@ -1,11 +1,17 @@
 """What policy needs to know about a command: what it is, where it starts, and what each path in it is now."""
 
+from typing import TYPE_CHECKING
+
 from handrail.policy.commands.reading import Use
-from handrail.policy.script import command_uses, followed, needs_display
+from handrail.policy.script import command_uses, followed, needs_display, read_script
+from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import CommandFact, Facts, PathFact, SeenCommand
 from handrail.protocol.error import ToolError
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from handrail.policy.network.needs import Needs
 
 _MOST_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
@@ -16,10 +22,19 @@ def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background
     _refuse_cwd(workspace, cwd)
     seen = _seen(text) if needs_display(text) else None
     uses = command_uses(text, cwd, seen)
+    there = _there(workspace, text, cwd)
+    needs = _needs(workspace, text, cwd, there, seen)
     return Facts(
         paths=tuple(_fact(workspace, use) if n < _MOST_PATHS else _outside(use) for n, use in enumerate(uses)),
         command=CommandFact(
-            text=text, cwd=cwd, background=background, tier=tier, there=_there(workspace, text, cwd), seen=seen
+            text=text,
+            cwd=cwd,
+            background=background,
+            tier=tier,
+            there=there,
+            hosts=needs.hosts if needs else (),
+            unopened=needs.unopened if needs else (),
+            seen=seen,
         ),
     )
 
@@ -28,6 +43,18 @@ def _there(workspace: Workspace, text: str, cwd: str) -> tuple[str, ...]:
     """Folders that a `cd` leads to for certain: they are inside, and what is in them can be reached."""
     facts = {folder: _fact(workspace, Use(f"{folder}/.", "read")) for folder in followed(text, cwd)}
     return tuple(folder for folder, fact in facts.items() if fact.kind == "directory" and fact.real is not None)
+
+
+def _needs(
+    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None
+) -> "Needs | None":
+    """What it needs of the network; None for what only looks, which never gets any."""
+    steps = read_script(text, cwd, there)
+    if not isinstance(steps, Outside) and all(step.reading.effect == "proven" for step in steps):
+        return None
+    from handrail.runtime.network_facts import network_needs  # noqa: PLC0415  as said
+
+    return network_needs(workspace, text, cwd, there, seen)
 
 
 def _refuse_cwd(workspace: Workspace, cwd: str) -> None:

@@ -17,7 +17,7 @@ from handrail.runtime.registry import Offer
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
 from handrail.store.opened import OpenedFolders
-from handrail.tools.contract import Tool
+from handrail.tools.contract import ProcessUse, Tool
 from handrail.tools.exec import EXEC, ExecArguments
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
@@ -39,8 +39,12 @@ class Explainer:
     """Explains calls in one workspace. The tools are looked up when the first is asked about; commands need none, but
     for the sandbox, which is tried when the first is asked about."""
 
-    def __init__(self, workspace: Workspace, offer: Callable[[], Offer], tier: Callable[[], int]) -> None:
+    def __init__(
+        self, workspace: Workspace, offer: Callable[[], Offer], tier: Callable[[], int], processes: str = ""
+    ) -> None:
         self._workspace, self._offer, self._tier = workspace, offer, tier
+        self._processes = processes
+        """The folder of the process sessions that calls may be about."""
 
     def close(self) -> None:
         """Lets go of the workspace."""
@@ -48,16 +52,23 @@ class Explainer:
 
     def explain(self, name: str, arguments: object, rules: Rules) -> Decision:
         """The decision with all its parts; ToolError where the call is wrong before policy is asked."""
+        return self.explain_with_facts(name, arguments, rules)[0]
+
+    def explain_with_facts(self, name: str, arguments: object, rules: Rules) -> tuple[Decision, Facts]:
+        """The same, and what it was decided from."""
         spec, gather = (EXEC, self._command_facts) if name == EXEC.name else self._tool(name)
-        typed = _checked(spec, arguments)
-        return with_parts(decide(spec, None, gather(typed), rules))
+        facts = gather(_checked(spec, arguments))
+        return with_parts(decide(spec, None, facts, rules)), facts
 
     def _command_facts(self, arguments: ExecArguments) -> Facts:
         from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
 
-        return command_facts(
+        facts = command_facts(
             self._workspace, arguments.command, arguments.cwd, background=arguments.background, tier=self._tier()
         )
+        if arguments.yield_ms is None or facts.command is None:
+            return facts
+        return msgspec.structs.replace(facts, command=msgspec.structs.replace(facts.command, yields=True))
 
     def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:
         offer = self._offer()
@@ -69,10 +80,19 @@ class Explainer:
     def _tool_facts(self, tool: Tool, arguments: Any) -> Facts:
         from handrail.runtime.steps import touched_facts  # noqa: PLC0415  it knows of journals, which commands need not
 
+        touched = tool.touches(arguments)
+        if touched.process is not None:
+            return self._process_facts(touched.process)
         try:
-            return touched_facts(self._workspace, tool.touches(arguments))
+            return touched_facts(self._workspace, touched)
         finally:
             self._workspace.let_go()
+
+    def _process_facts(self, use: ProcessUse) -> Facts:
+        from handrail.process.sessions.sessions import ProcessSessions  # noqa: PLC0415  few ask about them
+        from handrail.runtime.process_facts import process_facts  # noqa: PLC0415
+
+        return process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
 
 
 def with_parts(decision: Decision) -> Decision:

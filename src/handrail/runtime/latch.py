@@ -67,7 +67,8 @@ def ask(session: Session, flight: Flight) -> None:
         command=command.text if command else None,
         cwd=session.workspace.look(command.cwd, "read").real if command else None,
         tier=command.tier if command else None,
-        background=command.background if command else False,
+        background=command.background or command.yields if command else False,
+        process=flight.facts.process.id if flight.facts.process else None,
         environment=environment_of(session) if command else None,
         hosts=command.hosts if command else (),
         parts=flight.decision.parts,
@@ -83,6 +84,8 @@ def ask(session: Session, flight: Flight) -> None:
 def _description(flight: Flight) -> str:
     """The call in a few words; of a command, all of it, and where."""
     command = flight.facts.command
+    if flight.facts.process is not None:
+        return f"Write to {flight.facts.process.id}, which runs: {flight.facts.process.command}"
     about = command.text if command is not None else ", ".join(fact.path for fact in flight.facts.paths)
     where = f"in {command.cwd}: " if command is not None and command.cwd != "." else ""
     return f"{flight.tool.spec.title} {where}{about}".strip()

@@ -10,6 +10,7 @@ from handrail.changes.recorder import Recorded, Recorder
 from handrail.policy.verdict import Rules
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.permission import Permission, Scope
+from handrail.runtime.background import BackgroundWork
 from handrail.runtime.grants import Grants
 from handrail.runtime.locks import Locks
 from handrail.runtime.outputs import KeptOutputs
@@ -28,7 +29,7 @@ from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
 from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Outputs, Seen, Tool
+from handrail.tools.contract import Background, Outputs, Seen, Tool
 from handrail.tools.delete import delete_tool
 from handrail.tools.edit import edit_tool
 from handrail.tools.exec import exec_tool
@@ -36,6 +37,7 @@ from handrail.tools.find import find_tool
 from handrail.tools.grep import grep_tool
 from handrail.tools.ls import ls_tool
 from handrail.tools.multi_edit import multi_edit_tool
+from handrail.tools.process import process_tool
 from handrail.tools.read import read_tool
 from handrail.tools.searching import Searching
 from handrail.tools.write import write_tool
@@ -47,6 +49,8 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.changes.planned import Planned
+    from handrail.process.sessions.session import ProcessSession
+    from handrail.process.sessions.sessions import ProcessSessions
     from handrail.store.change_log import Step
     from handrail.tools.saving import Records
 
@@ -86,7 +90,9 @@ def open_session(
         }
         outside = open_outside(house, stores, session_id, state, rules)
         commands = Commands(settings, state.path, os.environ)
-        registry = Registry(_base_tools(journal, outputs, recorder, commands, settings), (*custom, *found))
+        background = BackgroundWork(folder, journal, settings.limits)
+        base = _base_tools(journal, outputs, recorder, commands, background, settings)
+        registry = Registry(base, (*custom, *found))
         session = Session(
             id=session_id,
             folder=folder,
@@ -99,6 +105,7 @@ def open_session(
             outputs=outputs,
             recorder=recorder,
             commands=commands,
+            background=background,
             outside=outside,
             grants=Grants(
                 {
@@ -135,7 +142,7 @@ def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing = _NoSession()
     commands = Commands(settings, "", {})
-    registry = Registry(_base_tools(nothing, nothing, nothing, commands, settings), _tools_of(settings))
+    registry = Registry(_base_tools(nothing, nothing, nothing, commands, nothing, settings), _tools_of(settings))
     tools = settings.tools
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
@@ -144,6 +151,26 @@ class _NoSession:
     """What the tools need of a session, where there is none."""
 
     durable = False
+    idle_seconds = 0.0
+
+    @property
+    def sessions(self) -> "ProcessSessions":
+        raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
+
+    def make_room(self) -> None:
+        pass
+
+    def awaited(self, process: "ProcessSession") -> None:
+        pass
+
+    def told_begun(self, process: "ProcessSession") -> None:
+        pass
+
+    def told_ended(self, process: "ProcessSession") -> None:
+        pass
+
+    def forget(self, process: "ProcessSession") -> None:
+        pass
 
     def seen(self, path: str) -> bytes | None:  # noqa: ARG002  the protocol names it
         return None
@@ -174,7 +201,12 @@ class _NoSession:
 
 
 def _base_tools(
-    seen: Seen, outputs: Outputs, recorder: "Records", commands: Commands, settings: Settings
+    seen: Seen,
+    outputs: Outputs,
+    recorder: "Records",
+    commands: Commands,
+    background: Background,
+    settings: Settings,
 ) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
     searching = Searching(settings.search.ignore, settings.search.engine)
@@ -185,7 +217,8 @@ def _base_tools(
         find_tool(searching),
         grep_tool(searching, outputs),
         ls_tool(settings.search.ignore),
-        exec_tool(commands),
+        exec_tool(commands, background),
+        process_tool(background),
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),
         delete_tool(seen, recorder),

@@ -16,6 +16,7 @@ from handrail.protocol.permission import Answer, Basis, PermissionRequest
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.runtime.background import BackgroundWork
 from handrail.runtime.grants import Grants
 from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
@@ -45,6 +46,7 @@ class Session(msgspec.Struct, kw_only=True):
     outputs: KeptOutputs
     recorder: Recorder
     commands: Commands
+    background: BackgroundWork
     outside: OutsideFolders
     grants: Grants
     crashes: Callable[[], str]

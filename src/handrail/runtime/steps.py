@@ -15,7 +15,7 @@ from handrail.protocol.tool import major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
-from handrail.tools.contract import Command, Context, Limits, Touched
+from handrail.tools.contract import Command, Context, Limits, ProcessUse, Touched
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
 
@@ -70,7 +70,9 @@ def gather_facts(session: Session, flight: Flight) -> None:
     """What the world is, as far as the decision may depend on it."""
     session.outside.refresh()
     touched = flight.tool.touches(flight.arguments)
-    if touched.command is None:
+    if touched.process is not None:
+        flight.facts = _facts_of_process(session, touched.process)
+    elif touched.command is None:
         flight.facts = touched_facts(session.workspace, touched)
     else:
         flight.facts = facts_of_command(session.workspace, touched.command, session.commands.tier)
@@ -80,7 +82,16 @@ def facts_of_command(workspace: Workspace, command: Command, tier: int) -> Facts
     """What a command is, and what the paths that it names are now."""
     from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
 
-    return command_facts(workspace, command.text, command.cwd, background=command.background, tier=tier)
+    facts = command_facts(workspace, command.text, command.cwd, background=command.background, tier=tier)
+    if not command.yields or facts.command is None:
+        return facts
+    return replace(facts, command=replace(facts.command, yields=True))
+
+
+def _facts_of_process(session: Session, use: ProcessUse) -> Facts:
+    from handrail.runtime.process_facts import process_facts  # noqa: PLC0415  as above
+
+    return process_facts(use, lambda: session.background.sessions, lambda: session.commands.tier)
 
 
 def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
@@ -117,6 +128,17 @@ def decide_call(session: Session, flight: Flight) -> None:
         warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
         message = _refusal(decision, code, _doing(flight, decision.subject))
         raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
+    if decision.decision == "confirm":
+        _refuse_no_network(flight)
+
+
+def _refuse_no_network(flight: Flight) -> None:
+    """Nobody is asked to open what cannot be opened here."""
+    command = flight.facts.command
+    if command is not None and command.hosts and command.tier == 1:
+        hosts = ", ".join(command.hosts[:3])
+        text = f"It needs {hosts}, and the network is opened only in sandbox tier 2; here is tier 1. Nothing was run."
+        raise ToolError("UNAVAILABLE", f"{text} Go on without it; `handrail doctor` tells a person more.")
 
 
 _ASK_A_PERSON = "Ask the person if you need it."
@@ -199,7 +221,10 @@ def check_basis(session: Session, flight: Flight) -> None:
 def _check_surroundings(session: Session, flight: Flight) -> None:
     """A yes to a command is for the folder it was to run in, the variables and hosts it was to have, and for no weaker
     sandbox."""
-    asked, command = flight.asked, flight.facts.command
+    asked, command, process = flight.asked, flight.facts.command, flight.facts.process
+    if asked is not None and process is not None and process.id != asked.process:
+        message = f"The person was asked about the process session {asked.process}, and this is another one."
+        raise ToolError("CONFLICT", f"{message} Nothing was written. Call again.")
     if asked is None or command is None or asked.tier is None:
         return
     message = ""
@@ -253,6 +278,11 @@ def context_of(session: Session, flight: Flight) -> Context:
             update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
             session.journal.append((ToolCallUpdate, {**named(flight), **update}))
 
+    def attempted(host: str, port: int, allowed: bool, reason: str) -> None:
+        if flight.recorded == "started":  # as above
+            told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
+            session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
+
     call = flight.call
     return Context(
         session_id=session.id,
@@ -269,6 +299,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         answered=flight.answer is not None,
         cancelled=session.cancelled.is_set,
         metadata=metadata,
+        attempted=attempted,
     )
 
 

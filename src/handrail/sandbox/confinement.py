@@ -30,6 +30,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     proxy: str = ""
     """A unix socket that leads to a proxy: all of the network that it has. Empty: it has none."""
+    listed: tuple[str, ...] = ()
+    """What that proxy lets through, as it was written: a listed loopback address is this machine's, not its own."""
 
     @property
     def roots(self) -> tuple[str, ...]:

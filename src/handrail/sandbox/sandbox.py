@@ -46,6 +46,8 @@ class Sandbox:
             raise ToolError("SANDBOX_UNAVAILABLE", _too_weak(found, self._least))
         if self._preparing is not None:
             return self._preparing.launch(confinement, text)
+        if confinement.proxy:
+            raise ToolError("UNAVAILABLE", _no_network(found))
         from handrail.sandbox.supervision.launching import launch_supervised  # noqa: PLC0415  where tier 2 does not work
 
         return launch_supervised(confinement, self._host, text, found.tier)
@@ -81,6 +83,14 @@ class Sandbox:
         self._preparing = Preparing(found.program, self._host) if found.program else None
         self._choice = found
         return found
+
+
+def _no_network(found: Choice) -> str:
+    failure = next((failure for failure in found.failures if failure.tier == 2), None)
+    why = failure.reason if failure else "settings allow no better one"
+    text = f"The network can be opened to a command only in sandbox tier 2, and here is tier {found.tier} ({why})"
+    advice = "Nothing was run. Call without the network, or end."
+    return f"{text}. {advice}" + (f" A person can type: {failure.fix}" if failure and failure.fix else "")
 
 
 def _too_weak(found: Choice, least: int) -> str:

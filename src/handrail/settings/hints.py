@@ -12,9 +12,23 @@ def hint(key: str, value: object) -> str:
     """The end of a sentence about a refused value; empty where its beginning says everything."""
     if key == "sandbox.environment":
         return _about_variables(value)
+    if key == "network.allow":
+        return _about_hosts(value)
     section, _, name = key.partition(".")
     meant = nearest(name, value) if section == "limits" else None
     return f'; did you mean "{meant}"?' if meant else ""
+
+
+def _about_hosts(value: object) -> str:
+    from handrail.policy.network.entries import parse_entry  # noqa: PLC0415 - only for an error
+
+    told: list[str] = []
+    for entry in cast("list[object]", value) if isinstance(value, list | tuple) else []:
+        try:
+            parse_entry(entry) if isinstance(entry, str) else None
+        except ValueError as error:
+            told.append("; " + str(error).partition(". Write ")[0])
+    return "".join(told[:_MOST])
 
 
 def _about_variables(value: object) -> str:

@@ -117,14 +117,29 @@ class Sandbox(Section, frozen=True, kw_only=True):
                 raise ValueError(f"commands never get {', '.join(kept)}")
 
 
+class Network(Section, frozen=True, kw_only=True):
+    """What of the network commands have without being asked about it."""
+
+    allow: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """ValueError for an entry that lists nothing, or too much."""
+        if self.allow:
+            from handrail.policy.network.listed import Listed  # noqa: PLC0415 - only where somebody lists one
+
+            Listed.from_entries(self.allow)
+
+
 class Limits(Section, frozen=True, kw_only=True):
-    """How much one command may use."""
+    """How much one command may use, and how long and how many go on after their calls."""
 
     exec: Time = "120s"
     output: Size = "4 MB"
     memory: Size = "4 GB"
     processes: Annotated[int, msgspec.Meta(ge=8, le=1_000_000)] = 512
     file_size: Size = "2 GB"
+    idle: Time = "30 min"
+    sessions: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 64
 
     def __post_init__(self) -> None:
         """ValueError for one that is too little or too much."""
@@ -148,6 +163,7 @@ class Settings(Section, frozen=True, kw_only=True):
     search: Search = Search()
     undo: Undo = Undo()
     sandbox: Sandbox = Sandbox()
+    network: Network = Network()
     limits: Limits = Limits()
 
 

@@ -2,8 +2,8 @@
 
 from handrail.settings.units import nearest_size, nearest_time, seconds, size
 
-TIMES: dict[str, tuple[str, str]] = {"exec": ("100 ms", "10 min")}
-"""As long as a call may ask for itself."""
+TIMES: dict[str, tuple[str, str]] = {"exec": ("100 ms", "10 min"), "idle": ("1 s", "168 h")}
+"""`exec`: as long as a call may ask for itself. `idle`: a week."""
 SIZES: dict[str, tuple[str, str]] = {
     "output": ("64 KB", "64 MB"),
     "memory": ("16 MB", "64 TB"),

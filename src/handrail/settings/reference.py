@@ -66,6 +66,11 @@ REFERENCE: dict[str, Entry] = {
         "Variables that commands get besides the usual ones.",
         "a list of names of variables, but none of a secret or that steers how programs start",
     ),
+    "network.allow": Entry(
+        "Hosts that every command reaches which may change something; all others are out of reach.",
+        'a list such as "pypi.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; ports are 80 and 443'
+        " where none is named",
+    ),
     "limits.exec": Entry("How long a command may take whose call names no time.", _TIME),
     "limits.output": Entry(
         "How much of what a command prints is kept at hand; more goes to a file.",
@@ -77,6 +82,13 @@ REFERENCE: dict[str, Entry] = {
     "limits.processes": Entry("How many processes a command may have at once.", "a whole number from 8 to 1000000"),
     "limits.file_size": Entry(
         "How large a file may become that a command writes.", _SIZE.format("4 KB", "64 TB", "500 MB")
+    ),
+    "limits.idle": Entry(
+        "How long a process session goes on that prints nothing and that nobody asks about.",
+        'a time from "1 s" to "168 h", such as "30 min", or a whole number of seconds',
+    ),
+    "limits.sessions": Entry(
+        "How many process sessions a session may have running at once.", "a whole number from 1 to 1000"
     ),
 }
 """Every dotted key, in the order of the model."""

@@ -58,6 +58,20 @@ def _common(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(item for item in above if item in below)
 
 
+def _in_both(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
+    """The hosts that both lists have, be it that one says it in fewer words: `*.example.org`."""
+    if not below or not above:
+        return ()
+    from handrail.policy.network.entries import parse_entry  # noqa: PLC0415 - only where somebody lists one
+    from handrail.policy.network.listed import Listed  # noqa: PLC0415
+
+    def inside(those: tuple[str, ...], these: tuple[str, ...]) -> list[str]:
+        listed = Listed.from_entries(these)
+        return [entry for entry in those if listed.holds(parse_entry(entry))]
+
+    return tuple(dict.fromkeys([*inside(above, below), *inside(below, above)]))
+
+
 def _as_below(below: object, above: object) -> object:  # noqa: ARG001  whatever it is, it does not count
     return below
 
@@ -91,10 +105,13 @@ STRICTNESS: dict[str, Strictness] = {
     "sandbox.least": Strictness(_most, "below it no command runs", PERSON),
     "sandbox.toolchains": Strictness(_common, "another folder is more that commands read", PERSON),
     "sandbox.environment": Strictness(_common, "another variable is more that commands learn", PERSON),
+    "network.allow": Strictness(_in_both, "another host is more that commands can tell and be told", FILES),
     "limits.exec": Strictness(_smaller("exec"), "who takes longer is in the way longer"),
     "limits.output": Strictness(_smaller("output"), "more output takes more memory"),
     "limits.memory": Strictness(_smaller("memory"), "who takes more memory leaves less to others"),
     "limits.processes": Strictness(_least, "more processes leave less to others"),
     "limits.file_size": Strictness(_smaller("file_size"), "a larger file fills the disk sooner"),
+    "limits.idle": Strictness(_smaller("idle"), "what nobody asks for any more takes memory from others"),
+    "limits.sessions": Strictness(_least, "more that goes on leaves less to others"),
 }
 """For every dotted key, in the order of the model."""

@@ -2,7 +2,7 @@
 
 import re
 
-SECONDS = {"ms": 0.001, "s": 1, "min": 60}
+SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600}
 BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """1 MB is 1024 times 1024 bytes, as programs that show memory count."""
 
@@ -14,6 +14,7 @@ _OTHER_SECONDS = {
     **dict.fromkeys(("msec", "millis", "milliseconds"), "ms"),
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
     **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
 }
 _OTHER_BYTES = {"byte": "B", "bytes": "B"} | {
     other: unit for unit in BYTES for other in (unit[0].lower(), unit.lower(), f"{unit[0].lower()}ib")

@@ -54,6 +54,10 @@ class StateFolder:
         """Where it is noted what people granted to a workspace; it is made with the first."""
         return os.path.join(self.path, self._workspace(workspace), ".granted")
 
+    def home(self, workspace: str) -> str:
+        """Where the sessions of a workspace are, if it has any."""
+        return os.path.join(self.path, self._workspace(workspace))
+
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""
         every = os.path.join(self.path, "workspaces")

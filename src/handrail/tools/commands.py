@@ -92,6 +92,16 @@ class Commands:
         seconds, output = min(chosen.seconds, _RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
         return msgspec.structs.replace(chosen, seconds=seconds, output=output, spilled=0)
 
+    def hosts_open_to(self, context: "Context", todo: "Runnable") -> tuple[str, ...]:
+        """What a command may reach: what settings list, and what it named in the request that somebody said yes to.
+        What only looks reaches nothing; without namespaces there is nothing to open, and a yes fails at its start."""
+        command = context.facts.command
+        if todo.proven or context.limits.restricted or command is None or command.tier == 0:
+            return ()
+        approved = command.hosts if context.answered else ()
+        listed = self._settings.network.allow if command.tier >= 2 else ()
+        return tuple(dict.fromkeys((*listed, *approved)))
+
     def confinement(self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable") -> "Confinement":
         """What a command may see and do that runs in a folder, named as results name it."""
         from handrail.sandbox.confinement import Confinement  # noqa: PLC0415  as said above

@@ -1,7 +1,7 @@
 """What a tool is to the runtime: a spec, what a call of it touches, and a function that does it."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -13,6 +13,10 @@ from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from handrail.process.sessions.session import ProcessSession
+    from handrail.process.sessions.sessions import ProcessSessions
+
 
 class Limits(msgspec.Struct, frozen=True):
     """What a call may use."""
@@ -23,6 +27,10 @@ class Limits(msgspec.Struct, frozen=True):
     """The restricted profile: data that does not parse is refused, commands have little time and room."""
     offloads: bool = True
     """Whether what does not fit can be kept aside: `read` is there to fetch it."""
+
+
+def _nobody_hears(_host: str, _port: int, _allowed: bool, _reason: str) -> None:
+    pass
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +49,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: Callable[[], bool]
     metadata: Callable[..., None]
     """`metadata(title=…, output=…)` tells live views what is going on."""
+    attempted: Callable[[str, int, bool, str], None] = _nobody_hears
+    """Tells of an attempt to reach a host: which one and its port, whether it was let through, and why not."""
 
     def check_cancelled(self) -> None:
         """Raises when the call was cancelled: to be asked between steps of long work."""
@@ -54,6 +64,16 @@ class Command(msgspec.Struct, frozen=True):
     text: str
     cwd: str
     background: bool = False
+    yields: bool = False
+    """Whether it goes on after its call where it takes longer than the call waits."""
+
+
+class ProcessUse(msgspec.Struct, frozen=True):
+    """What a call wants with a process session."""
+
+    action: str
+    spelled: str = ""
+    """Its id, or the beginning of it; empty where the call is about all of them."""
 
 
 class Touched(msgspec.Struct, frozen=True):
@@ -66,6 +86,8 @@ class Touched(msgspec.Struct, frozen=True):
     """Where the call names a path, for a refusal that looking at it led to."""
     command: Command | None = None
     """What it would run; the paths are then those that the command names."""
+    process: ProcessUse | None = None
+    """The process session that it is about."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +133,40 @@ class Seen(Protocol):
 
     def mark_seen(self, path: str, mark: bytes) -> None:
         """Marks a file."""
+        ...
+
+
+class Background(Protocol):
+    """The commands of a session that go on after their calls, and who tells of them."""
+
+    @property
+    def sessions(self) -> "ProcessSessions":
+        """All that are known."""
+        ...
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long one goes on that prints nothing and that nobody asks about."""
+        ...
+
+    def make_room(self) -> None:
+        """To be called before one is started; ToolError LIMIT_EXCEEDED where too many run."""
+        ...
+
+    def awaited(self, process: "ProcessSession") -> None:
+        """Its call waits for it. If this process is killed meanwhile, it is to be ended: nobody knows its id."""
+        ...
+
+    def told_begun(self, process: "ProcessSession") -> None:
+        """It goes on by itself from here: tells so, and when it has ended."""
+        ...
+
+    def told_ended(self, process: "ProcessSession") -> None:
+        """It has ended: tells so, unless somebody did."""
+        ...
+
+    def forget(self, process: "ProcessSession") -> None:
+        """Ends it where it runs, removes it, and tells both."""
         ...
 
 

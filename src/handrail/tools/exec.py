@@ -11,6 +11,7 @@ from handrail.tools.contract import Command, Context, Output, Tool, Touched
 
 if TYPE_CHECKING:
     from handrail.tools.commands import Commands
+    from handrail.tools.contract import Background
 
 MOST_MILLISECONDS = 600_000
 _MOST_BYTES = 100_000
@@ -56,8 +57,9 @@ EXEC = ToolSpec(
     name="exec",
     title="Run",
     description=(
-        "Run one shell command in the workspace, in a sandbox without network. Its output comes back in order, the "
-        "beginning and the end of very much. The whole process tree is gone when the call ends."
+        "Run one shell command in the workspace, in a sandbox; of the network it has what a person opened. Its output "
+        "comes back in order, the beginning and the end of very much. The whole process tree is gone when the call "
+        "ends, unless background or yieldMs let it go on as a process session: look after that with process."
     ),
     arguments=ExecArguments,
     data=ExecData,
@@ -67,23 +69,19 @@ EXEC = ToolSpec(
 )
 
 
-def exec_tool(commands: "Commands") -> Tool:
+def exec_tool(commands: "Commands", background: "Background") -> Tool:
     """The tool exec. What it is done with is loaded on first use."""
 
     def run(context: Context, arguments: ExecArguments) -> Output:
         from handrail.tools.executing import execute  # noqa: PLC0415  as said
 
-        return execute(context, arguments, commands)
+        return execute(context, arguments, commands, background)
 
     return Tool(EXEC, run, _touches)
 
 
 def _touches(arguments: ExecArguments) -> Touched:
     command = arguments.command
-    if arguments.background or arguments.yield_ms is not None:
-        asked = "background" if arguments.background else "yieldMs"
-        message = f"exec: {asked} is not possible yet: no command outlives its call. Nothing was run. Leave it out."
-        raise ToolError("UNAVAILABLE", message)
     if not command.strip():
         raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
     if "\0" in command:
@@ -91,4 +89,4 @@ def _touches(arguments: ExecArguments) -> Touched:
     if (size := len(command.encode("utf-8", "surrogatepass"))) > _MOST_BYTES:
         message = f"exec: the command is {size:,} bytes long, and {_MOST_BYTES:,} is the most that can be run."
         raise ToolError("LIMIT_EXCEEDED", f"{message} Write it to a file, and run that. Nothing was run.")
-    return Touched(command=Command(command, arguments.cwd, arguments.background))
+    return Touched(command=Command(command, arguments.cwd, arguments.background, arguments.yield_ms is not None))

@@ -28,14 +28,21 @@ _ROOM_FOR_ENDING = 300
 """Characters of the result that say how it ended."""
 
 
-def answer_of(context: Context, ran: Ran, todo: Runnable, confinement: Confinement, sandbox: SandboxUsed) -> Output:
-    """What the call of a command that ran came to."""
+def answer_of(
+    context: Context,
+    ran: Ran,
+    todo: Runnable,
+    confinement: Confinement,
+    sandbox: SandboxUsed,
+    blocked: tuple[str, ...] = (),
+) -> Output:
+    """What the call of a command that ran came to; `blocked`: what it tried to reach and did not, in words."""
     told = _told(context, ran)
     data = _data(ran, todo, told)
     failure = _failure(ran, confinement)
     return Output(
-        summary=_summary(ran, data),
-        content=_content(told.shown, ran, data, failure),
+        summary=_summary(ran, data) + (f"; {blocked[0]}" if blocked else ""),
+        content=_content(told.shown, ran, data, failure, _offline(context, confinement)) + _lines(blocked),
         data=data,
         truncated=told.shown != told.text or told.kept is not None,
         meta={"limits": ran.limits, "sandbox": sandbox},
@@ -128,14 +135,26 @@ def _data(ran: Ran, todo: Runnable, told: _Told) -> ExecData:
     )
 
 
-def _content(shown: str, ran: Ran, data: ExecData, failure: ToolError | None) -> str:
+def _offline(context: Context, confinement: Confinement) -> str:
+    """What to say to a program that has found no network."""
+    if confinement.proxy:
+        return ""  # it has some; what it may not reach is told
+    named = context.facts.command.hosts if context.facts.command and not confinement.only_looks else ()
+    listed = f" until network.allow in the settings lists {', '.join(named[:3])}" if named else ""
+    return f"; commands have no network here, so trying again does not help{listed}"
+
+
+def _lines(blocked: tuple[str, ...]) -> str:
+    return "".join(f"[{one}]\n" for one in blocked)
+
+
+def _content(shown: str, ran: Ran, data: ExecData, failure: ToolError | None, offline: str) -> str:
     text = shown if not shown or shown.endswith("\n") else f"{shown}\n"
     if failure is not None:
         return f"{text}[{failure.message}]\n"
     if data.exit_code == 0:
         return text or "(no output)\n"
-    offline = "; commands have no network here, so trying again does not help" if _NETWORK.search(text) else ""
-    return f"{text}[{_exit(data)}{_limits(ran)}{offline}]\n"
+    return f"{text}[{_exit(data)}{_limits(ran)}{offline if _NETWORK.search(text) else ''}]\n"
 
 
 def _exit(data: ExecData) -> str:

@@ -2,6 +2,9 @@
 
 import contextlib
 import os
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from handrail.policy.confinement import Runnable, runnable
 from handrail.process.cleaning import cleaned
@@ -12,46 +15,87 @@ from handrail.protocol.decision import CommandFact
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.launch import Launch
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Context, Output
+from handrail.tools.contract import Background, Context, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 
+if TYPE_CHECKING:
+    from handrail.process.sessions.session import ProcessSession
 
-def execute(context: Context, arguments: ExecArguments, commands: Commands) -> Output:
-    """Runs the command, and says how it went."""
+
+def execute(context: Context, arguments: ExecArguments, commands: Commands, background: Background) -> Output:
+    """Runs the command, and says how it went, or what goes on."""
     fact = _command(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
-    ran = _run(context, todo, confinement, commands)
+    blocked: tuple[str, ...] = ()
+    if arguments.background or arguments.yield_ms is not None:
+        ran = _keep(context, arguments, todo, confinement, commands, background)
+        if not isinstance(ran, Ran):
+            from handrail.tools.hand_over import handed_over  # noqa: PLC0415  few commands go on
+
+            return handed_over(context, ran, _used(confinement, commands), waited=arguments.yield_ms is not None)
+    elif hosts := commands.hosts_open_to(context, todo):
+        from handrail.tools.network import OpenNetwork  # noqa: PLC0415  few commands have one
+
+        with OpenNetwork(context, hosts, commands.spill_folder) as network:
+            confinement = network.confine(confinement)
+            ran = _run(context, todo, confinement, commands)
+        blocked, ran = network.told, replace(ran, warnings=(*ran.warnings, *network.warnings))
+    else:
+        ran = _run(context, todo, confinement, commands)
     if ran.ending == "failed":
         raise commands.sandbox.failed(_why_not(ran))
     try:
-        return answer_of(context, ran, todo, confinement, _used(confinement, commands))
+        return answer_of(context, ran, todo, confinement, _used(confinement, commands), blocked)
     except BaseException:
         _remove_printed(ran)
         raise
 
 
 def _run(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Ran:
-    def tell(update: Update) -> None:
-        with contextlib.suppress(StoreError):  # nobody has to see how it goes on
-            context.metadata(output=update.text, **({"skipped": update.skipped} if update.skipped else {}))
-
     folder = commands.spill_folder  # first: who has a launch must run it
+    return run_launch(
+        _launch(context, todo, confinement, commands),
+        limits=confinement.limits,
+        cancelled=context.cancelled,
+        on_output=_updates(context).feed,
+        spill_folder=folder,
+        two_pipes=context.limits.restricted,
+    )
+
+
+def _keep(
+    context: Context,
+    arguments: ExecArguments,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    background: Background,
+) -> "Ran | ProcessSession":
+    from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
+
+    keeping = Keeping(background, confinement.limits, commands.spill_folder, _updates(context))
+    return keeping.run(_launch(context, todo, confinement, commands), context, arguments)
+
+
+def _launch(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Launch:
     launch = commands.sandbox.launch(confinement, todo.text)
     if launch.tier < _command(context).tier:
         launch.close()
         message = "The sandbox that this was decided for does not work any more, and what is left confines less."
         raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
-    return run_launch(
-        launch,
-        limits=confinement.limits,
-        cancelled=context.cancelled,
-        on_output=Updates(tell).feed,
-        spill_folder=folder,
-        two_pipes=context.limits.restricted,
-    )
+    return launch
+
+
+def _updates(context: Context) -> Updates:
+    def tell(update: Update) -> None:
+        with contextlib.suppress(StoreError):  # nobody has to see how it goes on
+            context.metadata(output=update.text, **({"skipped": update.skipped} if update.skipped else {}))
+
+    return Updates(tell)
 
 
 def _command(context: Context) -> CommandFact:
@@ -74,7 +118,8 @@ def _used(confinement: Confinement, commands: Commands) -> SandboxUsed:
     read_only = confinement.only_looks and report.tier > 0
     return SandboxUsed(
         tier=report.tier,
-        net="none" if report.tier > 0 else "open",
+        net="listed" if confinement.proxy else "none" if report.tier > 0 else "open",
+        hosts=confinement.listed,
         undo="read-only" if read_only else "none",
         hidden=len(confinement.hidden_files) + len(confinement.hidden_folders) if report.tier > 0 else 0,
         gaps=report.gaps,

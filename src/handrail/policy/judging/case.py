@@ -20,6 +20,13 @@ class Case(msgspec.Struct, frozen=True):
     undo: bool
     """Whether what the command changes can be taken back."""
 
+    @property
+    def network(self) -> str:
+        """What a person is told of the network that the command asks for."""
+        from handrail.policy.network.told import told  # noqa: PLC0415  most commands ask for none
+
+        return told(self.fact)
+
     def fact_of(self, use: Use) -> PathFact | None:
         """What is known of a path; of a glob, of the folder it starts from."""
         asked = looked_at(use)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from handrail.policy.configuration import Rules
 from handrail.policy.judging.case import Case, case_of
 from handrail.policy.judging.judged import Judged, denied, moded
-from handrail.policy.judging.seen import judge_unreadable, refused_inside
+from handrail.policy.judging.seen import WHOLE, judge_unreadable, refused_inside
 from handrail.policy.judging.steps import judge_step
 from handrail.policy.rules.book import book_of
 from handrail.policy.script import Step, read_script
@@ -23,8 +23,11 @@ def judge_command(fact: CommandFact, facts: Facts, rules: Rules) -> list[Judged]
         judged = [judge_step(step, case) for step in steps]
         judged += _together(steps, case)
         judged += refused_inside(case) if any(step.unread for step in steps) else []
-    if fact.background:
+    if (fact.background or fact.yields) and rules.restriction is not None:
+        judged.append(denied("background", "restricted.command", "the restricted profile leaves nothing running"))
+    elif fact.background:
         judged.append(moded("background", "exec.background", "process", rules.mode, undo=False))
+    judged = _with_hosts(judged, case) if fact.hosts or fact.unopened else judged
     return judged if fact.tier > 0 else [_unsandboxed(one) for one in judged]
 
 
@@ -36,6 +39,16 @@ def _together(steps: tuple[Step, ...], case: Case) -> list[Judged]:
         why = f"it deletes {len(deleted)} paths at once"
         return [moded(case.fact.text, "fs.bulk", "bulk", case.rules.mode, undo=case.undo, why=why)]
     return []
+
+
+def _with_hosts(judged: list[Judged], case: Case) -> list[Judged]:
+    """Who is asked is told of the hosts, also where what reaches them stands inside: `timeout 9 curl …`."""
+    words = case.network
+    told = [one.part.reason.endswith(words) for one in judged]
+    if any(told) and judged[0].part.rule != WHOLE:
+        return judged
+    place = next((place for place, one in enumerate(judged) if one.part.decision == "confirm"), 0)
+    return [*judged[:place], judged[place].adding(words), *judged[place + 1 :]]
 
 
 def _unsandboxed(judged: Judged) -> Judged:

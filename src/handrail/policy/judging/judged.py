@@ -24,6 +24,13 @@ class Judged(msgspec.Struct, frozen=True):
         part = msgspec.structs.replace(self.part, reason=f"{self.part.reason}: {path}")
         return Judged(part, self.code, self.firm)
 
+    def adding(self, words: str) -> "Judged":
+        """The same, with more to say to whoever is asked."""
+        if self.part.decision != "confirm":
+            return self
+        part = msgspec.structs.replace(self.part, reason=f"{self.part.reason}; {words}")
+        return Judged(part, self.code, self.firm)
+
 
 def strictest(judged: list[Judged]) -> Judged:
     """The first of the strictest; among equals one that is firm goes before one that is not."""

@@ -11,6 +11,8 @@ from handrail.policy.shell.lexer import MOST_BYTES
 from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import SeenCommand
 
+WHOLE = "exec.syntax"
+"""The rule of the part that is about the command as a whole."""
 _MOST_SHOWN = 50
 """Parts of a decision; what is behind them is judged all the same."""
 _REDIRECTS = Reading("write", "fs.write", "it writes where it is redirected to")
@@ -26,7 +28,7 @@ def judge_unreadable(outside: Outside, case: Case) -> list[Judged]:
             denied(fact.text, "restricted.command", f"it {outside.reason}; the restricted profile wants plain words")
         ]
     why = f"it {outside.reason}, so nothing proves what it does"
-    whole = moded(fact.text, "exec.syntax", "unproven", rules.mode, undo=case.undo, why=why)
+    whole = moded(fact.text, WHOLE, "unproven", rules.mode, undo=case.undo, why=why)
     folder = start_of(fact.seen, fact.cwd)
     parts = [_judge_seen(one, folder, case) for one in fact.seen]
     later = [part for part in parts[_MOST_SHOWN:] if part.firm]

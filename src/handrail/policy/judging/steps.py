@@ -63,8 +63,9 @@ def _settled(use: Use, case: Case) -> Use:
 
 
 def by_effect(reading: Reading, shown: str, case: Case) -> Judged:
-    """What the mode says to what a command does."""
-    return moded(shown, reading.rule, reading.effect, case.rules.mode, undo=case.undo, why=reading.reason)
+    """What the mode says to what a command does; of the network, also what a yes opens."""
+    judged = moded(shown, reading.rule, reading.effect, case.rules.mode, undo=case.undo, why=reading.reason)
+    return judged.adding(case.network) if reading.effect == "network" else judged
 
 
 def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:

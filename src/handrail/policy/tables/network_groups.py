@@ -2,7 +2,7 @@
 
 from handrail.policy.tables.form import Group
 
-_FETCHING: dict[str, str] = {
+FETCHING: dict[str, str] = {
     "npm": """install i ci add update up upgrade uninstall remove publish audit outdated view info search login logout
         init create dist-tag deprecate fund ping star token whoami owner access pack link""",
     "pnpm": "install i add update up upgrade remove rm publish audit outdated dlx create fetch import link",
@@ -49,7 +49,7 @@ NETWORK_GROUPS: tuple[Group, ...] = (
         rule="exec.package-manager",
         reason="fetches packages from the network and runs their scripts",
         effect="network",
-        programs=frozenset(f"{name} {sub}" for name, subs in _FETCHING.items() for sub in subs.split())
+        programs=frozenset(f"{name} {sub}" for name, subs in FETCHING.items() for sub in subs.split())
         | frozenset(_SYSTEM_MANAGERS.split())
         | frozenset(["python -m pip", "python3 -m pip", "npx", "pnpx", "bunx", "uvx", "pipx"]),
     ),

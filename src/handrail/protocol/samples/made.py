@@ -34,16 +34,6 @@ MADE: dict[str, Any] = {
     "event.usage": _event(
         "usage", 6, model="anthropic:claude-sonnet", input_tokens=12400, output_tokens=1100, cached_tokens=9800
     ),
-    "event.process": _event(
-        "process",
-        7,
-        process="p-7fq2m9x4k1c8w3hd6v5b0ntz",
-        state="started",
-        command="npm run dev",
-        pid=4711,
-        exit_code=None,
-        ports=[5173],
-    ),
     "event.network": _event(
         "network",
         8,

@@ -44,6 +44,7 @@ def _mounted(mount: Mount, nothing: str, size: tuple[str, ...]) -> tuple[str, ..
         "no-folder": ("--ro-bind", f"{nothing}/folder"),
         "processes": ("--proc",),
         "devices": ("--dev",),
+        "proxy": ("--ro-bind", mount.target),
     }
     # The kernel lets whoever is root outside write its switches, without asking for any privilege.
     switches = ("--ro-bind", "/proc/sys", f"{mount.place}/sys") if mount.kind == "processes" else ()

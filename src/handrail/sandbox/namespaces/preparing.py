@@ -41,7 +41,8 @@ class Preparing:
 
     def launch(self, confinement: Confinement, text: str) -> Launch:
         """The command, ready to be started."""
-        return launch_namespaced(self._prepared(gathered(as_it_is(confinement))), text)
+        chosen = gathered(as_it_is(confinement))
+        return launch_namespaced(self._prepared_with_proxy(chosen) if chosen.proxy else self._prepared(chosen), text)
 
     def _prepared(self, confinement: Confinement) -> Prepared:
         around = surroundings(self._host, confinement.roots)
@@ -52,6 +53,16 @@ class Preparing:
                 self._kept.clear()
             self._kept[confinement] = kept
         return kept.prepared
+
+    def _prepared_with_proxy(self, confinement: Confinement) -> Prepared:
+        """Not kept: every call has a proxy of its own."""
+        from handrail.sandbox.proxy.inside import handing_over  # noqa: PLC0415  few commands have one
+        from handrail.sandbox.view.interpreter import interpreter  # noqa: PLC0415  as above
+
+        if confinement.only_looks:
+            raise ValueError("a command that only looks may open no socket, so no proxy either")
+        prepared = self._prepare(confinement, surroundings(self._host, confinement.roots))
+        return prepared._replace(limiting=f"{prepared.limiting}; {handing_over(interpreter())}")
 
     def _prepare(self, confinement: Confinement, around: Surroundings) -> Prepared:
         self._check(confinement)

@@ -48,6 +48,7 @@ def environment_for(confinement: Confinement, host: Host, shown: Shown) -> dict[
         **dict(_toolchains(host.environ, usable)),
         **dict(_listed(host)),
         **(GIT_ONLY_LOOKS if confinement.only_looks else {}),
+        **(_proxy(confinement) if confinement.proxy else {}),
     }
 
 
@@ -55,6 +56,12 @@ def kept_back(host: Host) -> dict[str, str]:
     """The variables that a person listed, are there, and are not passed on: for each, why, in words."""
     reasons = {name: _why_not(name, host.environ[name]) for name in host.variables if name in host.environ}
     return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _proxy(confinement: Confinement) -> dict[str, str]:
+    from handrail.sandbox.variables.proxy import proxy_variables  # noqa: PLC0415  few commands have one
+
+    return proxy_variables(confinement.listed)
 
 
 def _listed(host: Host) -> Iterator[tuple[str, str]]:

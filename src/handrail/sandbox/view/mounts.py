@@ -17,10 +17,12 @@ Kind = Literal[
     "no-folder",
     "processes",
     "devices",
+    "proxy",
 ]
 """`shown`: of the machine, read-only. `read-only`, `writable`: roots. `pinned`: stays where it is, as writable as it
 was. `sealed`: part of a root that cannot be changed. `home`, `private`: empty, for this command alone. `own-file`:
-in that home, a file that handrail has written. `no-file`, `no-folder`: something empty lies over it."""
+in that home, a file that handrail has written. `no-file`, `no-folder`: something empty lies over it. `proxy`: the
+socket that leads to all of the network there is."""
 
 _ROOTS = frozenset[Kind]({"read-only", "writable", "pinned", "sealed"})
 _REAL = _ROOTS | {"shown"}
@@ -28,12 +30,12 @@ _REAL = _ROOTS | {"shown"}
 
 
 class Mount(NamedTuple):
-    """One thing of the view. What it shows is at the same place on the disk, but for a file of our own."""
+    """One thing of the view. What it shows is at the same place on the disk, but for what is our own."""
 
     kind: Kind
     place: str
     target: str = ""
-    """Where a link leads to; where a file of our own is."""
+    """Where a link leads to; where a file of our own, or the proxy's socket, is."""
 
 
 def within(path: str, folder: str) -> bool:

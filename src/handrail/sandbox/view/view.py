@@ -60,7 +60,8 @@ def surroundings(host: Host, roots: tuple[str, ...] = ()) -> Surroundings:
 
 def view_of(confinement: Confinement, around: Surroundings) -> tuple[Mount, ...]:
     """The whole view of one command, in the order to be made in."""
-    return arranged((*around.wanted, *_roots(confinement), *_parts_of_roots(confinement)))
+    wanted = (*around.wanted, *_roots(confinement), *_parts_of_roots(confinement))
+    return arranged(wanted) if not confinement.proxy else _with_proxy(confinement.proxy, wanted)
 
 
 def _around(host: Host, roots: tuple[str, ...]) -> Iterator[Mount]:
@@ -83,6 +84,13 @@ def _home(host: Host) -> Iterator[Mount]:
     if not any(within(needed, home) for needed in _NEEDED):
         yield Mount("home", home)
         yield from git_person(host, home)
+
+
+def _with_proxy(socket: str, wanted: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    from handrail.sandbox.proxy.inside import PLACE  # noqa: PLC0415  few commands have one
+    from handrail.sandbox.view.interpreter import interpreter_mounts  # noqa: PLC0415  as above
+
+    return arranged((*wanted, *interpreter_mounts(arranged(wanted)), Mount("proxy", PLACE, socket)))
 
 
 def _roots(confinement: Confinement) -> Iterator[Mount]:

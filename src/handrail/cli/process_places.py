@@ -1,0 +1,105 @@
+"""Finds process sessions for a person, whatever session started them, without opening any."""
+
+import os
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from handrail.cli.exits import FAILED, OK, Stop
+from handrail.cli.output import answer_json, note
+from handrail.cli.place import workspace_of
+from handrail.cli.sessions import state_of_here
+from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.sessions import ProcessSessions
+from handrail.protocol.error import ToolError
+from handrail.protocol.event import Notice
+from handrail.protocol.process import ProcessRecord
+from handrail.protocol.wire import encode
+from handrail.settings.model import Limits
+
+if TYPE_CHECKING:
+    from handrail.runtime.background import BackgroundWork
+
+_SHORTEST = 5
+"""`p-` and three more."""
+
+
+class Place(NamedTuple):
+    """A process session, and the folder of the session that it belongs to."""
+
+    process: ProcessSession
+    session_folder: str
+
+    @property
+    def session(self) -> str:
+        """The session's id."""
+        return os.path.basename(self.session_folder)
+
+
+def places(options: Namespace, *, everywhere: bool = False, session: str | None = None) -> list[Place]:
+    """Those of this workspace, or of all; of one session, or of all."""
+    state = state_of_here()
+    folders = state.sessions(None if everywhere else os.path.realpath(workspace_of(options)))
+    wanted = [folder for folder in folders if session is None or os.path.basename(folder) == session]
+    if session is not None and not wanted:
+        raise Stop(f"there is no session {session[:80]!r}. Look: handrail log --sessions", FAILED)
+    return [
+        Place(process, folder)
+        for folder in wanted
+        if os.path.isdir(path := os.path.join(folder, "processes"))
+        for process in ProcessSessions(path).listed()
+    ]
+
+
+def place_of(options: Namespace) -> Place:
+    """The one that an id, or the beginning of one, names: of this workspace; where none is, of any."""
+    found = _named(options.id, places(options)) or _named(options.id, places(options, everywhere=True))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(place.process.id for place in found[:10])
+        raise Stop(f"{options.id[:80]!r} is the beginning of several: {ids}. Type more of it.", FAILED)
+    raise Stop(f"there is no process session {options.id[:80]!r}. Look: handrail processes --all", FAILED)
+
+
+def _named(spelled: str, among: list[Place]) -> list[Place]:
+    return [place for place in among if spelled and place.process.id.startswith(spelled)]
+
+
+def shortest(ids: Iterable[str]) -> dict[str, str]:
+    """For every id the shortest beginning that no other one has."""
+    ordered, found = sorted(ids), dict[str, str]()
+    for n, one in enumerate(ordered):
+        near = [*ordered[max(0, n - 1) : n], *ordered[n + 1 : n + 2]]
+        found[one] = next(
+            (one[:end] for end in range(_SHORTEST, len(one)) if not any(other.startswith(one[:end]) for other in near)),
+            one,
+        )
+    return found
+
+
+def act(options: Namespace, place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> int:
+    """Does what a person asked for, and writes down that a person did."""
+    from handrail.runtime.background import BackgroundWork  # noqa: PLC0415  looking needs none of it
+    from handrail.store.archive import reading  # noqa: PLC0415
+
+    try:
+        with reading(place.session_folder) as journal:
+            record = work(BackgroundWork(place.session_folder, journal, Limits()))
+            journal.append((Notice, {"text": f"A person {said} {place.process.id}."}))
+    except ToolError as error:
+        return _refused(options, error)
+    if options.json:
+        answer_json(encode({"schema": "handrail.processes/1", "process": record}))
+    elif not options.quiet:
+        note(f"{said} {place.process.id}: {record.command}")
+    return OK
+
+
+def _refused(options: Namespace, error: ToolError) -> int:
+    if options.json:
+        told = {"code": error.code, "message": error.message, "details": error.details}
+        answer_json(encode({"schema": "handrail.processes/1", "error": told}))
+    else:
+        note(f"{error.code}: {error.message}")
+    return FAILED

@@ -1,0 +1,35 @@
+"""processes stop: ends what goes on."""
+
+from argparse import Namespace
+
+from handrail.cli.exits import FAILED, OK, Stop
+from handrail.cli.output import note
+from handrail.cli.process_places import Place, act, place_of, places
+from handrail.protocol.process import ProcessRecord
+from handrail.runtime.background import BackgroundWork
+
+
+def run(options: Namespace) -> int:
+    """Ends one with all that it started, those of a session, or all of them; their logs stay."""
+    if (options.id is not None) + (options.session is not None) + options.all != 1:
+        raise Stop("say which: an id, --session ID, or --all (every workspace). Nothing was ended.")
+    if options.id is not None:
+        return _stop(options, place_of(options))
+    found = places(options, everywhere=options.all, session=options.session)
+    running = [place for place in found if not place.process.wait(0)]
+    if not running:
+        note("nothing is running")
+    codes = [_stop(options, place) for place in running]  # all of them, whatever becomes of one
+    return FAILED if any(codes) else OK
+
+
+def _stop(options: Namespace, place: Place) -> int:
+    ended = place.process.wait(0)
+
+    def stop(work: BackgroundWork) -> ProcessRecord:
+        if not ended:
+            place.process.stop()
+        work.told_ended(place.process)
+        return place.process.record()
+
+    return act(options, place, "found it ended:" if ended else "stopped", stop)

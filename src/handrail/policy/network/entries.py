@@ -1,0 +1,126 @@
+"""Reads one entry of a list of hosts: what it lists, and for which ports."""
+
+import re
+from ipaddress import IPv4Network, IPv6Network, NetmaskValueError, ip_network
+from typing import NamedTuple
+
+from handrail.policy.network.hosts import Target, host_at, parse_port, plain_version_6, shown
+
+Block = IPv4Network | IPv6Network
+
+DEFAULT_PORTS = frozenset({80, 443})
+"""Of an entry that names none: those of http and https."""
+_WIDEST = {4: 8, 6: 7}
+"""How many bits at least a block must fix, by the version of its addresses: one of private addresses fixes as few."""
+_FORMS = "pypi.org, pypi.org:443, *.example.org, 192.0.2.7:8080, 10.0.0.0/8:5432, [2001:db8::7]:443 or [fd00::/8]:443"
+_PARTS = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<ports>[^:]*))?")
+_BITS = re.compile(r"0|[1-9][0-9]{0,2}")
+
+
+class Entry(NamedTuple):
+    """A name, all names below one, or a block of addresses; and the ports."""
+
+    text: str
+    ports: frozenset[int]
+    labels: tuple[str, ...] = ()
+    below: bool = False
+    """Whether it lists the names below its own, and not its own."""
+    block: Block | None = None
+    """The addresses that it lists; one address is a block of one."""
+
+    def names(self, target: Target) -> bool:
+        """Whether it lists a host, for some port or other."""
+        if self.block is not None:
+            return target.address is not None and target.address in self.block
+        return target.address is None and self._holds_name(target.labels, below=False)
+
+    def holds(self, other: "Entry") -> bool:
+        """Whether everything that another entry lists is listed by this one."""
+        if not other.ports <= self.ports:
+            return False
+        if self.block is None or other.block is None:
+            return self.block is other.block and self._holds_name(other.labels, below=other.below)
+        return _lies_in(other.block, self.block)
+
+    def _holds_name(self, labels: tuple[str, ...], *, below: bool) -> bool:
+        if not self.below:
+            return labels == self.labels and not below
+        is_longer = len(labels) > len(self.labels)
+        return (is_longer or below) and labels[-len(self.labels) :] == self.labels
+
+
+def parse_entry(text: str) -> Entry:
+    """Reads an entry; ValueError, in words, where it is none."""
+    try:
+        return _entry(text, *_split(text))
+    except ValueError as error:
+        raise ValueError(f"{shown(text)} cannot be listed: {error}. Write {_FORMS}.") from None
+
+
+def _split(text: str) -> tuple[str, str | None]:
+    """The host, and the ports where some are named."""
+    if "://" in text or "@" in text:
+        raise ValueError("it is a URL, and only its host and port count")
+    parts = _PARTS.fullmatch(text)
+    if parts is None:
+        raise ValueError("it is no host, or an IPv6 address without brackets")
+    return parts["host"], parts["ports"]
+
+
+def _entry(text: str, host: str, ports: str | None) -> Entry:
+    listed = DEFAULT_PORTS if ports is None else _ports(ports)
+    if host.startswith("*"):
+        return Entry(text, listed, _below(host), below=True)
+    if "/" in host:
+        return Entry(text, listed, block=_block(host))
+    target = host_at(host, 0)
+    if target.address is not None:
+        return Entry(text, listed, block=ip_network(target.address))
+    if target.labels[-1] == "localhost":
+        raise ValueError("it leads to this machine, which only an address can list, such as 127.0.0.1:8080")
+    return Entry(text, listed, target.labels)
+
+
+def _ports(text: str) -> frozenset[int]:
+    found = [parse_port(digits) for digits in text.split(",")]
+    ports = frozenset(port for port in found if port is not None)
+    if len(ports) < len(found):
+        raise ValueError("a port is a number from 1 to 65535, with commas between several, each once")
+    return ports
+
+
+def _below(host: str) -> tuple[str, ...]:
+    if not host.startswith("*."):
+        raise ValueError("a star stands for the names below one, as in *.example.org")
+    target = host_at(host.removeprefix("*."), 0)
+    if target.address is not None:
+        raise ValueError("there are no names below an address")
+    if len(target.labels) < 2:
+        raise ValueError("it would list the names of very many owners")
+    return target.labels
+
+
+def _block(host: str) -> Block:
+    inner = host[1:-1] if host.startswith("[") else host
+    address, _, digits = inner.partition("/")
+    if host.startswith("["):
+        plain_version_6(address)
+    elif host_at(address, 0).address is None:
+        raise ValueError(f"{shown(address)} is no address")
+    if not _BITS.fullmatch(digits):
+        raise ValueError(f"/{shown(digits)} is no number of bits")
+    try:
+        block: Block = IPv6Network(inner) if host.startswith("[") else IPv4Network(inner)
+    except NetmaskValueError:
+        raise ValueError(f"/{digits} is more bits than an address has") from None
+    except ValueError:
+        raise ValueError("the address has bits set beyond those that count") from None
+    if block.prefixlen < _WIDEST[block.version]:
+        raise ValueError("it would list a good part of all addresses")
+    return block
+
+
+def _lies_in(inner: Block, outer: Block) -> bool:
+    if isinstance(inner, IPv4Network):
+        return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
+    return isinstance(outer, IPv6Network) and inner.subnet_of(outer)

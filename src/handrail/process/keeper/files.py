@@ -1,0 +1,85 @@
+"""The folder of a kept command: what its files are called, and how they are written: nobody reads half of one."""
+
+import json
+import os
+
+VERSION = 1
+"""Of the files and of what is said on the socket."""
+
+RECORD = "record.json"
+"""What it is. Written once, before anybody is told of it."""
+END = "end.json"
+"""How it ended. Who finds none, and the folder not locked, knows that its keeper was killed."""
+_ENDING = "ending"
+_CRASH = "crash"
+SOCKET = "socket"
+ASKED = "asked"
+"""An empty file; its time is when somebody last asked for the output."""
+LOG = "log-"
+"""And where in the output the file begins: 20 digits, so that names sort as positions do."""
+CLEARED = "cleared-"
+"""An empty file; the output before the position in its name was cleared."""
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_ROOM_FOR_END = 1024
+_LARGEST = 4 << 20
+
+Json = dict[str, object]
+
+
+def log_name(position: int) -> str:
+    """The file of the log that begins at a position."""
+    return f"{LOG}{position:020d}"
+
+
+def write_record(folder: int, record: Json) -> None:
+    """Writes it, with room for how it ends: a disk that is full by then must not keep that a secret."""
+    make_empty(folder, ASKED)
+    _write(folder, _ENDING, b" " * _ROOM_FOR_END)
+    _write(folder, "record.new", _encoded(record))
+    os.rename("record.new", RECORD, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def write_end(folder: int, end: Json) -> None:
+    """Writes how it ended."""
+    _write(folder, _ENDING, _encoded(end).ljust(_ROOM_FOR_END))
+    os.rename(_ENDING, END, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def write_crash(folder: int) -> None:
+    """Writes down the error that is being handled: nobody sees what a keeper would print."""
+    import traceback  # noqa: PLC0415  hardly ever needed
+
+    _write(folder, _CRASH, traceback.format_exc().encode("utf-8", "replace"))
+
+
+def make_empty(folder: int, name: str) -> None:
+    """Makes a file that only says that it is there, and when; or says so again."""
+    os.close(os.open(name, _NEW, 0o600, dir_fd=folder))
+    os.utime(name, dir_fd=folder)
+
+
+def read_json(folder: int, name: str) -> Json | None:
+    """What a file says; None where there is none, or nothing that makes sense."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        try:
+            found = json.loads(file.read(_LARGEST))
+        except ValueError:
+            return None
+    return found if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType]
+
+
+def _encoded(document: Json) -> bytes:
+    return json.dumps({"v": VERSION, **document}).encode()
+
+
+def _write(folder: int, name: str, data: bytes) -> None:
+    """In place: what had room before has room now."""
+    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+    with open(descriptor, "wb", buffering=0) as file:
+        while data:
+            data = data[file.write(data) :]

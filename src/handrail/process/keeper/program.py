@@ -1,0 +1,159 @@
+"""The keeper: starts the command, says how that went, keeps it, and writes down how it ended."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import time
+
+from handrail.kernel.process_table import process_at, read_entry
+from handrail.kernel.signals import TERMINATE, Waiting, forget_inherited
+from handrail.process.control_group import ControlGroup
+from handrail.process.keeper.files import Json, write_crash, write_end, write_record
+from handrail.process.keeper.keeping import Keeping, take_printed
+from handrail.process.keeper.plan import Plan
+from handrail.process.keeper.signalling import tree_below
+from handrail.process.keeper.spawning import spawn
+from handrail.process.keeper.terminal import Terminal
+from handrail.process.keeper.writing_log import LogWriter
+from handrail.process.tree import Tree
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.probing.control_groups import usable_parent
+
+_PATIENCE = 20.0
+"""Seconds for the sandbox to be made, on a machine that has much else to do."""
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_MOST_OF_THE_REST = 1 << 24
+
+
+def run(descriptor: int) -> None:
+    """Keeps what the plan behind the descriptor says, to its end."""
+    plan = Plan.read(descriptor)
+    for own in (plan.status, plan.lifeline, plan.folder, plan.told):
+        os.set_inheritable(own, False)
+    forget_inherited()
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+        signal.signal(ignored, signal.SIG_IGN)
+    try:
+        _keep(plan, Waiting((TERMINATE,)))
+    except OSError as error:
+        _tell(plan, {"errno": error.errno or 0, "error": error.strerror or str(error)})
+        write_crash(plan.folder)
+    except BaseException:
+        write_crash(plan.folder)
+        raise
+
+
+def _keep(plan: Plan, signals: Waiting) -> None:
+    launch = _launch_of(plan)
+    log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
+    with launch, ControlGroup(plan, usable_parent()) as group, contextlib.closing(Terminal()) as terminal:
+        launch.argv = group.joined(launch.argv)
+        with Tree(launch) as tree:
+            tree.start(lambda launch: spawn(launch, terminal))
+            if not _has_begun(tree, own_processes=plan.own_processes):
+                tree.end()
+                _tell(plan, {"said": _printed(terminal)})
+                return
+            keeping = Keeping(plan, tree, terminal, log, signals)
+            write_record(plan.folder, _record(plan, tree))
+            if not _tell(plan, {"pid": os.getpid()}):
+                return  # nobody knows of it, and nobody ever will
+            keeping.to_the_end()
+            gone = tree.end()
+            terminal.hang_up()
+            _take_rest(terminal, log)
+            write_end(plan.folder, _end(keeping, tree, log, group.fired(), gone=gone))
+
+
+def _launch_of(plan: Plan) -> Launch:
+    return Launch(
+        tier=plan.tier,
+        argv=tuple(map(os.fsdecode, plan.arguments)),
+        environment={os.fsdecode(name): os.fsdecode(value) for name, value in plan.environment.items()},
+        inherited=tuple(plan.inherited),
+        status=plan.status,
+        lifeline=plan.lifeline,
+        own_processes=plan.own_processes,
+    )
+
+
+def _has_begun(tree: Tree, *, own_processes: bool) -> bool:
+    """Waits until the command's own program runs, or has run; whether it came to that."""
+    poller = select.poll()
+    poller.register(tree.status.descriptor, select.POLLIN)
+    until = time.monotonic() + _PATIENCE
+    while not tree.status.over and time.monotonic() < until:
+        first = tree.status.child_pid
+        if tree.status.exit_code is not None or (first and not (own_processes and _still_sets_up(tree, first))):
+            return True
+        poller.poll(1 if first else 100)
+        tree.read_status()
+    return tree.status.exit_code is not None
+
+
+def _still_sets_up(tree: Tree, first: int) -> bool:
+    """Whether there is nobody in the namespace but bubblewrap, which may yet fail to make it."""
+    names = (read_entry(f"/proc/{process.number}/comm") for process in tree_below(tree.process_id, first))
+    return all(name in {b"bwrap\n", b""} for name in names)
+
+
+def _record(plan: Plan, tree: Tree) -> Json:
+    with open(_BOOT, encoding="ascii") as file:
+        boot = file.read().strip()
+    first = tree.status.child_pid or 0
+    return {
+        **plan.record,
+        "started": time.time(),
+        "boot": boot,
+        "keeper": _named(os.getpid()),
+        "program": _named(tree.process_id),
+        "first": _named(first),
+        "own_processes": plan.own_processes,
+        "head": plan.head,
+    }
+
+
+def _named(process: int) -> list[int]:
+    """A process so that it cannot be taken for another: by its number and since when it runs."""
+    found = process_at(process)
+    return [process, found.started if found else 0]
+
+
+def _end(keeping: Keeping, tree: Tree, log: LogWriter, held_to: list[str], *, gone: bool) -> Json:
+    reason = keeping.reason or (held_to[0] if held_to else None)
+    return {
+        "ended": time.time(),
+        "exit_code": tree.exit_code(),
+        "reason": reason,
+        "size": log.size,
+        "trouble": log.trouble,
+        "gone": gone,
+    }
+
+
+def _take_rest(terminal: Terminal, log: LogWriter) -> None:
+    """What is still in the terminal; no more than that, somebody who got away may print for ever."""
+    enough = log.size + _MOST_OF_THE_REST
+    while log.size < enough and take_printed(terminal, log):
+        pass
+    log.close()
+
+
+def _printed(terminal: Terminal) -> str:
+    terminal.hang_up()
+    return terminal.read(4096).decode("utf-8", "replace")
+
+
+def _tell(plan: Plan, document: Json) -> bool:
+    """Says how the start went; whether somebody is there who listens."""
+    told, plan.told = plan.told, -1
+    if told < 0:
+        return False
+    try:
+        return os.write(told, json.dumps(document).encode() + b"\n") > 0
+    except OSError:
+        return False
+    finally:
+        os.close(told)

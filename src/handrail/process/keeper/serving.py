@@ -1,0 +1,154 @@
+"""The socket of a keeper: who may speak to it, and what is answered. One request for each connection.
+
+A request is a line of JSON, `{"v": 1, "do": "stop"}`; bytes to be written follow it. So does the answer, one line.
+"""
+
+import json
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable
+
+from handrail.process.keeper.events import READ, Events
+from handrail.process.keeper.files import SOCKET, VERSION, Json
+from handrail.process.keeper.input import Writing
+
+_LONGEST = 4096
+_MOST_CLIENTS = 64
+_PATIENCE = 10.0
+"""Seconds in which a request has to come."""
+_CREDENTIALS = struct.Struct("3i")
+
+Answer = Callable[[Json], None]
+
+
+class Requests:
+    """What a keeper does when it is asked to."""
+
+    def __init__(self, *, stop: Callable[[str], None], write: Callable[[Writing], None]) -> None:
+        self.stop = stop
+        self.write = write
+
+
+class Server:
+    """Listens in the folder, for this user alone."""
+
+    def __init__(self, folder: int, events: Events, requests: Requests, forget: Callable[[Writing], None]) -> None:
+        self._events = events
+        self._requests = requests
+        self._forget = forget
+        self._clients: dict[int, _Client] = {}
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        before = os.umask(0o177)
+        try:
+            self._socket.bind(f"/proc/self/fd/{folder}/{SOCKET}")  # a path has 108 bytes, a folder's may be longer
+        finally:
+            os.umask(before)
+        self._socket.listen(_MOST_CLIENTS)
+        events.on(self._socket.fileno(), READ, self._accept)
+
+    def pause(self, now: float) -> float:
+        """Seconds until somebody has been waited for long enough."""
+        return min((client.until - now for client in self._clients.values()), default=3600.0)
+
+    def drop_the_slow(self, now: float) -> None:
+        """Closes connections on which no request has come."""
+        for client in [client for client in self._clients.values() if client.until <= now]:
+            self._close(client)
+
+    def _accept(self, _ready: int) -> None:
+        try:
+            connection, _ = self._socket.accept()
+        except OSError:
+            return
+        if len(self._clients) >= _MOST_CLIENTS or not _is_ours(connection):
+            connection.close()
+            return
+        client = _Client(connection)
+        self._clients[connection.fileno()] = client
+        self._events.on(connection.fileno(), READ, lambda _ready: self._take(client))
+
+    def _take(self, client: "_Client") -> None:
+        if client.writing is not None:  # bytes for it are fetched when they are needed; this is the end
+            return
+        data = client.receive(_LONGEST)
+        client.request += data
+        line, newline, rest = client.request.partition(b"\n")
+        if newline:
+            client.request = rest
+            self._do(client, line)
+        elif not data or len(client.request) >= _LONGEST:
+            self._close(client)
+
+    def _do(self, client: "_Client", line: bytes) -> None:
+        try:
+            asked = json.loads(line)
+            version, what = asked["v"], asked["do"]
+            if version != VERSION:
+                self._answer(client, {"error": "version"})
+            elif what == "stop":
+                self._requests.stop(str(asked["reason"])[:80])
+                self._answer(client, {})
+            elif what == "write":
+                self._write(client, int(asked["size"]), eof=bool(asked["eof"]))
+            else:
+                self._answer(client, {"error": "request"})
+        except (ValueError, KeyError, TypeError):
+            self._answer(client, {"error": "request"})
+
+    def _write(self, client: "_Client", size: int, *, eof: bool) -> None:
+        def done(taken: int, complete: bool) -> None:
+            self._answer(client, {"taken": taken} if complete else {"error": "not taken", "taken": taken})
+
+        client.until = float("inf")  # who waits for its turn is waited for
+        self._events.change(client.descriptor, 0)
+        client.writing = Writing(max(0, size), eof=eof, fetch=client.fetch, done=done)
+        self._requests.write(client.writing)
+
+    def _answer(self, client: "_Client", answer: Json) -> None:
+        client.send(json.dumps({"v": VERSION, **answer}).encode() + b"\n")
+        client.writing = None
+        self._close(client)
+
+    def _close(self, client: "_Client") -> None:
+        if self._clients.pop(client.descriptor, None) is not None:
+            self._events.off(client.descriptor)
+            if client.writing is not None:
+                self._forget(client.writing)
+            client.connection.close()
+
+
+class _Client:
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.connection = connection
+        self.descriptor = connection.fileno()
+        self.request = b""
+        self.writing: Writing | None = None
+        self.until = time.monotonic() + _PATIENCE
+
+    def fetch(self, size: int) -> bytes:
+        """Bytes to be written: those that came with the request, then those that have come since."""
+        if self.request:
+            data, self.request = self.request[:size], self.request[size:]
+            return data
+        return self.receive(size)
+
+    def receive(self, size: int) -> bytes:
+        try:
+            return self.connection.recv(size)
+        except OSError:
+            return b""
+
+    def send(self, data: bytes) -> None:
+        try:  # noqa: SIM105
+            self.connection.send(data)  # a line has room, or the other side is gone
+        except OSError:
+            pass
+
+
+def _is_ours(connection: socket.socket) -> bool:
+    """Whether it is this user who speaks; others cannot get into the folder anyway."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return _CREDENTIALS.unpack(credentials)[1] == os.geteuid()

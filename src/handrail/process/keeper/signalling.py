@@ -1,0 +1,29 @@
+"""Sends signals to what a kept command has started, each to that process and to no other that got its number."""
+
+import os
+
+from handrail.kernel.process_table import Process, descendants, process_at
+from handrail.kernel.signals import send
+
+
+def tree_below(program: int, namespace: int | None) -> list[Process]:
+    """All that the command has started and that lives: not the launched program, nor what is first in its
+    namespace, where it has one."""
+    try:
+        found = descendants(program)
+    except OSError:  # there is no descriptor left to look with
+        return []
+    return [process for process in found if not process.dead and process.number != namespace]
+
+
+def signal_process(process: Process, number: int) -> bool:
+    """Whether it was there and could be reached."""
+    try:
+        handle = os.pidfd_open(process.number)
+    except OSError:
+        return False
+    try:
+        now = process_at(process.number)
+        return now is not None and now.started == process.started and send(handle, number)
+    finally:
+        os.close(handle)

@@ -1,0 +1,72 @@
+"""Speaks to a keeper."""
+
+import json
+import os
+import select
+import socket
+import time
+
+from handrail.process.keeper.files import SOCKET, VERSION, Json
+
+_PIECE = 1 << 16
+_LONGEST_ANSWER = 4096
+
+
+class NoKeeperError(Exception):
+    """Nobody answers: it has ended, or it hangs."""
+
+
+def ask(folder: str, request: Json, data: bytes = b"", *, seconds: float) -> Json:
+    """The answer of the folder's keeper, who has so many seconds for each step; NoKeeperError where there is none."""
+    opened = _open(folder)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(seconds)
+            connection.connect(f"/proc/self/fd/{opened}/{SOCKET}")  # a path has 108 bytes, a folder's may be longer
+            line = json.dumps({"v": VERSION, **request}).encode() + b"\n"
+            return _exchanged(connection, line + data, seconds)
+    except OSError as error:
+        raise NoKeeperError(str(error)) from None
+    finally:
+        os.close(opened)
+
+
+def _exchanged(connection: socket.socket, data: bytes, seconds: float) -> Json:
+    """Sends, and listens meanwhile: who does not want the rest says so early."""
+    connection.setblocking(False)
+    poller = select.poll()
+    answer, rest = b"", memoryview(data)
+    poller.register(connection, select.POLLIN | select.POLLOUT)
+    until = time.monotonic() + seconds
+    while b"\n" not in answer:
+        ready = poller.poll(max(0.0, until - time.monotonic()) * 1000)
+        if not ready:
+            raise NoKeeperError("no answer")
+        if ready[0][1] & ~select.POLLOUT:
+            said = connection.recv(_LONGEST_ANSWER)
+            if not said:
+                raise NoKeeperError("it ended")
+            answer += said
+        elif rest:
+            rest = rest[connection.send(rest[:_PIECE]) :]
+            until = time.monotonic() + seconds
+        if not rest:
+            poller.modify(connection, select.POLLIN)
+    return _decoded(answer)
+
+
+def _decoded(answer: bytes) -> Json:
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise NoKeeperError("it does not make sense")
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def _open(folder: str) -> int:
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise NoKeeperError(str(error)) from None

@@ -1,0 +1,121 @@
+"""One process session, for whoever has its folder: nothing of it is kept in memory."""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from handrail.process.cleaning import cleaned
+from handrail.process.exit_codes import signal_of
+from handrail.process.keeper.files import Json
+from handrail.process.sessions.asking import NoKeeperError, ask
+from handrail.process.sessions.known import Record, read_end, read_record, state_of
+from handrail.process.sessions.log import ProcessLog
+from handrail.process.sessions.ports import listening
+from handrail.process.sessions.stopping import stop_from_outside
+from handrail.protocol.error import ToolError
+from handrail.protocol.process import ProcessRecord
+
+_ANSWER_WITHIN = 15.0
+_STOPPED_WITHIN = 12.0
+_PAUSE = 0.02
+_LAST_LINE = 4096
+
+
+class ProcessSession:
+    """A command that outlives its call."""
+
+    def __init__(self, folder: str) -> None:
+        self.id = os.path.basename(folder)
+        self.folder = folder
+        self.log = ProcessLog(folder)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended, and its keeper lives."""
+        return state_of(self.folder) == "running"
+
+    def record(self) -> ProcessRecord:
+        """What is known of it now; ToolError where it was removed."""
+        state = state_of(self.folder)
+        known = self._known()
+        end = read_end(self.folder)
+        code = end.exit_code if end else None
+        return ProcessRecord(
+            id=self.id,
+            state=state,
+            command=known.command,
+            cwd=known.cwd,
+            session_id=known.session_id,
+            started=_time(known.started),
+            pid=known.first.number or None,
+            ports=listening(known) if state == "running" else (),
+            size=self.log.size,
+            dropped=self.log.dropped,
+            last_line=_last_line(self.log.last(_LAST_LINE)),
+            ended=_time(end.ended) if end else None,
+            exit_code=code,
+            signal=signal_of(code) if code is not None else None,
+            reason=end.reason if end else None,
+        )
+
+    def wait(self, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """Waits until it has ended, or so long; whether it has."""
+        until = time.monotonic() + seconds
+        while self.running:
+            if time.monotonic() >= until or cancelled():
+                return False
+            time.sleep(_PAUSE)
+        return True
+
+    def write(self, data: bytes, *, eof: bool = False) -> None:
+        """Types it, and then the end of the file; ToolError where it has ended, or does not read."""
+        if not self.running:
+            raise _has_ended(self.id)
+        try:
+            asked: Json = {"do": "write", "size": len(data), "eof": eof}
+            answer = ask(self.folder, asked, data, seconds=_ANSWER_WITHIN)
+        except NoKeeperError as error:
+            if not self.running:
+                raise _has_ended(self.id) from None
+            raise ToolError("TIMEOUT", f"The keeper of {self.id} does not answer ({error}); kill it.") from None
+        if "error" in answer:
+            taken = answer.get("taken", 0)
+            text = f"{self.id} took {taken} of {len(data)} bytes and does not read on."
+            raise ToolError("TIMEOUT", f"{text} The rest was not written: poll it, then write the rest.")
+
+    def stop(self, reason: str = "stopped") -> None:
+        """Ends it with everything it started; comes back when it is gone."""
+        if not self.running:
+            return
+        with contextlib.suppress(NoKeeperError):
+            ask(self.folder, {"do": "stop", "reason": reason}, seconds=2.0)
+            if self.wait(_STOPPED_WITHIN):
+                return
+        stop_from_outside(self.folder, reason)
+
+    def remove(self) -> None:
+        """Ends it if it runs, and forgets it."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _known(self) -> Record:
+        known = read_record(self.folder)
+        if known is None:
+            raise ToolError("PROCESS_NOT_FOUND", f"The process session {self.id} was removed.")
+        return known
+
+
+def _has_ended(name: str) -> ToolError:
+    return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
+
+
+def _last_line(data: bytes) -> str:
+    lines = [line for line in cleaned(data).split("\n") if line.strip()]
+    return lines[-1].strip()[:200] if lines else ""
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,71 @@
+"""The process sessions of one session."""
+
+import base64
+import os
+
+from handrail.process.sessions.known import read_record
+from handrail.process.sessions.network import ProxyPlan
+from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.starting import USUAL_SIZES, LogSizes, ToKeep, start_keeper
+from handrail.protocol.error import ToolError
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.limits import Limits
+
+_LETTERS = 20
+"""Of five random bits each."""
+
+
+class ProcessSessions:
+    """They are in a folder, one for each; it is made when first needed."""
+
+    def __init__(self, folder: str, *, sizes: LogSizes = USUAL_SIZES) -> None:
+        self._folder = folder
+        self._sizes = sizes
+
+    def start(
+        self,
+        launch: Launch,
+        *,
+        session_id: str,
+        command: str,
+        cwd: str,
+        limits: Limits,
+        idle_seconds: float,
+        proxy: ProxyPlan | None = None,
+    ) -> ProcessSession:
+        """Starts it under a keeper, which takes the launch over; ToolError where it cannot be, and nothing is left."""
+        name = "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
+        folder = os.path.join(self._folder, name)
+        record = {"id": name, "command": command, "cwd": cwd, "session_id": session_id}
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy))
+        return ProcessSession(folder)
+
+    def listed(self) -> list[ProcessSession]:
+        """All of them, the oldest first: those that run, that have ended and that were lost."""
+        known = ((folder, read_record(folder)) for folder in self._folders())
+        return [
+            ProcessSession(folder)
+            for _, folder in sorted((record.started, folder) for folder, record in known if record is not None)
+        ]
+
+    def find(self, spelled: str) -> ProcessSession:
+        """The one whose id that is, or the beginning of; ToolError where there is none, or more than one."""
+        found = [one for one in self.listed() if one.id.startswith(spelled)] if spelled else []
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(one.id for one in found[:10])
+            raise ToolError("PROCESS_NOT_FOUND", f"{spelled[:40]!r} is the beginning of more than one id: {names}.")
+        raise ToolError("PROCESS_NOT_FOUND", f"There is no process session {spelled[:40]!r}: list them.")
+
+    def end_all(self, reason: str) -> None:
+        """Ends all that run."""
+        for one in self.listed():
+            one.stop(reason)
+
+    def _folders(self) -> list[str]:
+        try:
+            return [os.path.join(self._folder, name) for name in os.listdir(self._folder) if name.startswith("p-")]
+        except FileNotFoundError:
+            return []

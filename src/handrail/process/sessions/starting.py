@@ -1,0 +1,148 @@
+"""Starts a keeper, hands a launch over to it, and hears how that went."""
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
+from handrail.process.keeper.files import Json
+from handrail.process.keeper.plan import Plan
+from handrail.process.sessions.network import ProxyPlan
+from handrail.process.starting import not_started
+from handrail.protocol.error import ToolError
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.limits import Limits
+
+_PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "keeper", "main.py"))
+_PATIENCE = 30.0
+_LONGEST_ANSWER = 1 << 16
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LogSizes(NamedTuple):
+    """How much of a log is kept: bytes."""
+
+    head: int = 64 << 10
+    """Of its beginning."""
+    kept: int = 64 << 20
+    """Of its end, at least."""
+    segment: int = 8 << 20
+    """Of one file of its end: so much more than that may be on disk."""
+
+
+USUAL_SIZES = LogSizes()
+
+
+class ToKeep(NamedTuple):
+    """What a keeper is told beside the launch."""
+
+    record: dict[str, str]
+    limits: Limits
+    idle_seconds: float
+    sizes: LogSizes
+    proxy: ProxyPlan | None
+
+
+def start_keeper(folder: str, launch: Launch, to_keep: ToKeep) -> None:
+    """Makes the folder, and starts a keeper for it that takes the launch over; ToolError where that cannot be."""
+    with launch, contextlib.ExitStack() as made:
+        try:
+            os.mkdir(folder, 0o700)
+            made.callback(shutil.rmtree, folder, ignore_errors=True)
+            answer = _started(folder, launch, to_keep)
+        except (OSError, ValueError) as error:
+            raise not_started(error, launch) from None
+        _check(answer, launch)
+        made.pop_all()  # it is the keeper's from here on
+
+
+def _started(folder: str, launch: Launch, to_keep: ToKeep) -> Json:
+    if not sys.executable:
+        raise ToolError("UNAVAILABLE", "Python cannot tell its own path (sys.executable), and commands are kept by it.")
+    with contextlib.ExitStack() as ours, contextlib.ExitStack() as handed:
+        locked = _closed_by(ours, beyond_standard(os.open(folder, _OPEN)))
+        fcntl.flock(locked, fcntl.LOCK_EX)  # the keeper holds it on, without a moment in between
+        hearing, told = pipe_beyond_standard()
+        _closed_by(ours, hearing)
+        _closed_by(handed, told)
+        plan = _plan(launch, to_keep, locked, told)
+        _run_keeper(plan, launch, _closed_by(handed, beyond_standard(plan.write())))
+        handed.close()
+        launch.close()
+        return _heard(hearing)
+
+
+def _plan(launch: Launch, to_keep: ToKeep, folder: int, told: int) -> Plan:
+    limits, sizes = to_keep.limits, to_keep.sizes
+    return Plan(
+        arguments=list(map(os.fsencode, launch.argv)),
+        environment={os.fsencode(name): os.fsencode(value) for name, value in launch.environment.items()},
+        tier=launch.tier,
+        own_processes=launch.own_processes,
+        inherited=list(launch.inherited),
+        status=launch.status,
+        lifeline=launch.lifeline,
+        folder=folder,
+        told=told,
+        record=to_keep.record,
+        memory=limits.memory,
+        processes=limits.processes,
+        threads=limits.threads,
+        idle=to_keep.idle_seconds,
+        head=sizes.head,
+        kept=sizes.kept,
+        segment=sizes.segment,
+        proxy=[to_keep.proxy.folder, *to_keep.proxy.allow] if to_keep.proxy else None,
+    )
+
+
+def _run_keeper(plan: Plan, launch: Launch, written: int) -> None:
+    with subprocess.Popen(  # noqa: S603  our own program
+        [sys.executable, "-I", "-S", _PROGRAM, str(written)],
+        env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(*launch.inherited, launch.status, launch.lifeline, plan.folder, plan.told, written),
+        start_new_session=True,
+    ):
+        pass  # it ends at once: the keeper is its child, and nobody's then
+
+
+def _heard(hearing: int) -> Json:
+    poller = select.poll()
+    poller.register(hearing, select.POLLIN)
+    data, until = b"", time.monotonic() + _PATIENCE
+    while not data.endswith(b"\n") and len(data) < _LONGEST_ANSWER:
+        if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
+            raise ToolError("TIMEOUT", "The command was not started within 30 s: the machine is too busy. Try again.")
+        piece = os.read(hearing, _LONGEST_ANSWER)
+        if not piece:
+            raise ToolError("INTERNAL", "The keeper of the command ended before it had begun. Nothing was run.")
+        data += piece
+    return json.loads(data)
+
+
+def _check(answer: Json, launch: Launch) -> None:
+    if "pid" in answer:
+        return
+    if "errno" in answer:
+        number = answer["errno"]
+        raise not_started(OSError(number if isinstance(number, int) else 0, str(answer.get("error"))), launch)
+    lines = str(answer.get("said", "")).strip().splitlines()
+    said = lines[-1].rpartition(": ")[2] if lines else "it ended without a word"
+    text = f"Commands cannot run now: the sandbox (tier {launch.tier}) could not be made ({said[:300]})."
+    raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the person more.")
+
+
+def _closed_by(stack: contextlib.ExitStack, descriptor: int) -> int:
+    stack.callback(os.close, descriptor)
+    return descriptor

@@ -1,0 +1,56 @@
+"""Ends a process session whose keeper does not: from outside, and only what is still what it was."""
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+
+from handrail.process.held import Held
+from handrail.process.keeper.files import END, write_end
+from handrail.process.sessions.known import Named, Record, read_record
+from handrail.process.sessions.log import ProcessLog
+from handrail.process.sessions.ports import is_there
+
+_PATIENCE = 5.0
+
+
+def stop_from_outside(folder: str, reason: str) -> None:
+    """Kills the keeper, and with it everything it keeps; comes back when it is gone, and writes down that it is."""
+    known = read_record(folder)
+    if known is None:
+        return
+    end_processes(known)
+    with contextlib.suppress(OSError):
+        _write_end(folder, reason)
+
+
+def end_processes(known: Record) -> bool:
+    """Kills what is left of a keeper and of the command; whether nothing is."""
+    with contextlib.ExitStack() as held:
+        # The first of a namespace takes all others with it; a supervisor ends its own when its lifeline breaks.
+        named = (known.keeper, known.first, known.program) if known.own_processes else (known.keeper,)
+        for process in _holding(held, named):
+            process.kill()
+        until = time.monotonic() + _PATIENCE
+        return all(process.wait(until) for process in _holding(held, (known.keeper, known.first, known.program)))
+
+
+def _holding(held: contextlib.ExitStack, processes: tuple[Named, ...]) -> Iterator[Held]:
+    for named in processes:
+        process = Held(named.number)
+        held.callback(process.close)
+        if is_there(named):  # looked at when it is held: nobody else gets its number any more
+            yield process
+
+
+def _write_end(folder: str, reason: str) -> None:
+    """In the keeper's place, whose lock is free by now; two who try take turns."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.access(END, os.F_OK, dir_fd=descriptor):
+            size = ProcessLog(folder).size
+            write_end(descriptor, {"ended": time.time(), "exit_code": None, "reason": reason, "size": size})
+    finally:
+        os.close(descriptor)

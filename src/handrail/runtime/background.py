@@ -1,0 +1,176 @@
+"""The process sessions of a session: how many may run, who is told of them, and what is left when the session ends.
+
+Nothing of it is loaded before a session has one.
+"""
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from handrail.protocol.error import StoreError, ToolError
+from handrail.settings.model import Limits
+from handrail.store.journal import Journal
+
+if TYPE_CHECKING:
+    from handrail.process.sessions.session import ProcessSession
+    from handrail.process.sessions.sessions import ProcessSessions
+
+_FOLDER = "processes"
+_AWAITED = "awaited"
+_KEPT_ENDED = 64
+"""Process sessions that have ended and can still be looked at; older ones are forgotten when another begins."""
+_PAUSE = 0.25
+"""Seconds between two looks for what has ended."""
+
+
+class BackgroundWork:
+    """What goes on in a session after its calls."""
+
+    def __init__(self, session_folder: str, journal: Journal, limits: Limits) -> None:
+        self._session_folder = session_folder
+        self._journal = journal
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where they are."""
+        return os.path.join(self._session_folder, _FOLDER)
+
+    @property
+    def sessions(self) -> "ProcessSessions":
+        """All that are known."""
+        from handrail.process.sessions.sessions import ProcessSessions  # noqa: PLC0415  as said
+
+        return ProcessSessions(self.folder)
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long one goes on that prints nothing and that nobody asks about."""
+        from handrail.settings.units import seconds  # noqa: PLC0415  as said
+
+        return seconds(self._limits.idle)
+
+    @property
+    def any(self) -> bool:
+        """Whether there may be some: one look."""
+        return os.path.isdir(self.folder)
+
+    def attach(self) -> None:
+        """To be called when a session is opened: tells what nobody was there to tell, and goes on watching."""
+        if not self.any:
+            return
+        for process in self.sessions.listed():
+            if not self._end_unawaited(process):
+                self._tell_all(process)
+        self._watch()
+
+    def make_room(self) -> None:
+        """Refuses one too many; forgets the oldest that have ended."""
+        if not self.any:
+            return
+        listed = self.sessions.listed()
+        ended = [process for process in listed if process.wait(0)]
+        running = len(listed) - len(ended)
+        if running >= self._limits.sessions:
+            message = f"{running} process sessions are running, and limits.sessions allows no more."
+            raise ToolError("LIMIT_EXCEEDED", f"{message} Nothing was run. End one: process kill, or remove.")
+        for process in ended[:-_KEPT_ENDED]:
+            self.forget(process)
+
+    def awaited(self, process: "ProcessSession") -> None:
+        """Its call waits for it: if this process is killed meanwhile, whoever opens the session next ends it."""
+        with open(os.path.join(process.folder, _AWAITED), "w", encoding="ascii") as file:
+            file.write(self._journal.runner)
+
+    def told_begun(self, process: "ProcessSession") -> None:
+        """Nobody waits for it any more."""
+        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+
+        tell(process, "started", self._journal)
+        if os.path.exists(path := os.path.join(process.folder, _AWAITED)):
+            os.unlink(path)
+        self._watch()
+
+    def told_ended(self, process: "ProcessSession") -> None:
+        """It has ended: tells so, unless somebody did."""
+        self._tell_all(process)
+
+    def forget(self, process: "ProcessSession", reason: str = "stopped") -> None:
+        """Ends it where it runs, removes it, and tells both."""
+        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+
+        if not process.wait(0):
+            process.stop(reason)
+        self._tell_all(process)
+        tell(process, "removed", self._journal)
+        process.remove()
+
+    def end_all(self) -> None:
+        """The session is over: nothing of it goes on, and nothing is kept."""
+        if not self.any:
+            return
+        self.sessions.end_all("session")
+        for process in self.sessions.listed():
+            self.forget(process, "session")
+
+    def close(self) -> None:
+        """Nobody here watches any more; what runs goes on."""
+        self._closed.set()
+        watcher = self._watcher
+        if watcher is not None and watcher is not threading.current_thread():
+            watcher.join()
+
+    def _tell_all(self, process: "ProcessSession") -> None:
+        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+
+        tell(process, "started", self._journal)
+        if process.wait(0):
+            tell(process, "ended", self._journal)
+
+    def _end_unawaited(self, process: "ProcessSession") -> bool:
+        """Whether a call waits, or waited, for it: nobody was told of it yet. Where that call is gone, so is it."""
+        from handrail.store.runner import is_dead  # noqa: PLC0415  as said
+
+        try:
+            with open(os.path.join(process.folder, _AWAITED), encoding="ascii") as file:
+                runner = file.read()
+        except FileNotFoundError:
+            return False
+        if is_dead(self._session_folder, runner):
+            process.stop()
+            process.remove()
+        return True
+
+    def _watch(self) -> None:
+        """Watches in a thread while something runs."""
+        with self._lock:
+            if self._closed.is_set() or (self._watcher is not None and self._watcher.is_alive()):
+                return
+            self._watcher = threading.Thread(target=self._look_on, name="handrail-processes", daemon=True)
+            self._watcher.start()
+
+    def _look_on(self) -> None:
+        while not self._closed.wait(_PAUSE):
+            try:
+                if not self._look():
+                    return
+            except (StoreError, ToolError, OSError):
+                continue  # it is told by whoever can write it down, or look, next
+
+    def _look(self) -> bool:
+        """Tells what has ended; whether to go on looking."""
+        from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
+
+        with self._lock:
+            listed = self.sessions.listed()
+            left = [one for one in listed if was_told(one, "started") and not was_told(one, "ended")]
+            if not left:
+                self._watcher = None
+                return False
+        for process in left:
+            if process.wait(0):
+                self._tell_all(process)
+        return True

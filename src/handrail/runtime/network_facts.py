@@ -1,0 +1,78 @@
+"""The hosts that a command needs, with what has to be looked up for it: the remotes of git repositories in the roots.
+
+git is not asked, since it would run what is configured there. Its files are opened beneath the roots, as all files are.
+"""
+
+import os
+import posixpath
+from contextlib import suppress
+
+from handrail.policy.network.git import Remote
+from handrail.policy.network.git_config import urls_of
+from handrail.policy.network.needs import Needs, needs_of, with_urls
+from handrail.protocol.decision import SeenCommand
+from handrail.protocol.error import ToolError
+from handrail.workspace.workspace import Workspace
+
+_LARGEST = 1 << 20
+_MOST_REMOTES = 10
+_LINK = "gitdir: "
+
+
+def network_needs(
+    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None
+) -> Needs:
+    """What a command that starts in a folder needs of the network."""
+    needs = needs_of(text, cwd, there, seen)
+    for remote in needs.remotes[:_MOST_REMOTES]:
+        needs = with_urls(needs, _urls(workspace, remote))
+    return needs
+
+
+def _urls(workspace: Workspace, remote: Remote) -> tuple[str, ...]:
+    top = _top(workspace, remote.folder)
+    if top is None:
+        return urls_of(remote, "")
+    own = _own_folder(workspace, top)
+    common = _text(workspace, f"{own}/commondir").strip()
+    config = _text(workspace, f"{_joined(own, common) if common else own}/config")
+    return urls_of(remote, config, _text(workspace, f"{own}/HEAD"), _text(workspace, f"{top}/.gitmodules"))
+
+
+def _top(workspace: Workspace, folder: str) -> str | None:
+    """The folder around another that has a `.git` in it, no further up than its root."""
+    try:
+        here = workspace.look(folder, "read").real
+    except ToolError:
+        return None
+    end = "" if here is None else workspace.root_path(here)
+    while here is not None:
+        if _kind(workspace, f"{here}/.git") in {"directory", "file"}:
+            return here
+        here = None if here in {".", end} else posixpath.dirname(here) or "."
+    return None
+
+
+def _own_folder(workspace: Workspace, top: str) -> str:
+    """Where the repository's files are: in `.git`, or where that file says, as it does for submodules and worktrees."""
+    link = _text(workspace, f"{top}/.git").strip()
+    return _joined(top, link.removeprefix(_LINK)) if link.startswith(_LINK) else f"{top}/.git"
+
+
+def _joined(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
+
+
+def _kind(workspace: Workspace, path: str) -> str:
+    try:
+        fact = workspace.look(path, "read")
+    except ToolError:
+        return "missing"
+    return fact.kind if fact.real is not None else "missing"
+
+
+def _text(workspace: Workspace, path: str) -> str:
+    """The beginning of a file beneath the roots; nothing where there is none."""
+    with suppress(ToolError, OSError), workspace.open_file(path) as opened:
+        return os.read(opened.descriptor, _LARGEST).decode(errors="replace")
+    return ""

@@ -1,0 +1,104 @@
+"""Tells once of what became of a process session, whichever runtime is there to tell it, and whenever one is killed.
+
+A file in the folder of the process session says what was told. It is locked while somebody tells. One that was locked
+and says nothing is of somebody who was killed in between: then the journal is asked whether it was told.
+"""
+
+import contextlib
+import fcntl
+import os
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+from handrail.protocol.event import Process
+from handrail.protocol.process import ProcessRecord
+from handrail.store.journal import Journal
+
+if TYPE_CHECKING:
+    from handrail.process.sessions.session import ProcessSession
+
+State = Literal["started", "ended", "removed"]
+_NAME = "told-"
+_TOLD = b"told\n"
+_SECONDS = 1.0
+"""How long somebody else may take to tell. Who listens may ask for the same process, in the midst of being told."""
+
+
+def was_told(process: "ProcessSession", state: State) -> bool:
+    """Whether there is nothing left to tell; one that is gone has somebody who told."""
+    try:
+        with open(_path(process, state), "rb") as file:
+            return file.read() == _TOLD
+    except FileNotFoundError:
+        return not os.path.isdir(process.folder)
+
+
+def tell(process: "ProcessSession", state: State, journal: Journal) -> None:
+    """Writes the event down, unless it is, or somebody is just about to."""
+    if was_told(process, state):
+        return
+    with contextlib.suppress(FileNotFoundError):  # removed meanwhile, by somebody who told
+        new, descriptor = _opened(_path(process, state))
+        try:
+            if (
+                not _locked(descriptor)
+                or os.pread(descriptor, len(_TOLD), 0) == _TOLD
+                or not os.path.isdir(process.folder)
+            ):
+                return
+            if new or not _is_in(journal, process.id, state):
+                journal.append((Process, _fields(process.record(), state)))
+            os.pwrite(descriptor, _TOLD, 0)
+        finally:
+            os.close(descriptor)
+
+
+def _path(process: "ProcessSession", state: State) -> str:
+    return os.path.join(process.folder, f"{_NAME}{state}")
+
+
+def _opened(path: str) -> tuple[bool, int]:
+    """Whether it is new, and the file."""
+    try:
+        return True, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return False, os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+
+def _locked(descriptor: int) -> bool:
+    until = time.monotonic() + _SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.005)
+        else:
+            return True
+
+
+def _is_in(journal: Journal, process: str, state: State) -> bool:
+    return any(
+        isinstance(event, Process) and event.process == process and event.state == state for event in journal.events()
+    )
+
+
+def _fields(record: ProcessRecord, state: State) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "process": record.id,
+        "state": state,
+        "command": record.command,
+        "cwd": record.cwd,
+        "pid": record.pid,
+        "ports": record.ports,
+    }
+    if state == "started":
+        return fields
+    reason = "lost" if record.state == "lost" else record.reason
+    return fields | {
+        "exit_code": record.exit_code,
+        "signal": record.signal,
+        "reason": reason,
+        "size": record.size,
+    }

@@ -1,0 +1,64 @@
+"""Takes over a socket that listens inside a sandbox.
+
+A sandbox has a network of its own with nothing in it. A socket belongs to the network it was made in, whoever holds it:
+so one that is made inside, and handed out by the proxy's unix socket before the command begins, lets the command reach
+the proxy, with nothing of ours running beside it.
+"""
+
+import os
+import socket
+import sys
+from typing import NamedTuple
+
+from handrail.sandbox.proxy.waiting import READABLE, Deadline, Waiting
+
+_SIZE = 4
+_PIECE = 4096
+_TAKEN = b"+"
+
+
+class Beginning(NamedTuple):
+    """What a connection begins with."""
+
+    data: bytes
+    listener: socket.socket | None
+    """A socket that listens on a loopback address, where one was handed over."""
+
+
+def beginning_of(client: socket.socket, waiting: Waiting, deadline: Deadline) -> Beginning:
+    """The first bytes of a connection, and the descriptor that came with them. One that is not such a socket is closed;
+    more than one cannot come."""
+    waiting.until({client: READABLE}, deadline.left)
+    data, ancillary, _, _ = client.recvmsg(_PIECE, socket.CMSG_SPACE(_SIZE), socket.MSG_CMSG_CLOEXEC)
+    handed = [int.from_bytes(numbers[:_SIZE], sys.byteorder) for level, kind, numbers in ancillary if _is(level, kind)]
+    return Beginning(data, _listening(handed[0]) if handed else None)
+
+
+def taken(client: socket.socket, waiting: Waiting, deadline: Deadline) -> None:
+    """Tells that the socket was taken over."""
+    waiting.send(client, _TAKEN, deadline)
+
+
+def _is(level: int, kind: int) -> bool:
+    return (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
+
+
+def _listening(descriptor: int) -> socket.socket | None:
+    try:
+        listener = socket.socket(fileno=descriptor)
+    except OSError:  # no socket at all
+        os.close(descriptor)
+        return None
+    try:
+        if listener.family == socket.AF_INET and _listens_on_loopback(listener):
+            listener.setblocking(False)
+            return listener
+    except OSError:
+        pass
+    listener.close()
+    return None
+
+
+def _listens_on_loopback(listener: socket.socket) -> bool:
+    listens = listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    return bool(listens) and str(listener.getsockname()[0]).startswith("127.")

@@ -1,0 +1,166 @@
+"""The proxy: listens at a unix socket and serves each connection in a thread of its own."""
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from typing import Self
+
+from handrail.policy.network.listed import Listed
+from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.handing_over import beginning_of, taken
+from handrail.sandbox.proxy.lookup import Lookup, Resolve, system_addresses
+from handrail.sandbox.proxy.place import NAME, listen_in
+from handrail.sandbox.proxy.reaching import Reaching
+from handrail.sandbox.proxy.visit import Visit, end
+from handrail.sandbox.proxy.waiting import READABLE, ClosedError, Deadline, TooSlowError, Waiting
+
+_MOST_AT_ONCE = 64
+_SECONDS_TO_BEGIN = 30.0
+_PAUSE = 0.1
+_FOR_EVER = 86_400.0
+
+
+class Proxy:
+    """Reaches listed hosts for whoever connects to its socket, and tells every attempt, once.
+
+    `on_attempt` is called in the proxy's threads, several at a time. What it has told is told before a byte goes to the
+    host. Whoever made it closes it; a process that was forked meanwhile may do so too, which ends its own share alone.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        allow: Listed,
+        on_attempt: Callable[[Attempt], None],
+        *,
+        resolve: Resolve = system_addresses,
+    ) -> None:
+        self.path = os.path.join(folder, NAME)
+        self._process = os.getpid()
+        self._lock = threading.Condition()
+        self._threads: set[threading.Thread] = set()
+        self._visits = 0
+        self._closed = False
+        self._handed: socket.socket | None = None
+        self._waiting = Waiting()
+        self._lookup = Lookup(resolve)
+        self._visit = Visit(Reaching(allow, self._lookup, self._waiting), self._waiting, on_attempt)
+        try:
+            self._listener = listen_in(folder)
+        except BaseException:
+            self._waiting.close()
+            raise
+        self._start(self._listen, self._listener, self._begin)
+
+    def close(self) -> None:
+        """Ends every connection and waits for the threads; can be repeated."""
+        if os.getpid() == self._process:
+            with self._lock:
+                if self._closed:
+                    return
+                self._closed = True
+                self._lock.notify_all()
+            self._waiting.end()
+            self._lookup.close()
+            self._join()
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+        elif self._closed:  # its lock may have been held when it was forked
+            return
+        self._closed = True
+        self._let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _let_go(self) -> None:
+        for listener in (self._listener, self._handed):
+            if listener is not None:
+                listener.close()
+        self._waiting.close()
+
+    def _join(self) -> None:
+        for thread in self._threads - {threading.current_thread()}:  # no further one can start
+            thread.join()
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        """A thread that is known until it ends; none where the proxy is closed."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError
+            thread = threading.Thread(target=_run, args=(work, arguments), name="handrail-proxy", daemon=True)
+            thread.start()
+            self._threads = {thread, *(one for one in self._threads if one.is_alive())}
+
+    def _listen(self, listener: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        while True:
+            with self._lock:
+                self._lock.wait_for(lambda: self._closed or self._visits < _MOST_AT_ONCE)
+            try:
+                self._waiting.until({listener: READABLE}, _FOR_EVER)
+                connection = listener.accept()[0]
+            except (TooSlowError, BlockingIOError, ConnectionAbortedError):
+                continue
+            except OSError:  # no descriptor is left, for the time being
+                self._waiting.a_moment(_PAUSE)
+                continue
+            self._welcome(connection, serve)
+
+    def _welcome(self, connection: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        with self._lock:
+            self._visits += 1
+        try:
+            connection.setblocking(False)
+            self._start(self._serve, connection, serve)
+        except RuntimeError:  # no thread can be had, for the time being
+            self._leave(connection)
+            self._waiting.a_moment(_PAUSE)
+        except BaseException:
+            self._leave(connection)
+            raise
+
+    def _serve(self, connection: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        try:
+            serve(connection)
+        finally:
+            self._leave(connection)
+
+    def _leave(self, connection: socket.socket) -> None:
+        end(connection)
+        with self._lock:
+            self._visits -= 1
+            self._lock.notify_all()
+
+    def _begin(self, connection: socket.socket) -> None:
+        """A connection by the unix socket: a request, or, once and before anything else, a socket to listen at."""
+        if self._handed is not None:
+            self._visit.serve(connection)
+            return
+        begun = beginning_of(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
+        if begun.listener is None:
+            if begun.data:
+                self._visit.serve(connection, begun.data)
+            return
+        if self._take_over(begun.listener):
+            taken(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
+
+    def _take_over(self, listener: socket.socket) -> bool:
+        with self._lock:
+            is_first = self._handed is None and not self._closed
+            if is_first:
+                self._handed = listener
+        if not is_first:
+            listener.close()
+            return False
+        self._start(self._listen, listener, self._visit.serve)
+        return True
+
+
+def _run(work: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    with contextlib.suppress(ClosedError, TooSlowError, OSError):
+        work(*arguments)

@@ -1,0 +1,158 @@
+"""Reads the head of a request to a proxy. Strict: what two programs could read in two ways is refused.
+
+Pure: takes bytes and gives a request, or raises MalformedError.
+"""
+
+import re
+from typing import NamedTuple
+
+from handrail.policy.network.hosts import Refused, Target, parse_target, shown
+
+_METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
+_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
+_VERSION = re.compile(r"HTTP/1\.[01]")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_URL = re.compile(r"http://([^/?#]*)([/?][^#]*)?", re.IGNORECASE)
+_ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HTTP_PORT = 80
+_OF_ONE_CONNECTION = frozenset(
+    {
+        *("connection", "proxy-connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
+        *("upgrade", "transfer-encoding", "content-length", "host"),
+        *("via", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
+    }
+)
+"""Fields that are not passed on: the proxy says itself what is true of its connection to the server."""
+
+
+class MalformedError(Exception):
+    """No request that can be read in one way only; says why, and what it names in the place of a host."""
+
+    def __init__(self, reason: str, named: str = "", port: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.named = shown(named)
+        self.port = port
+
+
+class Request(NamedTuple):
+    """What a program asks for."""
+
+    method: str
+    target: Target | Refused
+    version: str
+    path: str
+    """What the server is asked for; empty where a tunnel is."""
+    fields: tuple[tuple[str, str], ...]
+    length: int | None
+    """Bytes of the body; None where it comes in chunks."""
+
+    @property
+    def is_tunnel(self) -> bool:
+        """Whether bytes are to be carried as they are."""
+        return self.method == "CONNECT"
+
+
+def parse_request(head: bytes) -> Request:
+    """Reads everything up to the empty line, which is not part of it."""
+    first, *rest = _lines(head)
+    words = first.split(" ")
+    if len(words) != 3 or not _METHOD.fullmatch(words[0]) or not _VERSION.fullmatch(words[2]):
+        raise MalformedError("it is no HTTP/1 request", words[1] if len(words) > 1 else first)
+    method, named, version = words
+    try:
+        return _request(method, named, version, _fields(rest))
+    except MalformedError as error:
+        raise MalformedError(error.reason, error.named or named, error.port) from None
+
+
+def forwarded(request: Request, target: Target) -> bytes:
+    """The head as the server gets it: one request, on a connection of its own."""
+    host = target.spelled.removesuffix(f":{_HTTP_PORT}") if target.port == _HTTP_PORT else target.spelled
+    dropped = _OF_ONE_CONNECTION | _named_by_connection(request.fields)
+    lines = [f"{request.method} {request.path} {request.version}", f"Host: {host}"]
+    lines += [f"{name}: {value}" for name, value in request.fields if name.lower() not in dropped]
+    if request.length is None:
+        lines.append("Transfer-Encoding: chunked")
+    elif request.length or any(name.lower() == "content-length" for name, _ in request.fields):
+        lines.append(f"Content-Length: {request.length}")
+    return ("\r\n".join((*lines, "Connection: close")) + "\r\n\r\n").encode("latin-1")
+
+
+def _lines(head: bytes) -> list[str]:
+    lines = head.decode("latin-1").split("\r\n")
+    if any("\r" in line or "\n" in line for line in lines):
+        raise MalformedError("a line of it does not end as lines of HTTP do", lines[0])
+    return lines
+
+
+def _fields(lines: list[str]) -> tuple[tuple[str, str], ...]:
+    fields: list[tuple[str, str]] = []
+    for line in lines:
+        field = _FIELD.fullmatch(line)
+        if field is None:
+            raise MalformedError("a header of it is none, or goes on in the next line")
+        fields.append((field[1], field[2]))
+    return tuple(fields)
+
+
+def _request(method: str, named: str, version: str, fields: tuple[tuple[str, str], ...]) -> Request:
+    length = _length(fields, version)
+    host = _only(fields, "host")
+    if method == "CONNECT":
+        if length != 0:
+            raise MalformedError("a tunnel has no body")
+        target, path = parse_target(named), ""
+    else:
+        target, path = _in_url(named)
+        if host is None and version == "HTTP/1.1":
+            raise MalformedError("it has no Host header")
+    if host is not None and isinstance(target, Target) and not _same_host(host, target):
+        reason = f"its Host header ({shown(host)}) is not the host that it asks for"
+        raise MalformedError(reason, target.host, target.port)
+    return Request(method, target, version, path, fields, length)
+
+
+def _in_url(url: str) -> tuple[Target | Refused, str]:
+    found = _URL.fullmatch(url)
+    if found is None:
+        if _ANY_SCHEME.match(url) and not url.lower().startswith("http://"):
+            raise MalformedError("only http:// can be asked for by name; everything else goes by CONNECT")
+        raise MalformedError("it names no host: a proxy is asked for a whole http:// address")
+    authority, rest = found[1], found[2] or "/"
+    if "@" in authority:
+        raise MalformedError("its address holds a user name or password", authority.rpartition("@")[2])
+    named = authority if re.search(r":[^\]]*$", authority) else f"{authority}:{_HTTP_PORT}"
+    if any(not "!" <= one <= "~" for one in rest):
+        raise MalformedError("its address holds what no address does", authority)
+    return parse_target(named), rest if rest.startswith("/") else f"/{rest}"
+
+
+def _same_host(host: str, target: Target) -> bool:
+    named = parse_target(host if re.search(r":[^\]]*$", host) else f"{host}:{target.port}")
+    return isinstance(named, Target) and (named.host, named.port) == (target.host, target.port)
+
+
+def _length(fields: tuple[tuple[str, str], ...], version: str) -> int | None:
+    length, encoding = _only(fields, "content-length"), _only(fields, "transfer-encoding")
+    if encoding is not None:
+        if length is not None or encoding.lower() != "chunked" or version != "HTTP/1.1":
+            raise MalformedError("the length of its body can be read in two ways")
+        return None
+    if length is None:
+        return 0
+    if not _LENGTH.fullmatch(length):
+        raise MalformedError("the length of its body is no number")
+    return int(length)
+
+
+def _only(fields: tuple[tuple[str, str], ...], wanted: str) -> str | None:
+    found = [value for name, value in fields if name.lower() == wanted]
+    if len(found) > 1:
+        raise MalformedError(f"it has {wanted} more than once")
+    return found[0] if found else None
+
+
+def _named_by_connection(fields: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    listed = ",".join(value for name, value in fields if name.lower() == "connection")
+    return frozenset(name.strip().lower() for name in listed.split(","))

@@ -1,0 +1,120 @@
+"""One program's visit to the proxy: one request, one answer."""
+
+import contextlib
+import socket
+from collections.abc import Callable
+
+from handrail.policy.network.hosts import Refused, Target
+from handrail.sandbox.proxy.answers import ESTABLISHED, MALFORMED, NOT_REACHED, REFUSED, answer
+from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.bodies import body_of
+from handrail.sandbox.proxy.reaching import NotReached, Reaching
+from handrail.sandbox.proxy.relaying import relay
+from handrail.sandbox.proxy.request import MalformedError, Request, forwarded, parse_request
+from handrail.sandbox.proxy.waiting import Deadline, TooSlowError, Waiting
+
+_LONGEST_HEAD = 16_384
+_SECONDS_FOR_HEAD = 30.0
+_SECONDS_TO_TELL = 10.0
+_SECONDS_TO_LEAVE = 2.0
+_END = b"\r\n\r\n"
+_PIECE = 4096
+
+
+class Visit:
+    """Serves one connection to its end; who made it closes it."""
+
+    def __init__(self, reaching: Reaching, waiting: Waiting, on_attempt: Callable[[Attempt], None]) -> None:
+        self._reaching = reaching
+        self._waiting = waiting
+        self._on_attempt = on_attempt
+
+    def serve(self, client: socket.socket, begun: bytes = b"") -> None:
+        """Reads a request, asks the list, carries bytes. `begun` was read of it already. A connection that says nothing
+        asks for nothing, and is no attempt."""
+        try:
+            head, first = self._head(client, begun)
+            if not head:
+                return
+            request = parse_request(head)
+        except MalformedError as error:
+            self._refuse(client, Attempt(error.named, error.port, False, error.reason), MALFORMED)
+            return
+        self._answer(client, request, first)
+
+    def _answer(self, client: socket.socket, request: Request, first: bytes) -> None:
+        target = request.target
+        if isinstance(target, Refused):
+            self._refuse(client, Attempt(target.host, target.port, False, target.reason), REFUSED)
+            return
+        server = self._reaching.reach(target)
+        if isinstance(server, NotReached):
+            self._refuse(client, Attempt(target.host, target.port, server.allowed, server.reason), server.status)
+            return
+        try:
+            self._carry(client, server, request, target, first)
+        finally:
+            end(server)
+
+    def _carry(
+        self, client: socket.socket, server: socket.socket, request: Request, target: Target, first: bytes
+    ) -> None:
+        """The attempt is told before a byte goes either way: where it cannot be, none does."""
+        if not self._told(Attempt(target.host, target.port, True, "")):
+            self._say(client, answer(NOT_REACHED, "the attempt could not be written down, so nothing was sent"))
+            return
+        deadline = Deadline(_SECONDS_TO_TELL)
+        if request.is_tunnel:
+            self._waiting.send(client, ESTABLISHED, deadline)
+        else:
+            self._waiting.send(server, forwarded(request, target), deadline)
+        with contextlib.suppress(MalformedError):  # in its body, where it is too late to say so
+            relay(self._waiting, client, server, body_of(request), first)
+
+    def _head(self, client: socket.socket, begun: bytes) -> tuple[bytes, bytes]:
+        """The head, and what came after it; nothing at all where nothing came."""
+        data, deadline = begun, Deadline(_SECONDS_FOR_HEAD)
+        while _END not in data[:_LONGEST_HEAD]:
+            if len(data) >= _LONGEST_HEAD:
+                raise MalformedError(f"its head is longer than {_LONGEST_HEAD // 1024} KB", _first_line(data))
+            try:
+                piece = self._waiting.receive(client, _PIECE, deadline)
+            except TooSlowError:
+                raise MalformedError("its head did not come in time", _first_line(data)) from None
+            if not piece:
+                if data:
+                    raise MalformedError("it broke off in its head", _first_line(data))
+                return b"", b""
+            data += piece
+        head, _, first = data.partition(_END)
+        return head, first
+
+    def _refuse(self, client: socket.socket, attempt: Attempt, status: int) -> None:
+        self._told(attempt)
+        self._say(client, answer(status, attempt.reason))
+
+    def _told(self, attempt: Attempt) -> bool:
+        try:
+            self._on_attempt(attempt)
+        except Exception:  # whatever it is: nothing may go unseen, and nobody else may suffer
+            return False
+        return True
+
+    def _say(self, client: socket.socket, text: bytes) -> None:
+        """Says a last word, and waits for the other to leave: closed with something unread, it would be lost."""
+        self._waiting.send(client, text, Deadline(_SECONDS_TO_TELL))
+        client.shutdown(socket.SHUT_WR)
+        deadline = Deadline(_SECONDS_TO_LEAVE)
+        while self._waiting.receive(client, _PIECE, deadline):
+            continue
+
+
+def _first_line(data: bytes) -> str:
+    return data[:_PIECE].decode("latin-1").partition("\r\n")[0]
+
+
+def end(connection: socket.socket) -> None:
+    """ClosedError for whoever else may have it, such as a child that was forked meanwhile."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

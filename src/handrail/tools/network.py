@@ -1,0 +1,93 @@
+"""The network of one command: a proxy to what is open to it, and what it tried to reach."""
+
+import os
+import shutil
+import threading
+from typing import Self
+
+import msgspec
+
+from handrail.policy.network.listed import Listed
+from handrail.protocol.error import ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.proxy import Proxy
+from handrail.tools.contract import Context
+
+MOST_EVENTS = 1_000
+"""Of one command, each an attempt; those after them are counted, and the result says how many."""
+_MOST_TOLD = 5
+"""Hosts in a result that were blocked; the events have them all."""
+
+
+class OpenNetwork:
+    """A proxy as long as a command runs. Its socket is in a folder of its own, in one that is removed with the session,
+    or, after a crash, by the next one."""
+
+    def __init__(self, context: Context, hosts: tuple[str, ...], folder: str) -> None:
+        self.hosts = hosts
+        self._context = context
+        command = context.facts.command
+        self._approved = frozenset(command.hosts if command is not None and context.answered else ())
+        self._lock = threading.Lock()
+        self._attempts = 0
+        self._blocked: dict[str, None] = {}
+        self._folder = os.path.join(folder, f"network-{os.urandom(6).hex()}")
+        try:
+            self._proxy = Proxy(self._folder, Listed.from_entries(hosts), self._attempted)
+        except OSError as error:
+            message = f"The network could not be opened to the command ({error.strerror}). Nothing was run. Try again."
+            raise ToolError("UNAVAILABLE", message) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def confine(self, confinement: Confinement) -> Confinement:
+        """The confinement of a command that has this, and nothing else, of the network."""
+        return msgspec.structs.replace(confinement, proxy=self._proxy.path, listed=self.hosts)
+
+    def close(self) -> None:
+        """Ends every connection; all that was tried is told then. Can be repeated."""
+        self._proxy.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What the model is told: what was blocked, each host once."""
+        blocked = list(self._blocked)
+        more = [f"{len(blocked) - _MOST_TOLD} more hosts were blocked"] if len(blocked) > _MOST_TOLD else []
+        return (*blocked[:_MOST_TOLD], *more)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person is told: how many attempts have no event of their own."""
+        untold = self._attempts - MOST_EVENTS
+        if untold <= 0:
+            return ()
+        return (f"{untold:,} attempts to reach a host, after the first {MOST_EVENTS:,}, are no events of their own.",)
+
+    def _attempted(self, attempt: Attempt) -> None:
+        """In the proxy's threads."""
+        with self._lock:
+            self._attempts += 1
+            if not attempt.allowed:
+                self._blocked.setdefault(words_for(attempt))
+            if self._attempts > MOST_EVENTS:
+                return
+        reason = attempt.reason or self._why_open(attempt)
+        self._context.attempted(attempt.host, attempt.port, attempt.allowed, reason)  # fails: nothing is let through
+
+    def _why_open(self, attempt: Attempt) -> str:
+        host = f"[{attempt.host}]" if ":" in attempt.host else attempt.host
+        return "a person said yes to it" if f"{host}:{attempt.port}" in self._approved else "network.allow lists it"
+
+
+def words_for(attempt: Attempt) -> str:
+    """An attempt that was not let through: `blocked: example.org:443 is not listed`."""
+    where = f"{attempt.host}:{attempt.port}" if attempt.port else attempt.host
+    if attempt.reason.startswith(f"{attempt.host} "):
+        return f"blocked: {where}{attempt.reason.removeprefix(attempt.host)}"
+    return f"blocked: {where}: {attempt.reason}"

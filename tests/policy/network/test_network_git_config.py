@@ -1,0 +1,68 @@
+"""What a repository's configuration says of its remotes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.policy.network.git import Remote
+from handrail.policy.network.git_config import Setting, settings_in, urls_of
+
+CONFIG = """
+[core]
+\tbare = false
+[remote "origin"]
+\turl = https://example.org/a.git ; as it is
+\tfetch = +refs/heads/*:refs/remotes/origin/*
+[remote "up.Stream"]
+\turl = "https://up.example.org/a#1.git" # and a comment
+\tpushurl = git@push.example.org:a.git
+\tpushurl = https://push.example.org/a.git
+[branch "topic"]
+\tremote = up.Stream
+\tpushRemote = origin
+"""
+
+
+def test_settings_are_read_as_git_reads_them() -> None:
+    text = '[A.B] x = 1\n[c "d\\"\\\\e"]y=two\\\n three\n z = "a\\"b" c\n nothing\n[broken\n = 5\nx = "open'
+    assert list(settings_in(text)) == [
+        Setting("a", "b", "x", "1"),
+        Setting("c", 'd"\\e', "y", "two three"),
+        Setting("c", 'd"\\e', "z", 'a"b c'),
+        Setting("c", 'd"\\e', "x", "open"),
+    ]
+
+
+def test_a_named_remote_has_its_urls_and_its_own_for_pushing() -> None:
+    assert urls_of(Remote(".", ("origin",)), CONFIG) == ("https://example.org/a.git",)
+    assert urls_of(Remote(".", ("origin",), push=True), CONFIG) == ("https://example.org/a.git",)
+    assert urls_of(Remote(".", ("up.Stream",)), CONFIG) == ("https://up.example.org/a#1.git",)
+    pushed = urls_of(Remote(".", ("up.Stream",), push=True), CONFIG)
+    assert pushed == ("git@push.example.org:a.git", "https://push.example.org/a.git")
+    assert urls_of(Remote(".", ("../other",)), CONFIG) == ("../other",)
+
+
+def test_where_none_is_named_it_is_the_branchs_the_only_one_or_origin() -> None:
+    on_topic, detached = "ref: refs/heads/topic\n", "3f2a"
+    assert urls_of(Remote("."), CONFIG, on_topic) == ("https://up.example.org/a#1.git",)
+    assert urls_of(Remote(".", push=True), CONFIG, on_topic) == ("https://example.org/a.git",)
+    assert urls_of(Remote("."), CONFIG, detached) == ("https://example.org/a.git",)
+    assert urls_of(Remote("."), '[remote "only"] url = https://only.org/a') == ("https://only.org/a",)
+    assert urls_of(Remote("."), "") == ("origin",)
+    by_default = f"{CONFIG}[remote]\npushDefault = up.Stream\n"
+    assert urls_of(Remote(".", push=True), by_default, detached)[-1] == "https://push.example.org/a.git"
+
+
+def test_all_remotes_and_submodules_are_what_they_say() -> None:
+    both = ("https://example.org/a.git", "https://up.example.org/a#1.git")
+    assert urls_of(Remote(".", every=True), CONFIG) == both
+    modules = '[submodule "lib"]\n path = lib\n url = https://lib.example.org/a\n'
+    told = urls_of(Remote(".", modules=True), f'{CONFIG}[submodule "b"] url = https://b.org/b', "", modules)
+    assert told == ("https://example.org/a.git", "https://b.org/b", "https://lib.example.org/a")
+
+
+@given(st.text('[]"\\=#; \n\tremoteurlb.', max_size=60))
+def test_no_configuration_is_too_strange_to_be_read(text: str) -> None:
+    for setting in settings_in(text):
+        assert setting.section
+        assert setting.key
+    assert urls_of(Remote(".", every=True, modules=True), text) is not None

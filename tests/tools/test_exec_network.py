@@ -1,0 +1,258 @@
+"""The network of commands, through the whole pipeline: what is open, for whom, for how long, and what is told of it."""
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import Handrail
+from handrail.protocol.event import Network as NetworkEvent
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.result import ToolResult
+from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.settings import Settings
+from handrail.settings.model import Network, Restricted, Sandbox
+from handrail.tools import network
+
+Make = Callable[..., Handrail]
+pytestmark = [
+    pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed"),
+    pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),
+]
+CURL = "curl -sS --max-time 60"
+
+
+class Page(BaseHTTPRequestHandler):
+    """Answers every request with what was asked for."""
+
+    def do_GET(self) -> None:
+        text = f"here is {self.path}\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def serving() -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of a server on this machine."""
+    with serving() as found:
+        yield found
+
+
+def run(rail: Handrail, command: str, **more: Any) -> ToolResult[Any]:
+    return rail.call("exec", {"command": command, **more})
+
+
+def attempts(rail: Handrail) -> list[tuple[str, int, bool, str]]:
+    found = [event for event in rail.events() if isinstance(event, NetworkEvent)]
+    return [(event.host, event.port, event.allowed, event.reason) for event in found]
+
+
+def listing(*entries: str, **more: Any) -> Settings:
+    return Settings(network=Network(allow=entries), **more)
+
+
+# A yes
+
+
+def test_a_yes_opens_the_host_and_port_that_the_request_names_for_that_call(rail: Make, port: int) -> None:
+    asked: list[PermissionRequest] = []
+
+    def yes(request: PermissionRequest) -> str:
+        asked.append(request)
+        return "once"
+
+    one = rail(mode="ask", on_permission=yes)
+    result = run(one, f"{CURL} http://127.0.0.1:{port}/a")
+    assert (result.content, result.summary) == ("here is /a\n", "exit code 0")
+    assert (result.meta.sandbox.net, result.meta.sandbox.hosts) == ("listed", (f"127.0.0.1:{port}",))
+    assert asked[0].hosts == (f"127.0.0.1:{port}",)
+    assert f"127.0.0.1:{port} (an address of this machine)" in asked[0].reason
+    assert attempts(one) == [("127.0.0.1", port, True, "a person said yes to it")]
+
+
+def test_the_same_yes_opens_no_other_port_and_no_other_host(rail: Make, port: int) -> None:
+    with serving() as other:
+        one = rail(mode="ask", on_permission=lambda _: "once")
+        sneaking = f"{CURL} http://127.0.0.1:{port}/a -L http://$(echo 127.0.0.1):{other}/b http://$(echo example).org/"
+        result = run(one, sneaking)
+    assert result.meta.sandbox.hosts == (f"127.0.0.1:{port}",)
+    assert "here is /a\n" in result.content
+    assert "here is /b" not in result.content
+    assert f"[blocked: 127.0.0.1:{other} is listed for port {port}, not for {other}]\n" in result.content
+    assert "[blocked: example.org:80 is not listed]\n" in result.content
+    assert result.summary.endswith(f"; blocked: 127.0.0.1:{other} is listed for port {port}, not for {other}")
+    assert [allowed for *_, allowed, _ in attempts(one)] == [True, False, False]
+
+
+def test_it_is_shut_again_for_the_next_call(rail: Make, port: int) -> None:
+    one = rail(mode="ask", on_permission=lambda _: "once")
+    assert run(one, f"{CURL} http://127.0.0.1:{port}/a").data.exit_code == 0
+    # The address is in no word that could be one: the request names no host.
+    later = run(one, f"{CURL} http://$(echo 127.0.0.1):{port}/a")
+    assert later.meta.sandbox.net == "none"
+    assert later.data.exit_code == 7
+    assert len(attempts(one)) == 1
+
+
+def test_a_no_opens_nothing(rail: Make, port: int) -> None:
+    one = rail(mode="ask", on_permission=lambda _: "deny")
+    assert not run(one, f"{CURL} http://127.0.0.1:{port}/a").ok
+    assert attempts(one) == []
+
+
+def test_full_mode_and_rules_ask_nobody_and_open_nothing_of_it(rail: Make, port: int) -> None:
+    one = rail(mode="full")
+    result = run(one, f"{CURL} http://127.0.0.1:{port}/a; getent hosts example.org; echo could not resolve; false")
+    assert result.meta.sandbox.net == "none"
+    assert f"until network.allow in the settings lists 127.0.0.1:{port}]" in result.content
+    assert attempts(one) == []
+
+
+# Listed
+
+
+def test_what_settings_list_is_open_to_every_command_that_is_not_proven(rail: Make, port: int) -> None:
+    one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"))
+    result = run(one, f"bash -c '{CURL} http://127.0.0.1:{port}/a'")
+    assert result.content == "here is /a\n"
+    assert attempts(one) == [("127.0.0.1", port, True, "network.allow lists it")]
+
+
+def test_what_is_not_listed_is_refused_told_and_an_event(rail: Make, port: int) -> None:
+    one = rail(mode="full", settings=listing("example.org:443"))
+    result = run(one, f"{CURL} -f http://127.0.0.2:{port}/a")
+    assert result.ok
+    assert result.data.exit_code != 0
+    assert result.content.endswith(f"[blocked: 127.0.0.2:{port} is not listed]\n")
+    assert attempts(one) == [("127.0.0.2", port, False, "127.0.0.2 is not listed")]
+
+
+def test_proven_commands_never_have_any(rail: Make) -> None:
+    one = rail(mode="full", settings=listing("example.org:443"))
+    assert run(one, "ls").meta.sandbox.net == "none"
+    assert run(one, "touch a").meta.sandbox.net == "listed"
+
+
+def test_the_restricted_profile_has_no_network(rail: Make) -> None:
+    settings = listing("example.org:443", profile="restricted", restricted=Restricted(commands=("./run",)))
+    assert run(rail(mode="full", settings=settings), "./run").meta.sandbox.net == "none"
+
+
+OWN = """
+import http.server, threading, urllib.request
+server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/page.txt", timeout=60).read().decode())
+"""
+
+
+def test_what_a_command_serves_itself_is_its_own(rail: Make, workspace: Path) -> None:
+    (workspace / "own.py").write_text(OWN)
+    (workspace / "page.txt").write_text("mine")
+    one = rail(mode="full", settings=listing("example.org:443"))
+    assert run(one, "python3 own.py 2>/dev/null").content == "mine\n"
+    assert attempts(one) == []
+
+
+# What is told
+
+
+def test_many_blocked_hosts_are_told_in_a_few_lines(rail: Make) -> None:
+    one = rail(mode="full", settings=listing("example.org:443"))
+    result = run(one, f"for n in 1 2 3 4 5 6 7 7; do {CURL} -o /dev/null http://h$n.example.com; done")
+    assert result.content.count("[blocked: h") == 5
+    assert result.content.endswith("[2 more hosts were blocked]\n")
+    assert len(attempts(one)) == 8
+
+
+def test_of_very_many_attempts_the_first_are_events_and_the_others_counted(
+    rail: Make, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "MOST_EVENTS", 3)
+    one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"))
+    result = run(one, f"for n in 1 2 3 4 5; do {CURL} http://127.0.0.1:{port}/$n; done")
+    assert result.content.count("here is") == 5
+    assert result.warnings == ("2 attempts to reach a host, after the first 3, are no events of their own.",)
+    assert len(attempts(one)) == 3
+
+
+# Sandboxes and sessions
+
+
+def test_a_sandbox_without_namespaces_says_that_it_cannot_open_any(rail: Make, port: int) -> None:
+    asked: list[PermissionRequest] = []
+    settings = listing("example.org:443", sandbox=Sandbox(tier=1))
+    one = rail(mode="ask", settings=settings, on_permission=lambda request: asked.append(request) or "once")
+    if one.call("exec", {"command": "true"}).meta.sandbox.tier != 1:
+        pytest.skip("Landlock does not work here")
+    result = run(one, f"{CURL} http://127.0.0.1:{port}/a")
+    assert result.error is not None
+    assert result.error.code == "UNAVAILABLE"
+    assert f"It needs 127.0.0.1:{port}, and the network is opened only in sandbox tier 2" in result.content
+    assert asked == []
+    assert run(one, "touch a").meta.sandbox.net == "none"
+
+
+def test_two_commands_at_once_have_each_their_own(rail: Make, port: int) -> None:
+    with serving() as other:
+        rails = [rail(mode="full", settings=listing(f"127.0.0.1:{one}"), session=f"s{one}") for one in (port, other)]
+        both = f"{CURL} http://127.0.0.1:{port}/a; {CURL} http://127.0.0.1:{other}/b; true"
+        results: dict[int, ToolResult[Any]] = {}
+        threads = [
+            threading.Thread(target=lambda n=n, one=one: results.update({n: run(one, both)}))
+            for n, one in enumerate(rails)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert ["here is /a" in results[n].content for n in (0, 1)] == [True, False]
+    assert ["here is /b" in results[n].content for n in (0, 1)] == [False, True]
+    for one in rails:
+        assert [allowed for *_, allowed, _ in attempts(one)].count(True) == 1
+
+
+def test_nothing_is_left_of_it(rail: Make, port: int, tmp_path: Path) -> None:
+    one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"))
+    assert run(one, f"{CURL} http://127.0.0.1:{port}/a").content == "here is /a\n"
+    assert not any(path.name.startswith(("network-", "proxy")) for path in (tmp_path / "state").rglob("*"))
+    assert not any("proxy" in thread.name for thread in threading.enumerate())
+
+
+def test_cancelling_ends_its_connections_too(rail: Make, port: int) -> None:
+    one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"))
+    done: list[ToolResult[Any]] = []
+    thread = threading.Thread(target=lambda: done.append(run(one, f"{CURL} http://127.0.0.1:{port}/a; sleep 60")))
+    heard = threading.Event()
+    one.subscribe(lambda event: heard.set() if isinstance(event, NetworkEvent) else None)
+    thread.start()
+    assert heard.wait(60)
+    one.cancel()
+    thread.join(60)
+    assert done[0].error is not None
+    assert done[0].error.code == "CANCELLED"
+    assert not any("proxy" in thread.name for thread in threading.enumerate())
