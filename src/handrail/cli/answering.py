@@ -18,8 +18,8 @@ from handrail.rail import Handrail
 from handrail.store.inbox import Waiting
 
 _OTHER_VARIABLES = (
-    "the command would get other variables here (PATH, language, toolchains) than in the shell that asked, so a yes from "
-    "here would not count. Nothing was answered. Answer it from a shell like that one, or call it again from this one."
+    "the command would get other variables here (PATH, language, toolchains) than in the shell that asked, so a yes "
+    "from here would not count. Nothing was answered. Answer it from a shell like that one, or call it again from here."
 )
 
 
