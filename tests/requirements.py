@@ -23,12 +23,10 @@ def clause(text: str, *tests: str) -> Clause:
 REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     # Tools: the base layer
     "T-1": (
-        clause("exactly eight base tools", *planned),
         clause(
-            "read, write, edit, find, grep, ls and exec have exactly the parameters of the table",
+            "exactly eight base tools, with exactly the parameters of the table",
             "runtime/test_exports.py::test_every_base_tool_has_exactly_its_parameters",
         ),
-        clause("process has exactly the parameters of the table", *planned),
     ),
     "T-2": (
         clause(
@@ -364,9 +362,66 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "must_hold/test_exec_trees.py::test_nothing_is_left_when_a_command_is_cancelled",
             "must_hold/test_exec_trees.py::test_nothing_is_left_when_the_runtime_is_killed",
         ),
-        clause("background and yieldMs hand it over as a process session", *planned),
+        clause(
+            "background returns at once; yieldMs waits, then hands the running command over as a process session",
+            "tools/test_exec_background.py::test_it_returns_at_once_with_the_id_and_what_to_do_next",
+            "tools/test_exec_background.py::test_the_session_goes_on_beside_it",
+            "tools/test_exec_background.py::test_what_ends_in_time_is_an_ordinary_result",
+            "tools/test_exec_background.py::test_what_takes_longer_goes_on_with_what_it_has_printed",
+            "tools/test_exec_background.py::test_a_time_limit_that_comes_first_ends_it",
+            "tools/test_exec_background.py::test_cancelling_the_call_ends_it",
+            "must_hold/test_hold_background.py::test_the_end_of_a_session_leaves_nothing",
+        ),
     ),
-    "T-14": (clause("process: list poll log write kill clear remove; sessions survive a restart", *planned),),
+    "T-14": (
+        clause(
+            "list poll log write kill clear remove",
+            "tools/test_process.py::test_a_list_says_what_runs_since_when_and_what_it_said_last",
+            "tools/test_process.py::test_what_does_not_go_together_is_refused_all_at_once",
+            "tools/test_process.py::test_killed_is_gone_and_its_log_stays_until_it_is_removed",
+            "tools/test_process.py::test_a_cleared_log_is_empty_and_counted_and_goes_on",
+            "tools/test_process.py::test_removing_ends_what_runs",
+        ),
+        clause(
+            "ids of 96 random bits and more, any unique beginning, scoped to a session",
+            "tools/test_exec_background.py::test_it_returns_at_once_with_the_id_and_what_to_do_next",
+            "tools/test_process.py::test_any_beginning_of_an_id_that_no_other_has_will_do",
+            "tools/test_process.py::test_one_sessions_processes_are_not_anothers",
+            "cli/test_cli_processes.py::test_people_type_the_shortest_beginning_that_is_unique",
+        ),
+        clause(
+            "poll gives what is new since the last poll; log pages by line",
+            "tools/test_process_output.py::test_polls_joined_give_every_character_once",
+            "tools/test_process_output.py::test_polls_go_on_where_the_last_one_ended_whatever_is_printed",
+            "tools/test_process_output.py::test_pages_joined_give_the_log_back",
+            "tools/test_process_output.py::test_what_is_not_kept_has_a_line_in_its_place",
+            "tools/test_process.py::test_pages_of_a_log_go_from_either_end",
+        ),
+        clause(
+            "write with eof: interactive programs, and one that asks for a password",
+            "tools/test_process.py::test_a_program_that_copies_is_written_to_polled_and_told_the_end",
+            "tools/test_process.py::test_an_interactive_interpreter_answers_line_by_line",
+            "tools/test_process.py::test_a_program_that_asks_for_a_password_gets_it_and_shows_it_nowhere",
+        ),
+        clause(
+            "completion is an event, told once",
+            "runtime/test_background_work.py::test_a_live_runtime_tells_the_end_without_being_asked",
+            "runtime/test_background_work.py::test_two_runtimes_tell_it_once",
+            "runtime/test_background_work.py::test_who_is_killed_while_telling_is_made_up_for_exactly",
+        ),
+        clause(
+            "sessions survive a restart of the runtime and can be re-attached",
+            "must_hold/test_hold_background.py::test_after_kill_9_everything_is_found_again_and_can_be_used",
+            "runtime/test_background_work.py::"
+            "test_what_ended_while_nobody_was_there_is_told_when_the_session_is_opened",
+        ),
+        clause(
+            "writing to a shell or interpreter is execution",
+            "policy/judging/test_process_calls.py::test_writing_to_a_program_is_running_something",
+            "tools/test_process.py::test_writing_asks_with_the_program_and_what_it_is_sent",
+            "tools/test_process.py::test_a_yes_to_one_process_session_is_none_to_another",
+        ),
+    ),
     "T-15": (
         clause(
             "mutating calls of one session run one at a time, in order",
@@ -989,11 +1044,26 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "settings/test_settings_network.py::test_a_project_can_narrow_the_list_and_never_widen_it",
             "settings/test_settings_network.py::test_a_wrong_entry_is_told_with_its_line_its_key_and_what_is_right",
             "tools/test_exec_network.py::test_what_settings_list_is_open_to_every_command_that_is_not_proven",
+            "must_hold/test_hold_network.py::test_pip_downloads_from_a_listed_index",
+            "must_hold/test_hold_network.py::test_npm_looks_at_a_package_of_a_listed_registry",
+            "must_hold/test_hold_network.py::test_git_lists_a_remote_that_is_listed",
+            "must_hold/test_hold_network.py::test_curl_fetches_by_http_and_by_https",
+            "sandbox/test_proxy_inside.py::test_all_else_of_the_network_is_as_empty_as_without",
+        ),
+        clause(
+            "private ranges only when listed as addresses",
+            "policy/network/test_network_listed.py::test_a_listed_name_leads_to_no_private_or_special_address",
+            "sandbox/test_proxy.py::test_a_listed_name_that_leads_to_a_private_address_is_refused_as_such",
+            "must_hold/test_hold_network.py::"
+            "test_a_name_that_comes_to_lead_to_a_private_address_is_refused_from_then_on",
         ),
         clause(
             "every connection attempt is an event",
             "tools/test_exec_network.py::test_what_is_not_listed_is_refused_told_and_an_event",
             "tools/test_exec_network.py::test_of_very_many_attempts_the_first_are_events_and_the_others_counted",
+            "must_hold/test_hold_network.py::test_every_other_spelling_and_every_other_host_is_refused_as_one_attempt",
+            "must_hold/test_hold_network.py::test_each_of_them_is_an_event_of_the_call",
+            "must_hold/test_hold_network.py::test_no_bytes_whatever_reach_a_server_that_is_not_listed",
         ),
         clause(
             "a request says which hosts its command needs",
@@ -1030,7 +1100,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "the defaults",
             "sandbox/test_limits.py::test_without_any_setting_the_limits_are_the_defaults",
         ),
-        clause("process sessions end after 30 min without use", *planned),
+        clause(
+            "process sessions end after 30 min without use",
+            "settings/test_settings_model.py::test_the_defaults_are_the_documented_ones",
+            "tools/test_exec_background.py::test_one_that_prints_nothing_and_that_nobody_asks_about_ends",
+        ),
     ),
     "B-5": (clause("preview before permission", *planned),),
     "B-6": (
@@ -1199,6 +1273,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "fast to start: nothing heavy is imported",
             "cli/test_cli_usage.py::test_a_read_imports_nothing_that_is_slow_to_start",
+        ),
+        clause(
+            "processes: list, log, write, stop, remove",
+            "cli/test_cli_processes.py::test_a_table_has_what_runs_and_what_did",
+            "cli/test_cli_processes.py::test_a_log_is_printed_followed_and_given_raw",
+            "cli/test_cli_processes.py::test_what_a_person_writes_reaches_the_program_and_no_record",
+            "cli/test_cli_processes.py::test_one_is_stopped_and_removed_and_that_is_on_the_record",
+            "cli/test_cli_processes.py::test_all_of_a_session_and_all_there_are_are_stopped",
         ),
         clause("the other commands", *planned),
     ),

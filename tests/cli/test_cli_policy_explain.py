@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.permission import OpenedFolder
+from handrail.protocol.permission import Granted, OpenedFolder
 from handrail.store.folder import StateFolder
+from handrail.store.grants import GrantFiles
 from handrail.store.opened import OpenedFolders
 
 EXPLAIN = ("policy", "explain")
@@ -45,6 +46,14 @@ COMMANDS = [
 def test_a_command_is_judged_in_the_mode_that_was_asked_for(here, command: str, mode: str, decision: str) -> None:
     done = here(*EXPLAIN, "--json", "--mode", mode, "--", command)
     assert (done.code, done.json["decision"], done.json["mode"]) == (0, decision, mode)
+
+
+def test_what_was_granted_to_the_workspace_is_taken_into_account(here, workspace: Path, tmp_path: Path) -> None:
+    granted = Granted(id="g-1", command="mkdir", scope="workspace", session_id="s", time=datetime.now(UTC))
+    GrantFiles(StateFolder(str(tmp_path / "state")).granted(os.path.realpath(workspace))).add(granted)
+    found = here(*EXPLAIN, "--json", "--mode", "ask", "--", "mkdir a").json
+    assert (found["decision"], found["rule"]) == ("allow", "grant.g-1")
+    assert here(*EXPLAIN, "--json", "--mode", "plan", "--", "mkdir a").json["decision"] == "deny"
 
 
 def test_the_hosts_that_a_command_needs_are_named(here) -> None:

@@ -54,7 +54,14 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
     } == {"handrail.cli.config"}
 
 
-NEEDED = {"log export": ["cli"], "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}']}
+NEEDED = {
+    "log export": ["cli"],
+    "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
+    "processes log": ["p-", "--follow"],
+    "processes write": ["p-", "hello"],
+    "processes stop": ["p-"],
+    "processes remove": ["p-"],
+}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -65,10 +72,15 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         run("call", "write", '{"path": "b.txt", "content": "hello\\n"}', "--mode", "auto")
     if name == "redo":
         run("undo")
+    if name.startswith("processes"):
+        command = "echo hello" if name == "processes log" else "cat"
+        assert run("call", "exec", f'{{"command": "{command}", "background": true}}', "--mode", "full").code == 0
     needed = [*NEEDED.get(name, ()), *(what_waits(run, name) if name.startswith("approvals") else ())]
     done = run(*name.split(), *needed, "-q") if name != "call" else first
     assert (done.code, done.err) == (0, "")
     assert done.out
+    if name.startswith("processes"):
+        run("processes", "stop", "--all")
 
 
 def what_waits(run, name: str) -> list[str]:

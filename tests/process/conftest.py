@@ -83,14 +83,32 @@ def sessions(tmp_path: Path) -> Iterator[ProcessSessions]:
     assert running(str(tmp_path)) == []
 
 
+@pytest.fixture
+def start_in(sessions: ProcessSessions, tmp_path: Path) -> Callable[[int], Callable[..., ProcessSession]]:
+    """What starts commands under a keeper, in a tier."""
+
+    def of(tier: int) -> Callable[..., ProcessSession]:
+        launch = sandboxed(tier, tmp_path)
+
+        def go(command: str, **options: Any) -> ProcessSession:
+            limits = Limits(**options.pop("limits", {}))
+            chosen = {"session_id": "here", "cwd": ".", "idle_seconds": 600.0, **options}
+            return sessions.start(launch(command, limits), command=command, limits=limits, **chosen)
+
+        return go
+
+    return of
+
+
+@pytest.fixture
+def start_confined(start_in: Callable[[int], Callable[..., ProcessSession]]) -> Callable[..., ProcessSession]:
+    """Starts a command under a keeper, in namespaces."""
+    return start_in(2)
+
+
 @pytest.fixture(params=["tier 2", "tier 1", "tier 0"])
-def start(request: pytest.FixtureRequest, sessions: ProcessSessions, tmp_path: Path) -> Callable[..., ProcessSession]:
-    """Starts a command under a keeper, in one tier after the other."""
-    launch = sandboxed(int(request.param[-1]), tmp_path)
-
-    def go(command: str, **options: Any) -> ProcessSession:
-        limits = Limits(**options.pop("limits", {}))
-        chosen = {"session_id": "here", "cwd": ".", "idle_seconds": 600.0, **options}
-        return sessions.start(launch(command, limits), command=command, limits=limits, **chosen)
-
-    return go
+def start(
+    request: pytest.FixtureRequest, start_in: Callable[[int], Callable[..., ProcessSession]]
+) -> Callable[..., ProcessSession]:
+    """The same in one tier after the other."""
+    return start_in(int(request.param[-1]))

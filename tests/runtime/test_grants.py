@@ -163,7 +163,7 @@ def test_what_a_grant_let_run_names_it(rail: Make, tmp_path: Path) -> None:
     one = rail(mode="ask")
     answered(one, asked(one, "mkdir a"), "session")
     [granted] = one.grants()
-    one.exec("mkdir b")
+    one.exec("ls && mkdir b")
     audit = (tmp_path / "state" / "audit.jsonl").read_text().splitlines()
     assert f'"grant.{granted.id}"' in audit[-1]
     [event] = [event for event in one.events() if isinstance(event, ToolCallPermissionGranted)]

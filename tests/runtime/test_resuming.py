@@ -32,6 +32,7 @@ workspace, state, refused = sys.argv[1:]
 @tool
 def die() -> str:
     "Ends the process."
+    sys.stdout.write("inside\\n"); sys.stdout.flush()
     sys.stdin.readline()
     os.kill(os.getpid(), signal.SIGKILL)
     return ""
@@ -46,8 +47,6 @@ rail = Handrail(workspace, mode="ask", session="s", state_dir=state, settings=Se
 begin = [write("a", "a.txt", "1"), call("d", "die")]
 calls = [*begin, write("b", "a.txt", "2"), call("r", "read", path="a.txt"), write("c", "c", "3")]
 for request in rail.batch(calls).requests:
-    if request.tool_call_id == "c":
-        sys.stdout.write("last\\n"); sys.stdout.flush()
     rail.answer(request.id, "deny" if request.tool_call_id == refused else "once")
 """
 WAYS = ("resume", "batch", "call", "answer")
@@ -76,7 +75,7 @@ def victim(workspace: Path, tmp_path: Path) -> Callable[..., "subprocess.Popen[b
         command = [sys.executable, "-c", KILLED, workspace, tmp_path / "state", refused]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout is not None
-        assert process.stdout.readline() == b"last\n"
+        assert process.stdout.readline() == b"inside\n"
         return process
 
     return start

@@ -77,6 +77,15 @@ def test_of_a_file_the_difference_is_the_preview() -> None:
     assert shown.endswith("-\\u001b[31mold\n+new    x\n… the preview is cut here")
 
 
+def test_what_a_program_is_sent_is_shown_whole() -> None:
+    sent = Preview(kind="input", text="\n".join(f"line {number}\u200b" for number in range(100)))
+    shown = text_of(tool_name="process", command=None, description="Write to p-1, which runs: bash", preview=sent)
+    assert shown.startswith("Write to p-1, which runs: bash\n> line 0\\u200b\n> line 1\\u200b\n")
+    assert "\n> line 99\\u200b\n" in shown
+    assert "characters that cannot be seen" in shown
+    assert "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone." in shown
+
+
 def test_a_folder_outside_is_named_with_what_it_is_opened_for() -> None:
     more = {"kind": "external_directory", "pattern": ("/data", "/data/*"), "access": "read"}
     shown = text_of(tool_name="read", command=None, description="Read /data/a", **more)

@@ -1,16 +1,15 @@
 """A yes to a command is for what was asked: the folder, the files, the variables, and how well it is confined."""
 
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from handrail import Handrail, PermissionRequest, UsageError
+from handrail import Handrail, UsageError
 from handrail.cli.request import request_text
-from handrail.protocol.wire import encode
 from handrail.sandbox import choice
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
@@ -144,18 +143,18 @@ def test_every_variable_that_a_command_would_get_counts(
 
 
 def test_a_yes_does_not_count_for_other_hosts(folders: Path, rail: Make) -> None:
-    """The request is rewritten as it would be had the command named other hosts then."""
-    with rail(mode="ask", session="s") as one:
-        request = asked(one, "touch made")
-        database = one._session.journal.database
-        [(data,)] = database.rows("SELECT data FROM request")
-        known = msgspec.json.decode(data, type=PermissionRequest)
-        told = encode(msgspec.structs.replace(known, hosts=("example.org:443",)))
-        database.run("UPDATE request SET data = ?", (told,))
-        result = answered(one, request)
-        assert result.error.code == "CONFLICT"
-        assert "other hosts" in result.error.message
-    assert not (folders / "made").exists()
+    """What a repository calls `origin` may be somewhere else by the time that the answer comes."""
+    config = folders / ".git" / "config"
+    subprocess.run(["git", "init", "-q", folders], check=True)
+    config.write_text(config.read_text() + '[remote "origin"]\n\turl = http://127.0.0.1:1/a.git\n')
+    one = rail(mode="ask")
+    request = asked(one, "git fetch origin")
+    assert (request["hosts"], request.get("grants")) == (("127.0.0.1:1",), None)
+    config.write_text(config.read_text().replace("127.0.0.1:1", "127.0.0.1:2"))
+    result = answered(one, request)
+    assert result.error.code == "CONFLICT"
+    assert "other hosts" in result.error.message
+    assert asked(one, "git fetch origin")["hosts"] == ("127.0.0.1:2",)
 
 
 def test_a_yes_is_used_up_by_the_call_it_was_for(folders: Path, rail: Make) -> None:

@@ -1,6 +1,6 @@
 """process, through the whole pipeline: real commands, real terminals, in the sandbox that this machine has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,20 @@ Make = Callable[..., Handrail]
 @pytest.fixture
 def full(rail: Make) -> Handrail:
     return rail(mode="full")
+
+
+@pytest.fixture
+def named(rail: Make) -> Iterator[Make]:
+    """Opens named sessions, over and over; nothing of them is left at the end."""
+    names: set[str] = set()
+
+    def make(*, session: str = "s", **options: Any) -> Handrail:
+        names.add(session)
+        return rail(session=session, **options)
+
+    yield make
+    for name in names:
+        rail(session=name).end_session()
 
 
 # What it is asked
@@ -215,10 +229,10 @@ def test_a_port_that_a_server_listens_on_is_told(full: Handrail) -> None:
 # Who may
 
 
-def test_writing_asks_with_the_program_and_what_it_is_sent(rail: Make) -> None:
-    one = rail(mode="full", session="s")
+def test_writing_asks_with_the_program_and_what_it_is_sent(named: Make) -> None:
+    one = named(mode="full")
     python = started(one, "python3 -q -i")
-    asking = rail(mode="ask", session="s")
+    asking = named(mode="ask")
     result = asking.process("write", python, data="print(1)\n", eof=True)
     assert result.error is not None
     assert result.error.code == "PERMISSION_REQUIRED"
@@ -234,10 +248,10 @@ def test_writing_asks_with_the_program_and_what_it_is_sent(rail: Make) -> None:
     assert "1\n" in polled_until(asking, python, "1\n")
 
 
-def test_writing_to_what_only_looks_asks_nobody_and_all_else_is_denied_in_plan(rail: Make) -> None:
-    one = rail(mode="full", session="s")
+def test_writing_to_what_only_looks_asks_nobody_and_all_else_is_denied_in_plan(named: Make) -> None:
+    one = named(mode="full")
     cat, python = started(one, "cat"), started(one, "python3 -q -i")
-    plan = rail(mode="plan", session="s")
+    plan = named(mode="plan")
     assert plan.process("write", cat, data="x\n").ok
     refused = plan.process("write", python, data="x\n").error
     assert refused is not None
@@ -246,10 +260,10 @@ def test_writing_to_what_only_looks_asks_nobody_and_all_else_is_denied_in_plan(r
     assert plan.process("remove", python).ok
 
 
-def test_a_yes_to_one_process_session_is_none_to_another(rail: Make) -> None:
-    one = rail(mode="full", session="s")
+def test_a_yes_to_one_process_session_is_none_to_another(named: Make) -> None:
+    one = named(mode="full")
     first = started(one, "python3 -q -i")
-    asking = rail(mode="ask", session="s")
+    asking = named(mode="ask")
     spelled = "p-"  # the only one there is, and whichever it is when the answer comes
     assert asking.process("write", spelled, data="1\n").error is not None
     [request] = asking.waiting()
@@ -260,8 +274,8 @@ def test_a_yes_to_one_process_session_is_none_to_another(rail: Make) -> None:
     assert "1\n" not in asked(one, "log", second).content
 
 
-def test_one_sessions_processes_are_not_anothers(rail: Make) -> None:
-    one, other = rail(mode="full", session="one"), rail(mode="full", session="other")
+def test_one_sessions_processes_are_not_anothers(named: Make) -> None:
+    one, other = named(mode="full", session="one"), named(mode="full", session="other")
     process = started(one, "cat")
     assert other.processes() == ()
     error = other.process("poll", process).error

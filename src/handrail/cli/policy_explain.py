@@ -42,7 +42,7 @@ class _Asking:
         self._explainer.close()
 
     def decision(self, question: Question) -> tuple[Decision, CommandFact | None]:
-        rules = self._place.rules(question.mode)
+        rules = self._place.granted(question.mode)
         decision, facts = self._explainer.explain_with_facts(question.tool, question.args, rules)
         return decision, facts.command
 

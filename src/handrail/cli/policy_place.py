@@ -2,12 +2,16 @@
 
 import os
 from argparse import Namespace
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.policy.configuration import Rules
 from handrail.protocol.decision import Mode
+from handrail.protocol.error import StoreError
 from handrail.runtime.registry import Offer
 from handrail.settings import state_folder
 from handrail.settings.policy import rules_of
@@ -32,6 +36,17 @@ class PolicyPlace:
         if mode not in self._rules:
             self._rules[mode] = rules_of(self.loaded, mode)
         return self._rules[mode]
+
+    def granted(self, mode: Mode | None = None) -> Rules:
+        """The same, with what people granted to the workspace; what they granted to a session is known in it alone."""
+        from handrail.policy.rules.grant import Grant  # noqa: PLC0415  only explaining needs them
+        from handrail.store.grants import GrantFiles  # noqa: PLC0415
+
+        rules, files = self.rules(mode), GrantFiles(self.state().granted(os.path.realpath(self.workspace)))
+        with suppress(StoreError):  # what cannot be looked up is not granted
+            found = files.listed()
+            rules = replace(rules, grants=tuple(Grant(one.id, one.command, one.scope) for one in found))
+        return rules
 
     def state(self) -> StateFolder:
         """The state folder, which need not exist."""

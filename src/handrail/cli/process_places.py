@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer_json, note
+from handrail.cli.output import answer, answer_json, note, one_line
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import state_of_here
 from handrail.process.sessions.session import ProcessSession
@@ -91,8 +91,8 @@ def act(options: Namespace, place: Place, said: str, work: "Callable[[Background
         return _refused(options, error)
     if options.json:
         answer_json(encode({"schema": "handrail.processes/1", "process": record}))
-    elif not options.quiet:
-        note(f"{said} {place.process.id}: {record.command}")
+    else:
+        answer(f"{said} {place.process.id}: {one_line(record.command)}\n")
     return OK
 
 

@@ -23,7 +23,7 @@ def run(options: Namespace) -> int:
         answer(table([head, *(_row(record, ids[record.id], several) for record in records)]))
         if not options.quiet and any(record.state == "running" for record in records):
             note("what they change is not covered by undo; to end one: handrail processes stop ID")
-    else:
+    elif not options.quiet:
         note("nothing is running" if options.all else "nothing is running here; every workspace: --all")
     return OK
 

@@ -7,6 +7,7 @@ from handrail.cli.output import note
 from handrail.cli.process_places import Place, act, place_of, places
 from handrail.protocol.process import ProcessRecord
 from handrail.runtime.background import BackgroundWork
+from handrail.tools.process_words import how_it_is
 
 
 def run(options: Namespace) -> int:
@@ -17,19 +18,20 @@ def run(options: Namespace) -> int:
         return _stop(options, place_of(options))
     found = places(options, everywhere=options.all, session=options.session)
     running = [place for place in found if not place.process.wait(0)]
-    if not running:
+    if not running and not options.quiet:
         note("nothing is running")
     codes = [_stop(options, place) for place in running]  # all of them, whatever becomes of one
     return FAILED if any(codes) else OK
 
 
 def _stop(options: Namespace, place: Place) -> int:
-    ended = place.process.wait(0)
+    if place.process.wait(0):
+        note(f"{place.process.id} had ended before: {how_it_is(place.process.record())}")
+        return OK
 
     def stop(work: BackgroundWork) -> ProcessRecord:
-        if not ended:
-            place.process.stop()
+        place.process.stop()
         work.told_ended(place.process)
         return place.process.record()
 
-    return act(options, place, "found it ended:" if ended else "stopped", stop)
+    return act(options, place, "stopped", stop)

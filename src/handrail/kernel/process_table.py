@@ -14,6 +14,7 @@ class Process:
         fields = line.rpartition(b")")[2].split()
         self.number = number
         self.parent = int(fields[1])
+        self.group = int(fields[2])
         self.session = int(fields[3])
         self.threads = int(fields[17])
         self.dead = fields[0] in {b"Z", b"X"} and self.threads <= 1

@@ -112,8 +112,14 @@ class BackgroundWork:
         """The session is over: nothing of it goes on, and nothing is kept."""
         if not self.any:
             return
-        self.sessions.end_all("session")
-        for process in self.sessions.listed():
+        listed = self.sessions.listed()
+        # Together: one that does not want to end takes its time.
+        stopping = [threading.Thread(target=process.stop, args=("session",)) for process in listed]
+        for thread in stopping:
+            thread.start()
+        for thread in stopping:
+            thread.join()
+        for process in listed:
             self.forget(process, "session")
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """Batches: the calls of one assistant message. Nothing of a batch runs until everything about it is decided."""
 
 import time
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -18,7 +17,6 @@ from handrail.runtime.pipeline import DECIDING, cut_short, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
-from handrail.store.batches import ready_batches, release_claims
 from handrail.store.journal import DuplicateCallError
 
 _SMALLEST_BUDGET = 2_000
@@ -51,6 +49,8 @@ def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | 
 
 def resume(session: Session) -> Done | None:
     """Runs what killed processes left of batches that everything is answered of; None where there is nothing."""
+    from handrail.store.batches import ready_batches  # noqa: PLC0415  hardly ever needed
+
     recover(session)
     results: list[ToolResult[Any]] = []
     for batch_id in ready_batches(session.journal.database):
@@ -75,8 +75,7 @@ def _run_taken(session: Session, calls: list[str]) -> tuple[ToolResult[Any], ...
         if not isinstance(error, Exception):
             _cut_short(session, todo)
         elif todo:
-            with suppress(StoreError):
-                release_claims(session.journal.database, session.journal.runner, todo[0].batch_id)
+            latch.let_be(session, todo[0].batch_id)
         raise
 
 

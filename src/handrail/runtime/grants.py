@@ -13,8 +13,6 @@ from handrail.store.database import Database
 from handrail.store.grants import GrantFiles
 from handrail.store.requests import answers_of_open_calls
 
-GRANTING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
-"""The answers where every part that asks is of a class that may be granted."""
 _SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
 
 

@@ -16,15 +16,12 @@ from handrail.protocol.event import (
 )
 from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
-from handrail.runtime.basis import basis_of
 from handrail.runtime.closing import named, start_draft
-from handrail.runtime.grants import GRANTING
 from handrail.runtime.outside import asked_folders, request_to_open
 from handrail.runtime.pipeline import DECIDING, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, environment_of
-from handrail.store.batches import claim_ready
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
 from handrail.store.places import note_place
@@ -32,6 +29,8 @@ from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
 """The answers that are always possible. Output only needs a preview of what a command would change."""
+GRANTING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
+"""The answers where every part that asks is of a class that may be granted."""
 
 
 def needs_answer(flight: Flight) -> bool:
@@ -45,6 +44,8 @@ def ask(session: Session, flight: Flight) -> None:
         return
     tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
     # First what the files are, then what would change: a change in between then makes the answer void.
+    from handrail.runtime.basis import basis_of  # noqa: PLC0415  most calls ask nobody
+
     based_on = basis_of(session, flight)
     # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
     preview = None if asked_folders(flight.facts) else _preview(session, flight)
@@ -146,8 +147,18 @@ def _answered_before(session: Session, request: PermissionRequest, given: Answer
 
 def take_up(session: Session, batch_id: str) -> list[str]:
     """Takes over what a killed process left of a batch that everything is answered of; all its calls, or none."""
+    from handrail.store.batches import claim_ready  # noqa: PLC0415  hardly ever needed
+
     recover(session)
     return claim_ready(session.journal.database, session.journal.runner, batch_id)
+
+
+def let_be(session: Session, batch_id: str) -> None:
+    """Gives up what this process took over and did not begin; whoever comes next can have it."""
+    from handrail.store.batches import release_claims  # noqa: PLC0415  hardly ever needed
+
+    with suppress(StoreError):
+        release_claims(session.journal.database, session.journal.runner, batch_id)
 
 
 def _keep_grants(session: Session, request: PermissionRequest, given: Answer) -> None:

@@ -11,7 +11,6 @@ from handrail.policy.verdict import Rules
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.permission import Permission, Scope
 from handrail.runtime.background import BackgroundWork
-from handrail.runtime.grants import Grants
 from handrail.runtime.locks import Locks
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders, boundary_of
@@ -23,7 +22,6 @@ from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder, make_private
-from handrail.store.grants import GrantFiles
 from handrail.store.journal import Journal
 from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
@@ -107,12 +105,7 @@ def open_session(
             commands=commands,
             background=background,
             outside=outside,
-            grants=Grants(
-                {
-                    "session": GrantFiles(os.path.join(folder, "granted")),
-                    "workspace": GrantFiles(state.granted(root)),
-                }
-            ),
+            granted={"session": os.path.join(folder, "granted"), "workspace": state.granted(root)},
             crashes=state.crashes,
             characters=settings.results.characters,
             batch_characters=settings.results.batch_characters,

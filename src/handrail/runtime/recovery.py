@@ -1,6 +1,7 @@
 """Settles what a process left undone when it was killed: every call gets its result, every result its audit line."""
 
 import os
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -15,7 +16,6 @@ from handrail.runtime.registry import Offer
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Session
 from handrail.store.audit import Chain
-from handrail.store.batches import release_claims
 from handrail.store.journal import Entry, Journal
 from handrail.store.runner import Runner, bury, dead_runners, is_dead
 
@@ -33,7 +33,8 @@ def recover(session: Session) -> None:
             return  # somebody else is at it
         for runner in dead_runners(session.folder):
             _settle(session, runner)
-            session.grants.keep_all(session.journal.database)
+            with suppress(StoreError):  # what cannot be kept is asked for again
+                session.grants.keep_all(session.journal.database)
             session.journal.forget_runner(runner)
             bury(session.folder, runner)
     finally:
@@ -89,6 +90,8 @@ def _settle(session: Session, runner: str) -> None:
         if entry.facts.command is not None:
             _end_commands()
         _seal_interrupted(session, entry)
+    from handrail.store.batches import release_claims  # noqa: PLC0415  hardly ever needed
+
     # Of what was answered and not begun nothing is lost: whoever asks for it next runs it, and nobody is asked again.
     release_claims(session.journal.database, runner)
 

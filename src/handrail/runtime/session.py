@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,12 +12,11 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import CODES, RETRYABLE, ErrorInfo, ToolError
-from handrail.protocol.permission import Answer, Basis, PermissionRequest
+from handrail.protocol.permission import Answer, Basis, PermissionRequest, Scope
 from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.runtime.background import BackgroundWork
-from handrail.runtime.grants import Grants
 from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders
@@ -28,6 +27,9 @@ from handrail.tools.commands import Commands
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from handrail.runtime.grants import Grants
 
 _LONGEST_MESSAGE = 10_000
 
@@ -48,7 +50,8 @@ class Session(msgspec.Struct, kw_only=True):
     commands: Commands
     background: BackgroundWork
     outside: OutsideFolders
-    grants: Grants
+    granted: dict[Scope, str]
+    """Where it is noted what people granted."""
     crashes: Callable[[], str]
     characters: int = 30_000
     batch_characters: int = 100_000
@@ -64,6 +67,17 @@ class Session(msgspec.Struct, kw_only=True):
     turns: Turns = msgspec.field(default_factory=Turns)
     closing: Any = msgspec.field(default_factory=threading.Lock)
     cancelled: Any = msgspec.field(default_factory=threading.Event)
+    known_grants: Any = None
+
+    @property
+    def grants(self) -> "Grants":
+        """What people granted, for commands. Few calls need it, so it is loaded when the first does."""
+        if self.known_grants is None:
+            from handrail.runtime.grants import Grants  # noqa: PLC0415  as said
+            from handrail.store.grants import GrantFiles  # noqa: PLC0415
+
+            self.known_grants = Grants({scope: GrantFiles(folder) for scope, folder in self.granted.items()})
+        return self.known_grants
 
 
 class Flight:

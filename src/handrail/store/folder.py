@@ -50,13 +50,13 @@ class StateFolder:
         """Where the folders are noted that people opened to a workspace; it is made with the first."""
         return os.path.join(self.path, self._workspace(workspace), ".opened")
 
-    def granted(self, workspace: str) -> str:
-        """Where it is noted what people granted to a workspace; it is made with the first."""
-        return os.path.join(self.path, self._workspace(workspace), ".granted")
-
     def home(self, workspace: str) -> str:
         """Where the sessions of a workspace are, if it has any."""
         return os.path.join(self.path, self._workspace(workspace))
+
+    def granted(self, workspace: str) -> str:
+        """Where it is noted what people granted to a workspace; it is made with the first."""
+        return os.path.join(self.path, self._workspace(workspace), ".granted")
 
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""

@@ -13,6 +13,7 @@ MOST_OF_A_DIFF = 40
 _NOT_TRIED = (
     "Not tried: this version tries no command in a copy. Nothing has run. Yes runs it for real; it cannot be undone."
 )
+_NOT_SENT = "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone."
 _NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
 _GOES_ON = "Goes on after the call; not covered by undo."
 _VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
@@ -43,8 +44,9 @@ def diff_lines(preview: Preview, width: int | None) -> list[str]:
 
 def hidden_lines(request: PermissionRequest) -> int:
     """How many lines of the difference are not shown unasked."""
-    lines = request.preview.text.rstrip("\n").count("\n") + 1 if request.preview else 0
-    return max(0, lines - MOST_OF_A_DIFF)
+    if request.preview is None or request.preview.kind == "input":
+        return 0
+    return max(0, request.preview.text.rstrip("\n").count("\n") + 1 - MOST_OF_A_DIFF)
 
 
 def why_lines(request: PermissionRequest, width: int | None) -> list[str]:
@@ -67,16 +69,27 @@ def subject(request: PermissionRequest) -> str:
 
 
 def _what(request: PermissionRequest, width: int | None) -> Iterator[str]:
-    """The whole command, or what a tool would do; then what cannot be seen in it."""
-    text = request.command if request.command is not None else request.description
-    marks = ("$ ", "> ") if request.command is not None else ("", "")
-    for number, line in enumerate(text.split("\n")):
-        yield from wrapped(f"{marks[number > 0]}{exact(line)}", width, "    ") if line else [marks[number > 0]]
+    """The whole command, or what a tool would do, with what a program would be sent; then what cannot be seen in it."""
+    if request.command is not None:
+        text = request.command
+        yield from _marked(text, "$ ", width)
+    else:
+        sent = request.preview.text if request.preview and request.preview.kind == "input" else ""
+        text = f"{request.description}\n{sent}"
+        yield from _marked(request.description, "", width)
+        yield from _marked(sent, "> ", width) if sent else ()
     if hidden := written_out(text):
         kinds = ", ".join(hidden[:8]) + (", …" if len(hidden) > 8 else "")
         yield from wrapped(f"! It has characters that cannot be seen; they are written out: {kinds}", width, "  ")
     for name, letters in look_alikes(" ".join((text, *request.hosts)))[:8]:
         yield from wrapped(f"! {visible(name)} mixes scripts: {letters}", width, "  ")
+
+
+def _marked(text: str, mark: str, width: int | None) -> Iterator[str]:
+    """Every line of a text behind a mark, all of its characters seen; the lines after the first have another mark."""
+    for line in text.split("\n"):
+        yield from wrapped(f"{mark}{exact(line)}", width, "    ") if line else [mark]
+        mark = "> " if mark else ""
 
 
 def _reasons(request: PermissionRequest, width: int | None) -> Iterator[str]:
@@ -99,6 +112,8 @@ def _remarks(request: PermissionRequest) -> Iterator[str]:
         if request.cwd not in {None, "."}:
             yield f"Runs in the folder {exact_line(request.cwd or '')}"
         yield _NOT_TRIED
+    elif request.preview and request.preview.kind == "input":
+        yield _NOT_SENT
     elif request.preview is None and request.kind is None:
         yield "Not tried. Nothing has run. Yes runs it for real."
     if request.tier == 0:
@@ -114,7 +129,7 @@ def _remarks(request: PermissionRequest) -> Iterator[str]:
 
 
 def _preview_lines(preview: Preview | None, width: int | None, most: int | None) -> Iterator[str]:
-    if preview is None:
+    if preview is None or preview.kind == "input":
         return
     yield "Your files are untouched. Yes makes this change, and undo takes it back:"
     lines = preview.text.rstrip("\n").split("\n")

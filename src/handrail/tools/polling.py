@@ -85,5 +85,5 @@ def _whole(data: bytes, *, full: bool) -> int:
         return line
     text, used = codecs.utf_8_decode(data, "replace", False)
     held = unfinished_escape(text)
-    whole = used - len(text[len(text) - held :].encode()) if held else used
+    whole = max(0, used - len(text[len(text) - held :].encode())) if held else used
     return whole if whole > 0 or not full else len(data)

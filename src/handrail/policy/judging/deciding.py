@@ -6,6 +6,8 @@ from handrail.policy.configuration import Rules
 from handrail.policy.judging.judged import Judged, strictest
 from handrail.protocol.decision import Decision
 
+GRANTED = "grant."
+"""How the rule of a grant begins; its id follows."""
 NOBODY = "nobody is here to ask"
 """How the reason ends where policy would have asked; the restricted profile, which never asks, says it otherwise."""
 
@@ -13,6 +15,8 @@ NOBODY = "nobody is here to ask"
 def decision_of(judged: list[Judged], rules: Rules) -> Decision:
     """The decision over all parts, of which there is at least one."""
     found = strictest(judged)
+    if found.part.decision == "allow":  # of what all is let be, what a person let be is worth a word
+        found = next((one for one in judged if one.part.rule.startswith(GRANTED)), found)
     part, code = found.part, found.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
         nobody = f"and {NOBODY}" if rules.unattended else "and the restricted profile asks nobody"

@@ -5,6 +5,7 @@ import msgspec
 from handrail.policy.commands.denies import never_done
 from handrail.policy.commands.reading import Reading, Use
 from handrail.policy.judging.case import Case
+from handrail.policy.judging.deciding import GRANTED
 from handrail.policy.judging.inner import refused
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest, ungranted
 from handrail.policy.judging.restricted import restrict_command
@@ -76,7 +77,7 @@ def _by_rule(step: Step, case: Case, by_default: Judged) -> Judged:
     grant = granted(case.rules.grants, by_default.part.grant)
     if grant is None:
         return by_default
-    return allowed(step.shown, f"grant.{grant.id}", f"a person allowed {grant.command} for good")
+    return allowed(step.shown, f"{GRANTED}{grant.id}", f"a person allowed {grant.command} for good")
 
 
 def _rule(step: Step, case: Case) -> Rule | None:

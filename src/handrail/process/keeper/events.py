@@ -3,10 +3,10 @@
 import select
 from collections.abc import Callable
 
-READ, WRITE = select.POLLIN, select.POLLOUT
+READ, WRITE, ENDED = select.POLLIN, select.POLLOUT, select.POLLHUP
 
 Handler = Callable[[int], None]
-"""Gets what is ready: READ, WRITE or both; the end of the other side is both."""
+"""Gets what is ready: READ, WRITE; where the other side has ended, these and ENDED."""
 
 
 class Events:
@@ -37,4 +37,4 @@ class Events:
             handler = self._handlers.get(descriptor)
             if handler is not None:
                 ended = ready & (select.POLLHUP | select.POLLERR | select.POLLNVAL)
-                handler(READ | WRITE if ended else ready)
+                handler(READ | WRITE | ENDED if ended else ready)

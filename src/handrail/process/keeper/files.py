@@ -15,10 +15,14 @@ _CRASH = "crash"
 SOCKET = "socket"
 ASKED = "asked"
 """An empty file; its time is when somebody last asked for the output."""
+ATTEMPTS = "attempts.jsonl"
+"""What was tried through its proxy, a line each."""
 LOG = "log-"
 """And where in the output the file begins: 20 digits, so that names sort as positions do."""
 CLEARED = "cleared-"
 """An empty file; the output before the position in its name was cleared."""
+
+BOOT = "/proc/sys/kernel/random/boot_id"
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOM_FOR_END = 1024

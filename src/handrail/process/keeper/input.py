@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Callable
 
 from handrail.process.keeper.events import READ, WRITE, Events
-from handrail.process.keeper.keys import END_OF_FILE, LONGEST, typed
+from handrail.process.keeper.keys import END_OF_FILE, KEYS, LONGEST, typed
+from handrail.process.keeper.pressing import Keyboard
 from handrail.process.keeper.terminal import Terminal
 
 PATIENCE = 5.0
@@ -24,6 +25,8 @@ class Writing:
         """Gives up to so many bytes that have come; nothing where none have."""
         self.done = done
         """Called once, with how many bytes were taken, and whether that is all."""
+        self.is_short = size == 1 and not eof
+        """Whether it may be a key."""
         self.eof = eof
         self.missing = size
         """Bytes that have not been fetched yet."""
@@ -35,10 +38,11 @@ class Writing:
 class Input:
     """Types what writers send."""
 
-    def __init__(self, terminal: Terminal, events: Events) -> None:
+    def __init__(self, terminal: Terminal, keyboard: Keyboard, events: Events) -> None:
         self.latest = time.monotonic()
         """When something was last typed."""
         self._terminal = terminal
+        self._keyboard = keyboard
         self._events = events
         self._waiting: deque[Writing] = deque()
         self._keys = b""
@@ -98,8 +102,13 @@ class Input:
         piece = _first_piece(writing.held, last=not writing.missing)
         writing.held = writing.held[len(piece) :]
         writing.taken += len(piece)
-        self._keys = typed(piece) if self._terminal.takes_lines() else piece
+        self._keys = self._keys_for(writing, piece)
         return bool(piece)
+
+    def _keys_for(self, writing: Writing, piece: bytes) -> bytes:
+        if writing.is_short and piece in KEYS:
+            return self._keyboard.press(piece)
+        return typed(piece) if self._terminal.takes_lines() else piece
 
     def _finish(self, writing: Writing, *, complete: bool) -> None:
         self._waiting.remove(writing)

@@ -6,9 +6,10 @@ import time
 from handrail.kernel.signals import Waiting
 from handrail.process.keeper.events import READ, Events
 from handrail.process.keeper.files import ASKED
-from handrail.process.keeper.input import Input, Writing
+from handrail.process.keeper.input import Input
 from handrail.process.keeper.plan import Plan
-from handrail.process.keeper.serving import Requests, Server
+from handrail.process.keeper.pressing import Keyboard
+from handrail.process.keeper.serving import Server
 from handrail.process.keeper.stopping import Stopping
 from handrail.process.keeper.terminal import Terminal
 from handrail.process.keeper.writing_log import LogWriter
@@ -33,16 +34,17 @@ class Keeping:
         self._terminal = terminal
         self._log = log
         self._events = Events()
-        self._input = Input(terminal, self._events)
+        self._namespace = tree.status.child_pid if plan.own_processes else None
+        keyboard = Keyboard(terminal, tree.process_id, self._namespace)
+        self._input = Input(terminal, keyboard, self._events)
         self._watch = Watch(plan, program=tree.process_id, own_processes=plan.own_processes)
         self._stopping: Stopping | None = None
         self._active = time.monotonic()
         self._over = False
-        requests = Requests(stop=self._stop, write=self._write)
-        self._server = Server(plan.folder, self._events, requests, self._input.forget)
+        self._server = Server(plan.folder, self._events, self._stop, self._input)
         self._events.on(terminal.master, READ, self._on_terminal)
         self._events.on(tree.status.descriptor, READ, self._on_status)
-        self._events.on(signals.descriptor, READ, lambda _ready: self._stop("terminated"))
+        self._events.on(signals.descriptor, READ, lambda _ready: self._stop("stopped"))
         if tree.program_descriptor >= 0:
             self._events.on(tree.program_descriptor, READ, self._on_end)
 
@@ -87,11 +89,7 @@ class Keeping:
     def _stop(self, reason: str) -> None:
         if self._stopping is None:
             self.reason = reason
-            namespace = self._tree.status.child_pid if self._plan.own_processes else None
-            self._stopping = Stopping(self._tree.process_id, namespace)
-
-    def _write(self, writing: Writing) -> None:
-        self._input.add(writing)
+            self._stopping = Stopping(self._tree.process_id, self._namespace)
 
     def _on_terminal(self, ready: int) -> None:
         if ready & READ:

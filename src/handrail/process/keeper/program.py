@@ -10,7 +10,7 @@ import time
 from handrail.kernel.process_table import process_at, read_entry
 from handrail.kernel.signals import TERMINATE, Waiting, forget_inherited
 from handrail.process.control_group import ControlGroup
-from handrail.process.keeper.files import Json, write_crash, write_end, write_record
+from handrail.process.keeper.files import BOOT, Json, write_crash, write_end, write_record
 from handrail.process.keeper.keeping import Keeping, take_printed
 from handrail.process.keeper.plan import Plan
 from handrail.process.keeper.signalling import tree_below
@@ -23,7 +23,6 @@ from handrail.sandbox.probing.control_groups import usable_parent
 
 _PATIENCE = 20.0
 """Seconds for the sandbox to be made, on a machine that has much else to do."""
-_BOOT = "/proc/sys/kernel/random/boot_id"
 _MOST_OF_THE_REST = 1 << 24
 
 
@@ -37,34 +36,40 @@ def run(descriptor: int) -> None:
         signal.signal(ignored, signal.SIG_IGN)
     try:
         _keep(plan, Waiting((TERMINATE,)))
-    except OSError as error:
-        _tell(plan, {"errno": error.errno or 0, "error": error.strerror or str(error)})
+    except BaseException as error:
+        number = error.errno if isinstance(error, OSError) else None
+        _tell(plan, {"errno": number or 0, "error": str(error)})
         write_crash(plan.folder)
-    except BaseException:
-        write_crash(plan.folder)
-        raise
 
 
 def _keep(plan: Plan, signals: Waiting) -> None:
-    launch = _launch_of(plan)
-    log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
-    with launch, ControlGroup(plan, usable_parent()) as group, contextlib.closing(Terminal()) as terminal:
+    with _launch_of(plan) as launch, ControlGroup(plan, usable_parent()) as group, contextlib.ExitStack() as opened:
         launch.argv = group.joined(launch.argv)
+        terminal = opened.enter_context(contextlib.closing(Terminal()))
+        if plan.proxy is not None:
+            from handrail.process.keeper.network import network  # noqa: PLC0415  few have one
+
+            opened.enter_context(network(plan.folder, plan.proxy[0], plan.proxy[1:]))
         with Tree(launch) as tree:
             tree.start(lambda launch: spawn(launch, terminal))
             if not _has_begun(tree, own_processes=plan.own_processes):
                 tree.end()
                 _tell(plan, {"said": _printed(terminal)})
                 return
-            keeping = Keeping(plan, tree, terminal, log, signals)
-            write_record(plan.folder, _record(plan, tree))
-            if not _tell(plan, {"pid": os.getpid()}):
-                return  # nobody knows of it, and nobody ever will
-            keeping.to_the_end()
-            gone = tree.end()
-            terminal.hang_up()
-            _take_rest(terminal, log)
-            write_end(plan.folder, _end(keeping, tree, log, group.fired(), gone=gone))
+            _keep_on(plan, tree, terminal, signals, group)
+
+
+def _keep_on(plan: Plan, tree: Tree, terminal: Terminal, signals: Waiting, group: ControlGroup) -> None:
+    log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
+    keeping = Keeping(plan, tree, terminal, log, signals)
+    write_record(plan.folder, _record(plan, tree))
+    if not _tell(plan, {"pid": os.getpid()}):
+        return  # nobody knows of it, and nobody ever will
+    keeping.to_the_end()
+    gone = tree.end()
+    terminal.hang_up()
+    _take_rest(terminal, log)
+    write_end(plan.folder, _end(keeping, tree, log, group.fired(), gone=gone))
 
 
 def _launch_of(plan: Plan) -> Launch:
@@ -100,7 +105,7 @@ def _still_sets_up(tree: Tree, first: int) -> bool:
 
 
 def _record(plan: Plan, tree: Tree) -> Json:
-    with open(_BOOT, encoding="ascii") as file:
+    with open(BOOT, encoding="ascii") as file:
         boot = file.read().strip()
     first = tree.status.child_pid or 0
     return {
@@ -111,7 +116,7 @@ def _record(plan: Plan, tree: Tree) -> Json:
         "program": _named(tree.process_id),
         "first": _named(first),
         "own_processes": plan.own_processes,
-        "head": plan.head,
+        "proxy": plan.proxy[0] if plan.proxy else None,
     }
 
 

@@ -3,6 +3,7 @@
 A request is a line of JSON, `{"v": 1, "do": "stop"}`; bytes to be written follow it. So does the answer, one line.
 """
 
+import contextlib
 import json
 import os
 import socket
@@ -10,34 +11,25 @@ import struct
 import time
 from collections.abc import Callable
 
-from handrail.process.keeper.events import READ, Events
+from handrail.process.keeper.events import ENDED, READ, Events
 from handrail.process.keeper.files import SOCKET, VERSION, Json
-from handrail.process.keeper.input import Writing
+from handrail.process.keeper.input import Input, Writing
 
 _LONGEST = 4096
+_PIECE = 1 << 16
 _MOST_CLIENTS = 64
 _PATIENCE = 10.0
 """Seconds in which a request has to come."""
 _CREDENTIALS = struct.Struct("3i")
 
-Answer = Callable[[Json], None]
-
-
-class Requests:
-    """What a keeper does when it is asked to."""
-
-    def __init__(self, *, stop: Callable[[str], None], write: Callable[[Writing], None]) -> None:
-        self.stop = stop
-        self.write = write
-
 
 class Server:
     """Listens in the folder, for this user alone."""
 
-    def __init__(self, folder: int, events: Events, requests: Requests, forget: Callable[[Writing], None]) -> None:
+    def __init__(self, folder: int, events: Events, stop: Callable[[str], None], typing: Input) -> None:
         self._events = events
-        self._requests = requests
-        self._forget = forget
+        self._stop = stop
+        self._input = typing
         self._clients: dict[int, _Client] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         before = os.umask(0o177)
@@ -67,11 +59,20 @@ class Server:
             return
         client = _Client(connection)
         self._clients[connection.fileno()] = client
-        self._events.on(connection.fileno(), READ, lambda _ready: self._take(client))
+        self._events.on(connection.fileno(), READ, lambda ready: self._take(client, ready))
 
-    def _take(self, client: "_Client") -> None:
-        if client.writing is not None:  # bytes for it are fetched when they are needed; this is the end
-            return
+    def _take(self, client: "_Client", ready: int) -> None:
+        if client.answered:
+            if not client.receive(_PIECE):  # what it still had to say is not wanted, but lost would be our answer too
+                self._close(client)
+        elif client.writing is None:
+            self._take_request(client)
+        elif ready & ENDED:
+            self._close(client)
+        else:
+            self._events.change(client.descriptor, 0)  # there is something to be fetched now
+
+    def _take_request(self, client: "_Client") -> None:
         data = client.receive(_LONGEST)
         client.request += data
         line, newline, rest = client.request.partition(b"\n")
@@ -88,7 +89,7 @@ class Server:
             if version != VERSION:
                 self._answer(client, {"error": "version"})
             elif what == "stop":
-                self._requests.stop(str(asked["reason"])[:80])
+                self._stop(str(asked["reason"])[:80])
                 self._answer(client, {})
             elif what == "write":
                 self._write(client, int(asked["size"]), eof=bool(asked["eof"]))
@@ -98,24 +99,31 @@ class Server:
             self._answer(client, {"error": "request"})
 
     def _write(self, client: "_Client", size: int, *, eof: bool) -> None:
+        def fetch(most: int) -> bytes:
+            data = client.fetch(most)
+            self._events.change(client.descriptor, 0 if data else READ)
+            return data
+
         def done(taken: int, complete: bool) -> None:
+            client.writing = None
             self._answer(client, {"taken": taken} if complete else {"error": "not taken", "taken": taken})
 
         client.until = float("inf")  # who waits for its turn is waited for
+        client.writing = Writing(max(0, size), eof=eof, fetch=fetch, done=done)
         self._events.change(client.descriptor, 0)
-        client.writing = Writing(max(0, size), eof=eof, fetch=client.fetch, done=done)
-        self._requests.write(client.writing)
+        self._input.add(client.writing)
 
     def _answer(self, client: "_Client", answer: Json) -> None:
         client.send(json.dumps({"v": VERSION, **answer}).encode() + b"\n")
-        client.writing = None
-        self._close(client)
+        client.answered = True
+        client.until = time.monotonic() + _PATIENCE
+        self._events.change(client.descriptor, READ)
 
     def _close(self, client: "_Client") -> None:
         if self._clients.pop(client.descriptor, None) is not None:
             self._events.off(client.descriptor)
             if client.writing is not None:
-                self._forget(client.writing)
+                self._input.forget(client.writing)
             client.connection.close()
 
 
@@ -126,6 +134,7 @@ class _Client:
         self.descriptor = connection.fileno()
         self.request = b""
         self.writing: Writing | None = None
+        self.answered = False
         self.until = time.monotonic() + _PATIENCE
 
     def fetch(self, size: int) -> bytes:
@@ -136,16 +145,15 @@ class _Client:
         return self.receive(size)
 
     def receive(self, size: int) -> bytes:
-        try:
+        """What has come; nothing at the end, too."""
+        with contextlib.suppress(OSError):
             return self.connection.recv(size)
-        except OSError:
-            return b""
+        return b""
 
     def send(self, data: bytes) -> None:
-        try:  # noqa: SIM105
-            self.connection.send(data)  # a line has room, or the other side is gone
-        except OSError:
-            pass
+        """Answers: a line has room, or the other side is gone."""
+        with contextlib.suppress(OSError):
+            self.connection.send(data)
 
 
 def _is_ours(connection: socket.socket) -> bool:

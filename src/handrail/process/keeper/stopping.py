@@ -24,19 +24,23 @@ class Stopping:
         for process in self._shells:
             signal_process(process, STOP)
         for process in tree:
-            signal_process(process, TERMINATE)
             if process not in self._shells:
-                signal_process(process, CONTINUE)  # who was stopped would never know
+                _terminate(process)
 
     def is_over(self) -> bool:
         """Whether nothing is left to wait for, or the time is up; lets the shell go on when it is time for that."""
         waited = time.monotonic() - self._began
         if self._shells and (waited > _SHELL_WAITS or not self._others()):
             for shell in self._shells:
-                signal_process(shell, CONTINUE)
+                _terminate(shell)  # not before: of two signals that wait for it, it would take this one first
             self._shells = []
         return waited > GRACE
 
     def _others(self) -> list[Process]:
         held = {shell.number for shell in self._shells}
         return [process for process in tree_below(self._program, self._namespace) if process.number not in held]
+
+
+def _terminate(process: Process) -> None:
+    signal_process(process, TERMINATE)
+    signal_process(process, CONTINUE)  # who was stopped would never know

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from handrail.process.keeper.files import END, RECORD
+from handrail.process.keeper.files import BOOT, END, RECORD
 from handrail.protocol.process import ProcessState
 
 _Kind = TypeVar("_Kind")
@@ -33,6 +33,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     program: Named
     first: Named
     own_processes: bool
+    proxy: str | None = None
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,12 @@ def is_kept(folder: str) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def this_boot() -> str:
+    """What no other start of the machine has: numbers of processes mean something only together with it."""
+    with open(BOOT, encoding="ascii") as file:
+        return file.read().strip()
 
 
 def _read(path: str, kind: type[_Kind]) -> _Kind | None:

@@ -1,6 +1,5 @@
 """One process session, for whoever has its folder: nothing of it is kept in memory."""
 
-import contextlib
 import os
 import shutil
 import time
@@ -13,13 +12,16 @@ from handrail.process.keeper.files import Json
 from handrail.process.sessions.asking import NoKeeperError, ask
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
+from handrail.process.sessions.network import read_attempts
 from handrail.process.sessions.ports import listening
-from handrail.process.sessions.stopping import stop_from_outside
+from handrail.process.sessions.stopping import is_gone
 from handrail.protocol.error import ToolError
 from handrail.protocol.process import ProcessRecord
+from handrail.sandbox.proxy.attempt import Attempt
 
 _ANSWER_WITHIN = 15.0
 _STOPPED_WITHIN = 12.0
+_STOP_ANSWERED_WITHIN = 3.0
 _PAUSE = 0.02
 _LAST_LINE = 4096
 
@@ -82,24 +84,38 @@ class ProcessSession:
                 raise _has_ended(self.id) from None
             raise ToolError("TIMEOUT", f"The keeper of {self.id} does not answer ({error}); kill it.") from None
         if "error" in answer:
-            taken = answer.get("taken", 0)
-            text = f"{self.id} took {taken} of {len(data)} bytes and does not read on."
+            said = answer.get("taken")
+            taken = said if isinstance(said, int) else 0
+            text = f"{self.id} took {taken:,} of {len(data):,} bytes and does not read on."
             raise ToolError("TIMEOUT", f"{text} The rest was not written: poll it, then write the rest.")
 
     def stop(self, reason: str = "stopped") -> None:
-        """Ends it with everything it started; comes back when it is gone."""
-        if not self.running:
+        """Ends it with everything it started; comes back when it is gone. ToolError where that cannot be."""
+        if self.running and self.ask_to_stop(reason) and self.wait(_STOPPED_WITHIN):
             return
-        with contextlib.suppress(NoKeeperError):
-            ask(self.folder, {"do": "stop", "reason": reason}, seconds=2.0)
-            if self.wait(_STOPPED_WITHIN):
-                return
-        stop_from_outside(self.folder, reason)
+        if not is_gone(self.folder, reason):
+            text = f"Something of {self.id} could not be ended"
+            raise ToolError("TIMEOUT", f"{text}: it waits for the machine, such as for a disk. Try again later.")
+
+    def ask_to_stop(self, reason: str) -> bool:
+        """Asks its keeper to end it, and does not wait; whether there was an answer."""
+        try:
+            ask(self.folder, {"do": "stop", "reason": reason}, seconds=_STOP_ANSWERED_WITHIN)
+        except NoKeeperError:
+            return False
+        return True
 
     def remove(self) -> None:
         """Ends it if it runs, and forgets it."""
         self.stop()
+        known = read_record(self.folder)
+        if known is not None and known.proxy is not None:  # of a keeper that was killed
+            shutil.rmtree(known.proxy, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def attempts(self, after: int) -> list[Attempt]:
+        """What it tried to reach through its proxy, without the first so many; the first 10,000 are kept."""
+        return read_attempts(self.folder, after)
 
     def _known(self) -> Record:
         known = read_record(self.folder)

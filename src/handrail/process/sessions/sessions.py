@@ -6,7 +6,7 @@ import os
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan
 from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.starting import USUAL_SIZES, LogSizes, ToKeep, start_keeper
+from handrail.process.sessions.starting import USUAL_SIZES, LogSizes, ToKeep, remove_abandoned, start_keeper
 from handrail.protocol.error import ToolError
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
@@ -37,17 +37,16 @@ class ProcessSessions:
         name = "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
         folder = os.path.join(self._folder, name)
         record = {"id": name, "command": command, "cwd": cwd, "session_id": session_id}
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
         start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy))
         return ProcessSession(folder)
 
     def listed(self) -> list[ProcessSession]:
         """All of them, the oldest first: those that run, that have ended and that were lost."""
-        known = ((folder, read_record(folder)) for folder in self._folders())
-        return [
-            ProcessSession(folder)
-            for _, folder in sorted((record.started, folder) for folder, record in known if record is not None)
-        ]
+        known = [(folder, read_record(folder)) for folder in self._folders()]
+        for folder in (folder for folder, record in known if record is None):
+            remove_abandoned(folder)
+        found = sorted((record.started, folder) for folder, record in known if record is not None)
+        return [ProcessSession(folder) for _, folder in found]
 
     def find(self, spelled: str) -> ProcessSession:
         """The one whose id that is, or the beginning of; ToolError where there is none, or more than one."""
@@ -60,8 +59,11 @@ class ProcessSessions:
         raise ToolError("PROCESS_NOT_FOUND", f"There is no process session {spelled[:40]!r}: list them.")
 
     def end_all(self, reason: str) -> None:
-        """Ends all that run."""
-        for one in self.listed():
+        """Ends all that run, at the same time."""
+        running = [one for one in self.listed() if one.running]
+        for one in running:
+            one.ask_to_stop(reason)
+        for one in running:
             one.stop(reason)
 
     def _folders(self) -> list[str]:

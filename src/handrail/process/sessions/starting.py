@@ -1,6 +1,7 @@
 """Starts a keeper, hands a launch over to it, and hears how that went."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
 from handrail.process.keeper.files import Json
 from handrail.process.keeper.plan import Plan
+from handrail.process.sessions.known import is_kept
 from handrail.process.sessions.network import ProxyPlan
 from handrail.process.starting import not_started
 from handrail.protocol.error import ToolError
@@ -23,6 +25,7 @@ from handrail.sandbox.limits import Limits
 _PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "keeper", "main.py"))
 _PATIENCE = 30.0
 _LONGEST_ANSWER = 1 << 16
+_YOUNGEST_ABANDONED = 60.0  # seconds: a folder is made before it is locked
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -53,14 +56,31 @@ class ToKeep(NamedTuple):
 def start_keeper(folder: str, launch: Launch, to_keep: ToKeep) -> None:
     """Makes the folder, and starts a keeper for it that takes the launch over; ToolError where that cannot be."""
     with launch, contextlib.ExitStack() as made:
+        _make(folder)
+        made.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
-            os.mkdir(folder, 0o700)
-            made.callback(shutil.rmtree, folder, ignore_errors=True)
             answer = _started(folder, launch, to_keep)
         except (OSError, ValueError) as error:
             raise not_started(error, launch) from None
         _check(answer, launch)
         made.pop_all()  # it is the keeper's from here on
+
+
+def remove_abandoned(folder: str) -> None:
+    """Removes the folder of a start or a removal that was cut off; a young one may still come to something."""
+    with contextlib.suppress(OSError):
+        if time.time() - os.stat(folder).st_mtime > _YOUNGEST_ABANDONED and not is_kept(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        os.mkdir(folder, 0o700)
+    except OSError as error:
+        code = "NO_SPACE" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "IO_ERROR"
+        text = f"The command cannot be kept: no folder can be made for it ({error.strerror}). Nothing was run."
+        raise ToolError(code, f"{text} A person has to see to it.") from None
 
 
 def _started(folder: str, launch: Launch, to_keep: ToKeep) -> Json:

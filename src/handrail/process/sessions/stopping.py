@@ -8,24 +8,30 @@ from collections.abc import Iterator
 
 from handrail.process.held import Held
 from handrail.process.keeper.files import END, write_end
-from handrail.process.sessions.known import Named, Record, read_record
+from handrail.process.sessions.known import Named, Record, is_kept, read_record, this_boot
 from handrail.process.sessions.log import ProcessLog
 from handrail.process.sessions.ports import is_there
 
 _PATIENCE = 5.0
 
 
-def stop_from_outside(folder: str, reason: str) -> None:
-    """Kills the keeper, and with it everything it keeps; comes back when it is gone, and writes down that it is."""
+def is_gone(folder: str, reason: str) -> bool:
+    """Ends whatever is left of it, where its keeper does not, and writes down why; whether nothing is left.
+
+    Where its keeper was killed without anybody asking, nobody knows why it ended: it stays lost.
+    """
     known = read_record(folder)
     if known is None:
-        return
-    end_processes(known)
-    with contextlib.suppress(OSError):
-        _write_end(folder, reason)
+        return True
+    was_kept = is_kept(folder)
+    gone = known.boot != this_boot() or _ended(known)
+    if gone and was_kept:
+        with contextlib.suppress(OSError):
+            _write_end(folder, reason)
+    return gone
 
 
-def end_processes(known: Record) -> bool:
+def _ended(known: Record) -> bool:
     """Kills what is left of a keeper and of the command; whether nothing is."""
     with contextlib.ExitStack() as held:
         # The first of a namespace takes all others with it; a supervisor ends its own when its lifeline breaks.

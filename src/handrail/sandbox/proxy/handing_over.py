@@ -21,22 +21,29 @@ class Beginning(NamedTuple):
     """What a connection begins with."""
 
     data: bytes
+    """Nothing where a descriptor came with it: that is no request."""
     listener: socket.socket | None
     """A socket that listens on a loopback address, where one was handed over."""
 
 
 def beginning_of(client: socket.socket, waiting: Waiting, deadline: Deadline) -> Beginning:
-    """The first bytes of a connection, and the descriptor that came with them. One that is not such a socket is closed;
-    more than one cannot come."""
+    """The first bytes of a connection, and the descriptor that came with them; closed where it is not such a socket."""
     waiting.until({client: READABLE}, deadline.left)
     data, ancillary, _, _ = client.recvmsg(_PIECE, socket.CMSG_SPACE(_SIZE), socket.MSG_CMSG_CLOEXEC)
-    handed = [int.from_bytes(numbers[:_SIZE], sys.byteorder) for level, kind, numbers in ancillary if _is(level, kind)]
-    return Beginning(data, _listening(handed[0]) if handed else None)
+    handed = [number for level, kind, numbers in ancillary if _is(level, kind) for number in _numbers(numbers)]
+    for further in handed[1:]:  # there is room for two, by the way such messages are aligned
+        os.close(further)
+    return Beginning(b"", _listening(handed[0])) if handed else Beginning(data, None)
 
 
 def taken(client: socket.socket, waiting: Waiting, deadline: Deadline) -> None:
     """Tells that the socket was taken over."""
     waiting.send(client, _TAKEN, deadline)
+
+
+def _numbers(data: bytes) -> list[int]:
+    whole = len(data) - len(data) % _SIZE
+    return [int.from_bytes(data[start : start + _SIZE], sys.byteorder) for start in range(0, whole, _SIZE)]
 
 
 def _is(level: int, kind: int) -> bool:

@@ -47,12 +47,13 @@ class Proxy:
         self._waiting = Waiting()
         self._lookup = Lookup(resolve)
         self._visit = Visit(Reaching(allow, self._lookup, self._waiting), self._waiting, on_attempt)
+        self._listener: socket.socket | None = None
         try:
             self._listener = listen_in(folder)
+            self._start(self._listen, self._listener, self._begin)
         except BaseException:
-            self._waiting.close()
+            self._let_go()
             raise
-        self._start(self._listen, self._listener, self._begin)
 
     def close(self) -> None:
         """Ends every connection and waits for the threads; can be repeated."""
@@ -137,16 +138,11 @@ class Proxy:
             self._lock.notify_all()
 
     def _begin(self, connection: socket.socket) -> None:
-        """A connection by the unix socket: a request, or, once and before anything else, a socket to listen at."""
-        if self._handed is not None:
-            self._visit.serve(connection)
-            return
+        """A connection by the unix socket: a request, or, for the first who comes with one, a socket to listen at."""
         begun = beginning_of(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
-        if begun.listener is None:
-            if begun.data:
-                self._visit.serve(connection, begun.data)
-            return
-        if self._take_over(begun.listener):
+        if begun.data:
+            self._visit.serve(connection, begun.data)
+        elif begun.listener is not None and self._take_over(begun.listener):
             taken(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
 
     def _take_over(self, listener: socket.socket) -> bool:

@@ -1,8 +1,9 @@
 """Carries bytes between a program and a host, both ways at once, with a little of each in memory."""
 
+import contextlib
 import socket
 
-from handrail.sandbox.proxy.bodies import Body, Everything
+from handrail.sandbox.proxy.bodies import Body, Counted, Everything
 from handrail.sandbox.proxy.waiting import READABLE, WRITABLE, TooSlowError, Waiting
 
 _PIECE = 1 << 16
@@ -12,14 +13,12 @@ _SECONDS_OF_SILENCE = 300.0
 class _Way:
     """One direction: what was read from one side and is not yet written to the other."""
 
-    def __init__(self, source: socket.socket, sink: socket.socket, body: Body, *, passes_end: bool) -> None:
+    def __init__(self, source: socket.socket, sink: socket.socket, body: Body) -> None:
         self._source = source
         self._sink = sink
         self._body = body
-        self._passes_end = passes_end
-        """Whether the end of one side is the end for the other: not of a program that waits for its answer."""
         self._held = memoryview(b"")
-        self._ended = body.done
+        self._ended = False
         """Whether nothing more is read."""
         self.over = False
         """Whether everything that was read is written, and the other side knows that no more will come."""
@@ -31,9 +30,8 @@ class _Way:
         return None if self._ended else (self._source, READABLE)
 
     def take(self, data: bytes) -> None:
-        """Keeps what belongs to this direction, to be written."""
-        self._held = memoryview(self._body.take(data))
-        self._ended = self._body.done
+        """Keeps what belongs to the body, to be written; what comes after it is dropped."""
+        self._held = memoryview(b"" if self._body.done else self._body.take(data))
 
     def move(self, ready: set[socket.socket]) -> None:
         """One step, where a socket is ready for it."""
@@ -62,26 +60,25 @@ class _Way:
         except BlockingIOError:
             return
         except OSError:  # nobody is there to take it
-            self._held, self._ended = memoryview(b""), True
+            self._held = memoryview(b"")
+            if isinstance(self._body, Everything):
+                self._ended = True
+            else:
+                self._body = Counted(0)  # a host may have answered before it has read everything
 
     def _pass_end(self) -> None:
         self.over = True
-        if self._passes_end:
-            try:
-                self._sink.shutdown(socket.SHUT_WR)
-            except OSError:
-                return  # it is gone
+        with contextlib.suppress(OSError):  # it may be gone
+            self._sink.shutdown(socket.SHUT_WR)
 
 
 def relay(waiting: Waiting, client: socket.socket, server: socket.socket, body: Body, first: bytes) -> None:
-    """Carries until both sides have ended; until the host has, where there was one request; or until nothing has moved
-    for long. `first` was read together with the head."""
-    is_tunnel = isinstance(body, Everything)
-    up = _Way(client, server, body, passes_end=is_tunnel)
-    down = _Way(server, client, Everything(), passes_end=True)
-    if first and not body.done:
-        up.take(first)
-    while not (down.over and (up.over or not is_tunnel)):
+    """Carries until both sides have ended, or one of them where it is one request; or until nothing has moved for long.
+    `first` was read together with the head."""
+    up, down = _Way(client, server, body), _Way(server, client, Everything())
+    is_over = all if isinstance(body, Everything) else any
+    up.take(first)
+    while not is_over((up.over, down.over)):
         wanted: dict[socket.socket, int] = {}
         for found in (up.wanted(), down.wanted()):
             if found:

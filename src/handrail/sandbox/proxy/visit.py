@@ -33,9 +33,10 @@ class Visit:
         """Reads a request, asks the list, carries bytes. `begun` was read of it already. A connection that says nothing
         asks for nothing, and is no attempt."""
         try:
-            head, first = self._head(client, begun)
-            if not head:
+            data = self._begun(client, begun)
+            if not data:
                 return
+            head, _, first = data.partition(_END)
             request = parse_request(head)
         except MalformedError as error:
             self._refuse(client, Attempt(error.named, error.port, False, error.reason), MALFORMED)
@@ -71,8 +72,8 @@ class Visit:
         with contextlib.suppress(MalformedError):  # in its body, where it is too late to say so
             relay(self._waiting, client, server, body_of(request), first)
 
-    def _head(self, client: socket.socket, begun: bytes) -> tuple[bytes, bytes]:
-        """The head, and what came after it; nothing at all where nothing came."""
+    def _begun(self, client: socket.socket, begun: bytes) -> bytes:
+        """The head, its end, and what came after it; nothing at all where nothing came."""
         data, deadline = begun, Deadline(_SECONDS_FOR_HEAD)
         while _END not in data[:_LONGEST_HEAD]:
             if len(data) >= _LONGEST_HEAD:
@@ -84,10 +85,9 @@ class Visit:
             if not piece:
                 if data:
                     raise MalformedError("it broke off in its head", _first_line(data))
-                return b"", b""
+                return b""
             data += piece
-        head, _, first = data.partition(_END)
-        return head, first
+        return data
 
     def _refuse(self, client: socket.socket, attempt: Attempt, status: int) -> None:
         self._told(attempt)

@@ -45,6 +45,8 @@ def _reason(error: BaseException) -> str:
 
 def _become(plan: Plan, supervisor: int) -> None:
     os.setsid()  # `kill 0` is not for the supervisor
+    if os.isatty(0):
+        _have_terminal(0)
     die_with_parent(KILL)
     if os.getppid() != supervisor:
         return
@@ -56,6 +58,14 @@ def _become(plan: Plan, supervisor: int) -> None:
         _confine(plan.fence)
     os.write(plan.status, b'{"child-pid": %d}\n' % os.getpid())
     os.execve(plan.arguments[0], plan.arguments, plan.environment)  # noqa: S606  it is the shell
+
+
+def _have_terminal(terminal: int) -> None:
+    """Makes it this session's own: keys that send signals send them to the command, and /dev/tty is there."""
+    from fcntl import ioctl  # noqa: PLC0415  only a command that is kept has a terminal
+    from termios import TIOCSCTTY  # noqa: PLC0415
+
+    ioctl(terminal, TIOCSCTTY, 0)
 
 
 def _limit(plan: Plan) -> None:

@@ -1,0 +1,51 @@
+"""The network of a kept command: a proxy that lives as long as the keeper, and a file of what was tried through it."""
+
+import json
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+from handrail.policy.network.listed import Listed
+from handrail.process.keeper.files import ATTEMPTS
+from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.proxy import Proxy
+
+_MOST = 10_000
+"""Attempts that are written down: who tries more often tells nothing new."""
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def network(session: int, folder: str, allow: list[str]) -> Generator[None]:
+    """Runs a proxy that listens in a folder, which it removes at the end; OSError and ValueError where it cannot."""
+    attempts = _Attempts(session)
+    proxy = Proxy(folder, Listed.from_entries(allow), attempts.add)
+    try:
+        yield
+    finally:
+        proxy.close()
+        attempts.close()
+        with suppress(OSError):
+            os.rmdir(folder)
+
+
+class _Attempts:
+    """Written down one line each, whole lines only."""
+
+    def __init__(self, session: int) -> None:
+        self._descriptor = os.open(ATTEMPTS, _APPEND, 0o600, dir_fd=session)
+        self._lock = threading.Lock()
+        self._left = _MOST
+
+    def add(self, attempt: Attempt) -> None:
+        line = json.dumps(attempt._asdict()).encode() + b"\n"
+        with self._lock, suppress(OSError):  # a disk that is full costs the line
+            if self._left > 0 and self._descriptor >= 0:
+                self._left -= 1
+                os.write(self._descriptor, line)
+
+    def close(self) -> None:
+        with self._lock:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,61 @@
+"""A runtime that starts kept commands, tells their ids, and stays until it is killed; or one that comes after it.
+
+Arguments: `start` or `attach`, a folder, a tier, and the commands. It prints a line of JSON, and reads a line to go on.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from handrail.process.sessions.sessions import ProcessSessions
+from handrail.process.sessions.starting import LogSizes
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.host import Host
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.limits import Limits
+from handrail.sandbox.sandbox import Sandbox
+
+
+def launcher(folder: Path, tier: int, variables: tuple[str, ...] = ()) -> Sandbox:
+    """The sandbox of a folder that has a home and a workspace."""
+    for name in ("home", "workspace"):
+        (folder / name).mkdir(exist_ok=True)
+    state = str(folder / "state")
+    host = Host(home=str(folder / "home"), environ=dict(os.environ), state=state, variables=variables)
+    return Sandbox(host, most=tier, least=tier)
+
+
+def launch(sandbox: Sandbox, workspace: Path, command: str) -> Launch:
+    place = str(workspace)
+    return sandbox.launch(Confinement(trust="approved", cwd=place, read_only=(), writable=(place,)), command)
+
+
+def sessions_in(folder: Path, sizes: LogSizes | None = None) -> ProcessSessions:
+    place = str(folder / "processes")
+    return ProcessSessions(place, sizes=sizes) if sizes else ProcessSessions(place)
+
+
+def main() -> None:
+    action, folder, tier, *commands = sys.argv[1:]
+    sessions, sandbox = sessions_in(Path(folder)), launcher(Path(folder), int(tier))
+    if action == "start":
+        for command in commands:
+            sessions.start(
+                launch(sandbox, Path(folder, "workspace"), command),
+                session_id="cli", command=command, cwd=".", limits=Limits(), idle_seconds=600.0,
+            )  # fmt: skip
+        print(json.dumps([one.id for one in sessions.listed()]), flush=True)
+        sys.stdin.read()
+    for one in sessions.listed():
+        one.write(b"words\n", eof=True)
+        if not one.wait(60.0):
+            one.stop()
+    ended = [one.record() for one in sessions.listed()]
+    print(json.dumps([[one.id, one.state, one.exit_code, one.last_line] for one in ended]), flush=True)
+    for one in sessions.listed():
+        one.remove()
+
+
+if __name__ == "__main__":
+    main()

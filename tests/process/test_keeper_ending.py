@@ -1,0 +1,180 @@
+"""Kept commands end: when they are stopped, over a limit, idle, or when their keeper does."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from process_launches import comes_true, launched, running
+
+from handrail.process.abandoned import end_abandoned
+from handrail.process.sessions.known import Record, read_record
+from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.sessions import ProcessSessions
+from handrail.protocol.error import ToolError
+from handrail.sandbox.limits import Limits
+
+Start = Callable[..., ProcessSession]
+
+
+def known(one: ProcessSession) -> Record:
+    found = read_record(one.folder)
+    assert found is not None
+    return found
+
+
+def prints(one: ProcessSession, text: bytes) -> bool:
+    return comes_true(lambda: text in b"".join(one.log.kept()), 60.0)
+
+
+def test_every_process_of_the_tree_is_asked_to_end(start: Start) -> None:
+    child = "trap 'sleep 0.2; echo child says bye; exit' TERM; echo ready; while :; do sleep 0.05; done"
+    one = start(f'bash -c "{child}" & wait; echo shell goes on')
+    assert prints(one, b"ready")
+    one.stop()
+    assert prints(one, b"child says bye")
+    assert one.record().reason == "stopped"
+
+
+def test_who_does_not_want_to_end_is_killed(start: Start, mark: str) -> None:
+    one = start(f"trap '' TERM INT HUP; (setsid sleep {mark} &); echo ready; while :; do sleep 1000; done")
+    assert prints(one, b"ready")
+    one.stop("session")
+    assert (one.record().state, one.record().reason) == ("ended", "session")
+    assert running(mark) == []
+
+
+def test_a_keeper_that_is_killed_takes_all_with_it(start: Start, mark: str) -> None:
+    one = start(f"(setsid sleep {mark} &); echo ready; sleep {mark}")
+    assert prints(one, b"ready")
+    os.kill(known(one).keeper.number, signal.SIGKILL)
+    assert one.wait(60.0)
+    assert one.record().state == "lost"
+    assert (one.record().ended, one.record().exit_code, one.record().reason) == (None, None, None)
+    assert b"".join(one.log.kept()) == b"ready\n"
+    one.stop()
+    assert running(mark) == []
+    assert one.record().state == "lost"
+
+
+def test_a_keeper_that_hangs_is_killed_with_what_it_keeps(start_confined: Start, mark: str) -> None:
+    one = start_confined(f"echo ready; sleep {mark}")
+    assert prints(one, b"ready")
+    os.kill(known(one).keeper.number, signal.SIGSTOP)
+    assert one.record().state == "running"
+    one.stop()
+    assert running(mark) == []
+    assert (one.record().state, one.record().reason) == ("ended", "stopped")
+
+
+def test_a_machine_that_was_started_anew_has_lost_it(start_confined: Start) -> None:
+    one = start_confined("sleep 1000")
+    one.stop()
+    Path(one.folder, "end.json").unlink()
+    # Its numbers are those of a process that is not its own.
+    found = known(one)
+    us = msgspec.structs.replace(found, boot="another", keeper=found.keeper._replace(number=os.getpid()))
+    Path(one.folder, "record.json").write_bytes(msgspec.json.encode(us))
+    assert one.record().state == "lost"
+    one.stop()
+    one.remove()
+    assert not Path(one.folder).exists()
+
+
+def test_a_number_that_is_another_process_now_is_left_alone(start_confined: Start) -> None:
+    one = start_confined("sleep 1000")
+    one.stop()
+    Path(one.folder, "end.json").unlink()
+    other = subprocess.Popen(["sleep", "1000"])
+    found = known(one)
+    named = type(found.keeper)(other.pid, found.keeper.started)
+    Path(one.folder, "record.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(found, keeper=named)))
+    one.remove()
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_nobody_asks_for_it_and_it_prints_nothing(start_confined: Start) -> None:
+    one = start_confined("sleep 1000", idle_seconds=0.3)
+    assert one.wait(60.0)
+    assert one.record().reason == "idle"
+
+
+def test_who_reads_the_log_keeps_it_alive(start_confined: Start) -> None:
+    one = start_confined("echo x; sleep 1; echo y", idle_seconds=0.5)
+    assert comes_true(lambda: bool(one.log.read_from(0, 10)) and not one.running, 60.0)
+    assert one.record().reason is None
+    assert one.record().exit_code == 0
+
+
+def test_memory_is_limited(start: Start) -> None:
+    one = start("head -c 300M /dev/zero | tail", limits={"memory": 64 << 20})
+    assert one.wait(60.0)
+    assert one.record().reason == "memory"
+
+
+def test_processes_are_limited(start: Start) -> None:
+    one = start("for i in $(seq 100); do sleep 1000 & done; wait", limits={"processes": 30})
+    assert one.wait(60.0)
+    assert one.record().reason == "processes"
+
+
+def test_its_ports_are_seen(start: Start) -> None:
+    python = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or sys.executable
+    program = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)"
+    one = start(f'{python} -c "{program}; time.sleep(1000)" || echo refused')
+    assert comes_true(lambda: one.log.size > 0, 60.0)
+    said = one.record().last_line
+    assert said == "refused" or one.record().ports == (int(said),)
+
+
+def test_what_keepers_keep_is_not_taken_for_abandoned(start_confined: Start) -> None:
+    one = start_confined("echo ready; cat")
+    assert prints(one, b"ready")
+    assert end_abandoned() == 0
+    one.write(b"", eof=True)
+    assert one.wait(60.0)
+    assert one.record().exit_code == 0
+
+
+def test_a_program_that_is_not_there_is_told(sessions: ProcessSessions) -> None:
+    launch = launched(lambda status, lifeline: ("/nowhere/bwrap", "--"), own_processes=True)
+    with pytest.raises(ToolError) as caught:
+        sessions.start(launch, session_id="s", command="x", cwd=".", limits=Limits(), idle_seconds=9)
+    assert caught.value.code == "SANDBOX_UNAVAILABLE"
+    assert sessions.listed() == []
+
+
+def test_a_sandbox_that_cannot_be_made_is_told(sessions: ProcessSessions) -> None:
+    launch = launched(
+        lambda status, lifeline: (
+            "/usr/bin/bwrap",
+            "--ro-bind",
+            "/nowhere",
+            "/x",
+            "--json-status-fd",
+            str(status),
+            "true",
+        ),
+        own_processes=True,
+    )
+    with pytest.raises(ToolError) as caught:
+        sessions.start(launch, session_id="s", command="x", cwd=".", limits=Limits(), idle_seconds=9)
+    assert caught.value.code == "SANDBOX_UNAVAILABLE"
+    assert sessions.listed() == []
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    launch = launched(lambda status, lifeline: ("/bin/true",), own_processes=False)
+    with pytest.raises(ToolError) as caught:
+        ProcessSessions(str(tmp_path / "file" / "processes")).start(
+            launch, session_id="s", command="x", cwd=".", limits=Limits(), idle_seconds=9
+        )
+    assert caught.value.code == "IO_ERROR"

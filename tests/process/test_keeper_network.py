@@ -1,0 +1,96 @@
+"""A kept command that has a network: its keeper's proxy, and what was tried through it."""
+
+import http.server
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from process_launches import comes_true
+
+from handrail.process.sessions.known import read_record
+from handrail.process.sessions.network import ProxyPlan
+from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.sessions import ProcessSessions
+from handrail.protocol.error import ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.host import Host
+from handrail.sandbox.limits import Limits
+from handrail.sandbox.sandbox import Sandbox
+
+
+class _Quiet(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"served")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Says nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of a server on this machine."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def start(
+    sessions: ProcessSessions, folder: Path, command: str, *allow: str, listed: tuple[str, ...] | None = None
+) -> ProcessSession:
+    for name in ("home", "workspace"):
+        (folder / name).mkdir(exist_ok=True)
+    host = Host(home=str(folder / "home"), environ=dict(os.environ), state=str(folder / "state"))
+    sandbox = Sandbox(host, most=2)
+    if sandbox.tier != 2 or shutil.which("curl", path="/usr/bin:/bin") is None:
+        pytest.skip("no namespaces here, or no curl")
+    plan, place = ProxyPlan(str(folder / "state" / "net"), allow), str(folder / "workspace")
+    confinement = Confinement(
+        trust="approved",
+        cwd=place,
+        read_only=(),
+        writable=(place,),
+        proxy=f"{plan.folder}/proxy.sock",
+        listed=allow if listed is None else listed,
+    )
+    launch = sandbox.launch(confinement, command)
+    options = {"session_id": "s", "command": command, "cwd": ".", "limits": Limits(), "idle_seconds": 600.0}
+    return sessions.start(launch, proxy=plan, **options)
+
+
+def test_what_is_listed_is_reached_and_every_attempt_is_told(
+    sessions: ProcessSessions, tmp_path: Path, port: int
+) -> None:
+    url = f"http://127.0.0.1:{port}/"
+    one = start(sessions, tmp_path, f"curl -s --noproxy '' {url}; curl -s http://evil.test/", f"127.0.0.1:{port}")
+    assert one.wait(60.0)
+    assert b"served" in b"".join(one.log.kept())
+    attempts = one.attempts(0)
+    assert [(attempt.host, attempt.allowed) for attempt in attempts] == [("127.0.0.1", True), ("evil.test", False)]
+    assert one.attempts(1) == attempts[1:]
+    assert not (tmp_path / "state" / "net").exists()
+
+
+def test_what_a_killed_keeper_leaves_of_its_proxy_goes_with_it(sessions: ProcessSessions, tmp_path: Path) -> None:
+    one = start(sessions, tmp_path, "echo ready; sleep 1000", "example.org")
+    assert comes_true(lambda: one.log.size > 0, 60.0)
+    known = read_record(one.folder)
+    assert known is not None
+    os.kill(known.keeper.number, signal.SIGKILL)
+    assert one.wait(60.0)
+    one.remove()
+    assert not (tmp_path / "state" / "net").exists()
+
+
+def test_an_entry_that_is_none_starts_nothing(sessions: ProcessSessions, tmp_path: Path) -> None:
+    with pytest.raises(ToolError):
+        start(sessions, tmp_path, "true", "not an entry", listed=())
+    assert sessions.listed() == []

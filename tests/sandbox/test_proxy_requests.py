@@ -1,0 +1,193 @@
+"""Requests to the proxy: what is read of them, what is passed on, what is refused as it could be read in two ways."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.policy.network.hosts import Refused, Target
+from handrail.sandbox.proxy.bodies import body_of
+from handrail.sandbox.proxy.request import MalformedError, forwarded, parse_request
+
+
+def passed_on(text: str) -> str:
+    request = parse_request(text.encode("latin-1"))
+    assert isinstance(request.target, Target)
+    return forwarded(request, request.target).decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "path"),
+    [
+        ("GET http://a.example/x?y=z HTTP/1.1\r\nHost: a.example", "a.example", 80, "/x?y=z"),
+        ("GET http://A.Example HTTP/1.1\r\nhost: a.EXAMPLE:80", "a.example", 80, "/"),
+        ("GET HTTP://a.example?q HTTP/1.1\r\nHost: a.example", "a.example", 80, "/?q"),
+        ("GET http://a.example:8080/ HTTP/1.0", "a.example", 8080, "/"),
+        ("GET http://[::1]:8080/ HTTP/1.1\r\nHost: [::1]:8080", "::1", 8080, "/"),
+        ("GET http://[::1]/ HTTP/1.1\r\nHost: [::1]", "::1", 80, "/"),
+        ("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443", "a.example", 443, ""),
+        ("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example", "a.example", 443, ""),
+        ("CONNECT a.example:443 HTTP/1.0", "a.example", 443, ""),
+        ("CONNECT a.example:443 HTTP/1.1\r\nContent-Length: 0", "a.example", 443, ""),
+    ],
+)
+def test_both_ways_to_ask_a_proxy_are_read(text: str, host: str, port: int, path: str) -> None:
+    request = parse_request(text.encode())
+    assert isinstance(request.target, Target)
+    assert (request.target.host, request.target.port, request.path) == (host, port, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no HTTP/1 request"),
+        ("\x16\x03\x01\x02\x00\x01", "no HTTP/1 request"),
+        ("GET http://a.example/", "no HTTP/1 request"),
+        ("GET http://a.example/ HTTP/2", "no HTTP/1 request"),
+        ("GET http://a.example/ HTTP/1.2", "no HTTP/1 request"),
+        ("GET  http://a.example/ HTTP/1.1", "no HTTP/1 request"),
+        ("GET http://a.example/ x HTTP/1.1", "no HTTP/1 request"),
+        ("GET\thttp://a.example/\tHTTP/1.1", "no HTTP/1 request"),
+        ("G(T http://a.example/ HTTP/1.1", "no HTTP/1 request"),
+        ("GET / HTTP/1.1\r\nHost: a.example", "names no host"),
+        ("OPTIONS * HTTP/1.1\r\nHost: a.example", "names no host"),
+        ("GET a.example:80 HTTP/1.1\r\nHost: a.example", "names no host"),
+        ("GET //a.example/ HTTP/1.1\r\nHost: a.example", "names no host"),
+        ("connect a.example:443 HTTP/1.1", "names no host"),
+        ("GET http://a.example/#x HTTP/1.1\r\nHost: a.example", "names no host"),
+        ("GET https://a.example/ HTTP/1.1\r\nHost: a.example", "only http://"),
+        ("GET ftp://a.example/ HTTP/1.1\r\nHost: a.example", "only http://"),
+        ("GET http://me:pw@a.example/ HTTP/1.1\r\nHost: a.example", "user name"),
+        ("GET http://b.example@a.example/ HTTP/1.1\r\nHost: a.example", "user name"),
+        ("GET http://a.example/\x00 HTTP/1.1\r\nHost: a.example", "holds what no address does"),
+        ("GET http://a.example/\xe9 HTTP/1.1\r\nHost: a.example", "holds what no address does"),
+        ("GET http://a.example/ HTTP/1.1", "no Host header"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: b.example", "Host header"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example:81", "Host header"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example.", "Host header"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: ", "Host header"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example, b.example", "Host header"),
+        ("CONNECT a.example:443 HTTP/1.1\r\nHost: b.example:443", "Host header"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nHost: a.example", "more than once"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nhost: b.example", "more than once"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost : a.example", "a header of it is none"),
+        ("GET http://a.example/ HTTP/1.1\r\n Host: a.example", "a header of it is none"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX: 1\r\n 2", "goes on in the next line"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX: \x00", "a header of it is none"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n: x", "a header of it is none"),
+        ("GET http://a.example/ HTTP/1.1\nHost: a.example", "does not end as lines"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\nX: 1", "does not end as lines"),
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\rX: 1", "does not end as lines"),
+        ("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1\r\nContent-Length: 1", "than once"),
+        ("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: +1", "no number"),
+        ("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1, 1", "no number"),
+        (
+            "POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1\r\nTransfer-Encoding: chunked",
+            "two ways",
+        ),
+        ("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: gzip, chunked", "two ways"),
+        ("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: xchunked", "two ways"),
+        ("POST http://a.example/ HTTP/1.0\r\nTransfer-Encoding: chunked", "two ways"),
+        ("CONNECT a.example:443 HTTP/1.1\r\nContent-Length: 5", "no body"),
+        ("CONNECT a.example:443 HTTP/1.1\r\nTransfer-Encoding: chunked", "no body"),
+    ],
+)
+def test_what_is_no_request_or_could_be_two_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(MalformedError, match=reason.replace("(", "\\(")) as caught:
+        parse_request(text.encode("latin-1"))
+    assert caught.value.named.isprintable()
+
+
+def test_a_host_that_cannot_be_listed_is_told_with_its_reason() -> None:
+    request = parse_request(b"CONNECT pypi.org.:443 HTTP/1.1")
+    assert request.target == Refused("pypi.org.", "pypi.org. ends with a dot", 443)
+    dotless = parse_request(b"GET http:///x HTTP/1.1\r\nHost: x").target
+    assert isinstance(dotless, Refused)
+    assert dotless.reason == "no host is named"
+
+
+def test_the_server_gets_one_request_on_a_connection_that_ends_with_it() -> None:
+    told = passed_on(
+        "POST http://a.example:8080/x HTTP/1.1\r\nHost: a.example:8080\r\nConnection: keep-alive, X-Mine\r\n"
+        "Proxy-Connection: keep-alive\r\nProxy-Authorization: Basic abc\r\nX-Mine: 1\r\nTE: trailers\r\n"
+        "Upgrade: h2c\r\nX-Forwarded-Host: b.example\r\nContent-Length: 2\r\nX-Yours: caf\xe9"
+    )
+    assert told == (
+        "POST /x HTTP/1.1\r\nHost: a.example:8080\r\nX-Yours: caf\xe9\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+    )
+
+
+def test_a_server_is_named_without_the_port_of_http_and_with_any_other() -> None:
+    assert "\r\nHost: a.example\r\n" in passed_on("GET http://a.example:80/ HTTP/1.1\r\nHost: a.example:80")
+    assert "\r\nHost: [::1]:81\r\n" in passed_on("GET http://[::1]:81/ HTTP/1.0")
+
+
+def test_a_body_in_chunks_stays_one() -> None:
+    told = passed_on("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: Chunked")
+    assert told.endswith("\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")
+
+
+def body(head: str, *pieces: bytes) -> tuple[bytes, bool]:
+    request = parse_request(f"POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\n{head}".encode())
+    taking = body_of(request)
+    return b"".join(taking.take(piece) for piece in pieces), taking.done
+
+
+def test_no_more_is_passed_on_than_the_length_says() -> None:
+    assert body("Content-Length: 5", b"hel", b"loGET http://b") == (b"hello", True)
+    assert body("Content-Length: 5", b"hel") == (b"hel", False)
+    assert body_of(parse_request(b"GET http://a.example/ HTTP/1.0")).done
+
+
+def test_chunks_are_written_anew_without_extensions_and_trailers() -> None:
+    sent = b"5;x=y\r\nhello\r\n00A\r\n0123456789\r\n0\r\nX: 1\r\n\r\nGET http://b.example/"
+    assert body("Transfer-Encoding: chunked", sent) == (b"5\r\nhello\r\na\r\n0123456789\r\n0\r\n\r\n", True)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        *(b"x\r\n", b"-1\r\n", b"0x5\r\nhello\r\n", b"5\nhello\r\n", b"5\r\nhelloX\r\n", b"\r\n"),
+        *(b"f" * 17 + b"\r\n", b"0\r\n" + b"x" * 5000, b"1" * 5000),
+    ],
+    ids=lambda sent: repr(sent[:12]),
+)
+def test_chunks_that_could_be_read_in_two_ways_break_off(sent: bytes) -> None:
+    with pytest.raises(MalformedError):
+        body("Transfer-Encoding: chunked", sent)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=40), max_size=5), st.data())
+def test_chunks_come_through_wherever_they_are_cut(chunks: list[bytes], data: st.DataObject) -> None:
+    sent = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(sent)), max_size=6)))
+    pieces = [sent[start:end] for start, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
+    assert body("Transfer-Encoding: chunked", *pieces) == (sent, True)
+
+
+@given(
+    st.binary(max_size=200)
+    | st.text(alphabet=st.characters(codec="latin-1"), max_size=80).map(
+        lambda text: f"GET http://{text} HTTP/1.1\r\nHost: a.example".encode("latin-1")
+    )
+)
+def test_any_bytes_are_a_request_or_refused_in_words(head: bytes) -> None:
+    try:
+        request = parse_request(head)
+    except MalformedError as error:
+        said = (error.reason, error.named)
+    else:
+        said = (request.target.host, "")
+        assert request.path.startswith("/") or request.is_tunnel
+    assert all(text.isprintable() for text in said)
+
+
+@given(st.text("abc.:[]@/-\r\n \0", max_size=30))
+def test_whatever_is_passed_on_is_one_head(text: str) -> None:
+    try:
+        request = parse_request(f"GET http://a.example/{text} HTTP/1.1\r\nHost: a.example".encode())
+    except MalformedError:
+        return
+    if isinstance(request.target, Target):
+        told = forwarded(request, request.target)
+        assert told.count(b"\r\n\r\n") == 1
+        assert told.split(b"\r\n")[1].startswith(b"Host: ")
