@@ -93,6 +93,13 @@ def test_where_nobody_is_to_be_asked_the_call_waits(start: Start, body: str, opt
     assert "Permission ·" not in program.terminal.shown
 
 
+def test_a_job_in_the_background_asks_nobody_and_is_not_stopped(start: Start) -> None:
+    program = start(shell='set -m; "$@" & wait')
+    program.terminal.sees("RESULT PERMISSION_REQUIRED")
+    program.terminal.sees("WAITING 1")
+    program.ends()
+
+
 def test_unattended_refuses_at_a_terminal_too(start: Start) -> None:
     program = start(ONE, '{"unattended": True}')
     program.terminal.sees("RESULT PERMISSION_DENIED")

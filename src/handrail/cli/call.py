@@ -35,11 +35,14 @@ def run(options: Namespace) -> int:
         workspace, session=options.session, unattended=unattended, settings=loaded, on_permission=_later
     ) as rail:
         result = rail.call(options.tool, arguments)
-        if exit_of(result) == WAITING and not unattended:
+        asks = exit_of(result) == WAITING and not unattended and _can_ask(options)
+        if asks:
             result = _asked(rail, result, options)
         why_off = rail.why_off(options.tool)
     if options.json:
         answer_json(encode(result))
+    elif asks and exit_of(result) == WAITING:
+        _print_how_to_answer(result.error)
     else:
         show(result, options, loaded.settings.mode, why_off)
     return exit_of(result)
@@ -49,11 +52,15 @@ def _later(_: object) -> None:
     """Whoever may be asked is asked below, where more is known than the request."""
 
 
-def _asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
-    from handrail.cli.asking import asked, can_ask, say_left  # noqa: PLC0415  only where somebody has to be asked
+def _can_ask(options: Namespace) -> bool:
+    from handrail.cli.asking import can_ask  # noqa: PLC0415  only where somebody has to be asked
 
-    if not can_ask(options):
-        return result
+    return can_ask(options)
+
+
+def _asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
+    from handrail.cli.asking import asked, say_left  # noqa: PLC0415  only where somebody has to be asked
+
     try:
         return asked(rail, result, options)
     except KeyboardInterrupt:
@@ -111,10 +118,17 @@ def _print_next_step(result: ToolResult[Any], error: ErrorInfo, options: Namespa
 
 
 def _print_request(error: ErrorInfo, mode: Mode) -> None:
-    from handrail.cli.next_step import after_request, how_to_answer  # noqa: PLC0415  only where somebody is to be asked
+    from handrail.cli.next_step import after_request  # noqa: PLC0415  only where somebody has to be asked
     from handrail.cli.request import request_text  # noqa: PLC0415
 
     details = error.details
     answer(request_text(details))
     note(after_request(details["rule"], mode, command="command" in details))
-    note(how_to_answer(details["id"]))
+    _print_how_to_answer(error)
+
+
+def _print_how_to_answer(error: ErrorInfo | None) -> None:
+    from handrail.cli.next_step import how_to_answer  # noqa: PLC0415  only where somebody has to be asked
+
+    if error is not None:
+        note(how_to_answer(error.details["id"]))

@@ -16,7 +16,7 @@ def somebody_is_there() -> bool:
     looks (CI). Only the main thread asks: in any other one, two would ask at once."""
     if os.environ.get("CI") or threading.current_thread() is not threading.main_thread():
         return False
-    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr) and _is_in_front(sys.stdin)
 
 
 def ask_on_terminal(
@@ -44,6 +44,14 @@ def say_answered_elsewhere(request: "PermissionRequest") -> None:
 
     screen = Screen(sys.stderr, os.environ)
     screen.write([f"Answered elsewhere before you: {subject(request)}"])
+
+
+def _is_in_front(stream: TextIO) -> bool:
+    """Whether the keys of a terminal are for this process, and not for another job of the shell."""
+    try:
+        return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
+    except OSError:  # it is not the terminal that started us: nobody else has its keys
+        return True
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
