@@ -145,6 +145,7 @@ class _NoSession:
 
     durable = False
     idle_seconds = 0.0
+    folder = ""
 
     @property
     def sessions(self) -> "ProcessSessions":

@@ -145,6 +145,11 @@ class Background(Protocol):
         ...
 
     @property
+    def folder(self) -> str:
+        """Where they are, for the owner only."""
+        ...
+
+    @property
     def idle_seconds(self) -> float:
         """How long one goes on that prints nothing and that nobody asks about."""
         ...

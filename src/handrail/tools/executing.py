@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -21,9 +20,6 @@ from handrail.tools.contract import Background, Context, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 
-if TYPE_CHECKING:
-    from handrail.process.sessions.session import ProcessSession
-
 
 def execute(context: Context, arguments: ExecArguments, commands: Commands, background: Background) -> Output:
     """Runs the command, and says how it went, or what goes on."""
@@ -31,19 +27,26 @@ def execute(context: Context, arguments: ExecArguments, commands: Commands, back
     todo = runnable(fact.text, fact.cwd, fact.there)
     confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
     blocked: tuple[str, ...] = ()
+    hosts = commands.hosts_open_to(context, todo)
     if arguments.background or arguments.yield_ms is not None:
-        ran = _keep(context, arguments, todo, confinement, commands, background)
+        from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
+
+        keeping = Keeping(context, arguments, background, commands.spill_folder)
+        confinement = keeping.confine(confinement, hosts)
+        ran = keeping.run(_launch(context, todo, confinement, commands), confinement.limits, _updates(context))
         if not isinstance(ran, Ran):
-            from handrail.tools.hand_over import handed_over  # noqa: PLC0415  few commands go on
+            from handrail.tools.hand_over import handed_over  # noqa: PLC0415
 
             return handed_over(context, ran, _used(confinement, commands), waited=arguments.yield_ms is not None)
-    elif hosts := commands.hosts_open_to(context, todo):
-        from handrail.tools.network import OpenNetwork  # noqa: PLC0415  few commands have one
+        blocked = keeping.blocked
+    elif hosts:
+        from handrail.tools.network import OpenNetwork, Tried  # noqa: PLC0415  few commands have one
 
-        with OpenNetwork(context, hosts, commands.spill_folder) as network:
+        tried = Tried(context)
+        with OpenNetwork(tried, hosts, commands.spill_folder) as network:
             confinement = network.confine(confinement)
             ran = _run(context, todo, confinement, commands)
-        blocked, ran = network.told, replace(ran, warnings=(*ran.warnings, *network.warnings))
+        blocked, ran = tried.told, replace(ran, warnings=(*ran.warnings, *tried.warnings))
     else:
         ran = _run(context, todo, confinement, commands)
     if ran.ending == "failed":
@@ -65,20 +68,6 @@ def _run(context: Context, todo: Runnable, confinement: Confinement, commands: C
         spill_folder=folder,
         two_pipes=context.limits.restricted,
     )
-
-
-def _keep(
-    context: Context,
-    arguments: ExecArguments,
-    todo: Runnable,
-    confinement: Confinement,
-    commands: Commands,
-    background: Background,
-) -> "Ran | ProcessSession":
-    from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
-
-    keeping = Keeping(background, confinement.limits, commands.spill_folder, _updates(context))
-    return keeping.run(_launch(context, todo, confinement, commands), context, arguments)
 
 
 def _launch(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Launch:

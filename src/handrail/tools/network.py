@@ -20,39 +20,16 @@ _MOST_TOLD = 5
 """Hosts in a result that were blocked; the events have them all."""
 
 
-class OpenNetwork:
-    """A proxy as long as a command runs. Its socket is in a folder of its own, in one that is removed with the session,
-    or, after a crash, by the next one."""
+class Tried:
+    """What a command tried to reach: told as it comes, and in short at the end."""
 
-    def __init__(self, context: Context, hosts: tuple[str, ...], folder: str) -> None:
-        self.hosts = hosts
+    def __init__(self, context: Context) -> None:
         self._context = context
         command = context.facts.command
         self._approved = frozenset(command.hosts if command is not None and context.answered else ())
         self._lock = threading.Lock()
         self._attempts = 0
         self._blocked: dict[str, None] = {}
-        self._folder = os.path.join(folder, f"network-{os.urandom(6).hex()}")
-        try:
-            self._proxy = Proxy(self._folder, Listed.from_entries(hosts), self._attempted)
-        except OSError as error:
-            message = f"The network could not be opened to the command ({error.strerror}). Nothing was run. Try again."
-            raise ToolError("UNAVAILABLE", message) from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def confine(self, confinement: Confinement) -> Confinement:
-        """The confinement of a command that has this, and nothing else, of the network."""
-        return msgspec.structs.replace(confinement, proxy=self._proxy.path, listed=self.hosts)
-
-    def close(self) -> None:
-        """Ends every connection; all that was tried is told then. Can be repeated."""
-        self._proxy.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -69,8 +46,8 @@ class OpenNetwork:
             return ()
         return (f"{untold:,} attempts to reach a host, after the first {MOST_EVENTS:,}, are no events of their own.",)
 
-    def _attempted(self, attempt: Attempt) -> None:
-        """In the proxy's threads."""
+    def add(self, attempt: Attempt) -> None:
+        """In whatever thread."""
         with self._lock:
             self._attempts += 1
             if not attempt.allowed:
@@ -83,6 +60,40 @@ class OpenNetwork:
     def _why_open(self, attempt: Attempt) -> str:
         host = f"[{attempt.host}]" if ":" in attempt.host else attempt.host
         return "a person said yes to it" if f"{host}:{attempt.port}" in self._approved else "network.allow lists it"
+
+
+class OpenNetwork:
+    """A proxy as long as a command runs. Its socket is in a folder of its own, in one that is removed with the session,
+    or, after a crash, by the next one."""
+
+    def __init__(self, tried: Tried, hosts: tuple[str, ...], folder: str) -> None:
+        self._hosts = hosts
+        self._folder = network_folder(folder)
+        try:
+            self._proxy = Proxy(self._folder, Listed.from_entries(hosts), tried.add)
+        except OSError as error:
+            message = f"The network could not be opened to the command ({error.strerror}). Nothing was run. Try again."
+            raise ToolError("UNAVAILABLE", message) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def confine(self, confinement: Confinement) -> Confinement:
+        """The confinement of a command that has this, and nothing else, of the network."""
+        return msgspec.structs.replace(confinement, proxy=self._proxy.path, listed=self._hosts)
+
+    def close(self) -> None:
+        """Ends every connection; all that was tried is told then. Can be repeated."""
+        self._proxy.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def network_folder(within: str) -> str:
+    """A new name for the folder of a proxy's socket."""
+    return os.path.join(within, f"network-{os.urandom(6).hex()}")
 
 
 def words_for(attempt: Attempt) -> str:

@@ -13,3 +13,5 @@ class Network(Event, frozen=True, kw_only=True, tag="network"):
     """The rule that let it through or stopped it, in words."""
     tool_call_id: str | None = None
     """The call whose command it was."""
+    process: str | None = None
+    """The process session that it was of, where the command went on after its call."""
