@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -256,3 +257,45 @@ def test_cancelling_ends_its_connections_too(rail: Make, port: int) -> None:
     assert done[0].error is not None
     assert done[0].error.code == "CANCELLED"
     assert not any("proxy" in thread.name for thread in threading.enumerate())
+
+
+# Commands that may go on
+
+
+def process_attempts(rail: Handrail) -> list[tuple[str, int, bool, bool]]:
+    found = [event for event in rail.events() if isinstance(event, NetworkEvent)]
+    return [(event.host, event.port, event.allowed, event.process is not None) for event in found]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_command_that_ends_before_it_is_handed_over_is_told_as_any_other(rail: Make, port: int) -> None:
+    one = rail(mode="ask", on_permission=lambda _: "once")
+    result = run(one, f"{CURL} http://127.0.0.1:{port}/a http://$(echo example).org", yieldMs=60_000)
+    assert "here is /a" in result.content
+    assert result.content.endswith("[blocked: example.org:80 is not listed]\n")
+    assert result.meta.sandbox.net == "listed"
+    assert attempts(one)[0] == ("127.0.0.1", port, True, "a person said yes to it")
+    assert process_attempts(one) == [("127.0.0.1", port, True, False), ("example.org", 80, False, False)]
+
+
+def test_a_background_command_keeps_its_hosts_and_each_attempt_is_told_once(rail: Make, port: int) -> None:
+    one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"), session="named")
+    text = f"{CURL} http://127.0.0.1:{port}/a; read line; {CURL} http://127.0.0.1:{port}/$line http://example.org; cat"
+    started = run(one, text, background=True)
+    assert (started.meta.sandbox.net, started.meta.sandbox.hosts) == ("listed", (f"127.0.0.1:{port}",))
+    until(lambda: len(process_attempts(one)) == 1)
+    assert one.processes()[0].ports == ()
+    one.close()
+    again = rail(mode="full", session="named")
+    again.process("write", started.data.session_id, data="b\n")
+    until(lambda: len(process_attempts(again)) == 3)
+    again.process("remove", started.data.session_id)
+    known = ("127.0.0.1", port, True, True)
+    assert process_attempts(again) == [known, known, ("example.org", 80, False, True)]
+    again.end_session()

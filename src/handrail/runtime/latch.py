@@ -1,5 +1,6 @@
 """The permission latch: questions of a batch are put together, kept until answered, and answered exactly once."""
 
+import os
 from contextlib import suppress
 
 import msgspec
@@ -23,6 +24,7 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, environment_of
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
+from handrail.store.places import note_place
 from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
@@ -40,10 +42,10 @@ def ask(session: Session, flight: Flight) -> None:
     """Words the question about a call, with what the call would change. A preview that fails is the call's failure."""
     if not needs_answer(flight):
         return
-    tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
-    # First what the files are, then what would change: a change in between then makes the answer void.
     from handrail.runtime.basis import basis_of  # noqa: PLC0415  most calls ask nobody
 
+    tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
+    # First what the files are, then what would change: a change in between then makes the answer void.
     based_on = basis_of(session, flight)
     # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
     preview = None if asked_folders(flight.facts) else _preview(session, flight)
@@ -104,6 +106,7 @@ def park(session: Session, flights: list[Flight]) -> Parked:
         calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
     session.journal.park(batch_id, tuple(calls), rows)
+    note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
 

@@ -40,7 +40,7 @@ MADE: dict[str, Any] = {
         host="example.org",
         port=443,
         allowed=False,
-        reason="the host is not in the list",
+        reason="example.org is not listed",
         tool_call_id="call_2",
         process=None,
     ),
