@@ -4,11 +4,12 @@ A file in the folder of the process session says how many were told, and by whom
 Where that is somebody else, who may have been killed in between, the journal is asked how many there are.
 """
 
-import fcntl
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.protocol.event import Network
+from handrail.runtime.telling import locked
 from handrail.store.journal import Draft, Journal
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _TOLD = "told-attempts"
 _ROOM = 128
+_AT_ONCE = 500
+"""Events in one transaction."""
 _OPENED = "it was opened to the command when that was started"
 
 
@@ -33,20 +36,24 @@ def tell_attempts(process: "ProcessSession", journal: Journal) -> None:
     size = process.attempts_size
     if not size:
         return
-    descriptor = os.open(os.path.join(process.folder, _TOLD), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        told = _read(descriptor)
-        if told.runner == journal.runner and told.size == size:
-            return
-        count = told.number if told.runner == journal.runner else max(told.number, _in_journal(process, journal))
-        drafts = [_draft(process, attempt) for attempt in process.attempts(count)]
-        if drafts:
-            journal.append(*drafts)
-        line = f"{count + len(drafts)} {size} {journal.runner}"
-        os.pwrite(descriptor, line.encode().ljust(_ROOM), 0)
-    finally:
-        os.close(descriptor)
+    with contextlib.suppress(FileNotFoundError):  # removed meanwhile, by somebody who told
+        descriptor = os.open(os.path.join(process.folder, _TOLD), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if locked(descriptor):
+                _tell_new(process, journal, descriptor, size)
+        finally:
+            os.close(descriptor)
+
+
+def _tell_new(process: "ProcessSession", journal: Journal, descriptor: int, size: int) -> None:
+    told = _read(descriptor)
+    if told.runner == journal.runner and told.size == size:
+        return
+    number = told.number if told.runner == journal.runner else max(told.number, _in_journal(process, journal))
+    while drafts := [_draft(process, attempt) for attempt in process.attempts(number)[:_AT_ONCE]]:
+        journal.append(*drafts)
+        number += len(drafts)
+    os.pwrite(descriptor, f"{number} {size} {journal.runner}".encode().ljust(_ROOM), 0)
 
 
 def _read(descriptor: int) -> _Told:

@@ -41,7 +41,7 @@ def tell(process: "ProcessSession", state: State, journal: Journal) -> None:
         new, descriptor = _opened(_path(process, state))
         try:
             if (
-                not _locked(descriptor)
+                not locked(descriptor)
                 or os.pread(descriptor, len(_TOLD), 0) == _TOLD
                 or not os.path.isdir(process.folder)
             ):
@@ -65,7 +65,8 @@ def _opened(path: str) -> tuple[bool, int]:
         return False, os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
 
-def _locked(descriptor: int) -> bool:
+def locked(descriptor: int) -> bool:
+    """Whether it is ours to tell; no where somebody else does, who may be waiting for us."""
     until = time.monotonic() + _SECONDS
     while True:
         try:
