@@ -3,7 +3,16 @@
 from datetime import datetime
 
 from handrail.cli.output import cut
-from handrail.protocol.event import Change, Event, PermissionEvent, ToolCallEnd, ToolCallError, ToolEvent, kind_of
+from handrail.protocol.event import (
+    Change,
+    Event,
+    Network,
+    PermissionEvent,
+    ToolCallEnd,
+    ToolCallError,
+    ToolEvent,
+    kind_of,
+)
 from handrail.store.journal import Broken
 
 
@@ -22,6 +31,8 @@ def when(time: datetime) -> str:
 def _what(event: Event) -> str:
     if isinstance(event, ToolEvent):
         return f"{event.tool_call_name}{_about_call(event)}"
+    if isinstance(event, Network):
+        return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
     told = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
     return str(next(filter(None, told), ""))
 
