@@ -391,10 +391,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "poll gives what is new since the last poll; log pages by line",
-            "tools/test_process_output.py::test_polls_joined_give_every_character_once",
-            "tools/test_process_output.py::test_polls_go_on_where_the_last_one_ended_whatever_is_printed",
-            "tools/test_process_output.py::test_pages_joined_give_the_log_back",
-            "tools/test_process_output.py::test_what_is_not_kept_has_a_line_in_its_place",
+            "tools/test_process_pages.py::test_polls_joined_give_every_character_once",
+            "tools/test_process_pages.py::test_polls_go_on_where_the_last_one_ended_whatever_is_printed",
+            "tools/test_process_pages.py::test_pages_joined_give_the_log_back",
+            "tools/test_process_pages.py::test_what_is_not_kept_has_a_line_in_its_place",
             "tools/test_process.py::test_pages_of_a_log_go_from_either_end",
         ),
         clause(

@@ -107,6 +107,9 @@ def test_one_is_stopped_and_removed_and_that_is_on_the_record(here: Run, rail: H
     assert told == ["started", "ended", "removed"]
     notices = [event.text for event in rail.events() if isinstance(event, Notice)]
     assert notices == [f"A person stopped {cat}.", f"A person removed {cat}."]
+    log = here("log").out
+    assert f"{cat} started: cat\n" in log
+    assert f"{cat} ended (stopped): cat\n" in log
 
 
 def test_all_of_a_session_and_all_there_are_are_stopped(here: Run, rail: Handrail, tmp_path: Path) -> None:

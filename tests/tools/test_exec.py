@@ -167,13 +167,6 @@ def test_a_running_command_tells_what_it_prints(rail: Make, workspace: Path) -> 
 # What it refuses
 
 
-@pytest.mark.parametrize("more", [{"background": True}, {"yieldMs": 0}, {"yieldMs": 5_000}])
-def test_what_outlives_its_call_is_not_there_yet(rail: Make, workspace: Path, more: dict[str, Any]) -> None:
-    result = run(rail(mode="full"), "touch made", **more)
-    assert code(result) == "UNAVAILABLE"
-    assert not (workspace / "made").exists()
-
-
 @pytest.mark.parametrize(
     ("command", "expected"), [("echo a\0b", "INVALID_ARGUMENT"), ("# " + "x" * 1_000_000, "LIMIT_EXCEEDED")]
 )
@@ -407,8 +400,3 @@ def test_a_command_without_network_is_told_that_there_is_none(rail: Make) -> Non
 @pytest.mark.parametrize("command", [" ", "\n\t "])
 def test_nothing_but_blanks_is_no_command(rail: Make, command: str) -> None:
     assert code(run(rail(mode="full"), command)) == "INVALID_ARGUMENT"
-
-
-@pytest.mark.parametrize("more", [{"background": True}, {"yieldMs": 5}])
-def test_nobody_is_asked_about_what_is_not_possible(rail: Make, more: dict[str, Any]) -> None:
-    assert code(run(rail(mode="ask"), "make", **more)) == "UNAVAILABLE"

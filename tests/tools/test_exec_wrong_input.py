@@ -116,11 +116,6 @@ def test_the_longest_command_runs(one: Handrail) -> None:
     assert one.exec(command[:100_000]).data.output == "begin\nend\n"
 
 
-def test_nothing_goes_on_after_the_call(one: Handrail) -> None:
-    refused(one, "UNAVAILABLE", "Leave it out", background=True)
-    refused(one, "UNAVAILABLE", "Leave it out", yieldMs=10)
-
-
 @pytest.mark.parametrize(
     ("command", "code", "says"),
     [

@@ -8,6 +8,7 @@ from handrail.protocol.event import (
     Event,
     Network,
     PermissionEvent,
+    Process,
     ToolCallEnd,
     ToolCallError,
     ToolEvent,
@@ -33,6 +34,9 @@ def _what(event: Event) -> str:
         return f"{event.tool_call_name}{_about_call(event)}"
     if isinstance(event, Network):
         return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
+    if isinstance(event, Process):
+        how = event.reason or event.signal or (None if event.exit_code is None else f"exit {event.exit_code}")
+        return f"{event.process} {event.state}{f' ({how})' if how else ''}: {event.command}"
     told = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
     return str(next(filter(None, told), ""))
 

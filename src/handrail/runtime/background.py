@@ -4,6 +4,7 @@ Nothing of it is loaded before a session has one.
 """
 
 import os
+import shutil
 import threading
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ class BackgroundWork:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
+        self._tried: dict[str, int] = {}
+        """How long the file was of what each tried to reach, when it was last told."""
 
     @property
     def folder(self) -> str:
@@ -121,6 +124,9 @@ class BackgroundWork:
             thread.join()
         for process in listed:
             self.forget(process, "session")
+        for name in os.listdir(self.folder):  # of one whose keeper was killed
+            if name.startswith("network-"):
+                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
 
     def close(self) -> None:
         """Nobody here watches any more; what runs goes on."""
@@ -130,14 +136,26 @@ class BackgroundWork:
             watcher.join()
 
     def _tell_all(self, process: "ProcessSession") -> None:
-        from handrail.runtime.network_telling import tell_attempts  # noqa: PLC0415  as said
-        from handrail.runtime.telling import tell  # noqa: PLC0415
+        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
 
         tell(process, "started", self._journal)
         ended = process.wait(0)
-        tell_attempts(process, self._journal)
+        self._tell_tried(process)
         if ended:
             tell(process, "ended", self._journal)
+
+    def _tell_tried(self, process: "ProcessSession") -> None:
+        """Tells what it tried to reach, where that is more than when we last looked."""
+        from handrail.process.keeper.files import ATTEMPTS  # noqa: PLC0415  as said
+        from handrail.runtime.telling import tell_tried  # noqa: PLC0415
+
+        try:
+            size = os.path.getsize(os.path.join(process.folder, ATTEMPTS))
+        except OSError:
+            return
+        if size != self._tried.get(process.id, 0):
+            tell_tried(process, self._journal)
+            self._tried[process.id] = size
 
     def _end_unawaited(self, process: "ProcessSession") -> bool:
         """Whether a call waits, or waited, for it: nobody was told of it yet. Where that call is gone, so is it."""
@@ -149,10 +167,8 @@ class BackgroundWork:
         except FileNotFoundError:
             return False
         if is_dead(self._session_folder, runner):
-            from handrail.runtime.network_telling import tell_attempts  # noqa: PLC0415  as said
-
             process.stop()
-            tell_attempts(process, self._journal)
+            self._tell_tried(process)
             process.remove()
         return True
 

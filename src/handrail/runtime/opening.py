@@ -144,8 +144,8 @@ class _NoSession:
     """What the tools need of a session, where there is none."""
 
     durable = False
-    folder = ""
     idle_seconds = 0.0
+    folder = ""
 
     @property
     def sessions(self) -> "ProcessSessions":

@@ -10,16 +10,19 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
-from handrail.protocol.event import Process
+from handrail.protocol.event import Network, Process
 from handrail.protocol.process import ProcessRecord
 from handrail.store.journal import Journal
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
+    from handrail.sandbox.proxy.attempt import Attempt
 
 State = Literal["started", "ended", "removed"]
 _NAME = "told-"
 _TOLD = b"told\n"
+_MOST_TRIED = 1_000
+"""Attempts to reach a host that are events, of one process session."""
 _SECONDS = 1.0
 """How long somebody else may take to tell. Who listens may ask for the same process, in the midst of being told."""
 
@@ -41,7 +44,7 @@ def tell(process: "ProcessSession", state: State, journal: Journal) -> None:
         new, descriptor = _opened(_path(process, state))
         try:
             if (
-                not locked(descriptor)
+                not _locked(descriptor)
                 or os.pread(descriptor, len(_TOLD), 0) == _TOLD
                 or not os.path.isdir(process.folder)
             ):
@@ -51,6 +54,34 @@ def tell(process: "ProcessSession", state: State, journal: Journal) -> None:
             os.pwrite(descriptor, _TOLD, 0)
         finally:
             os.close(descriptor)
+
+
+def tell_tried(process: "ProcessSession", journal: Journal) -> None:
+    """Writes down what it tried to reach since this was last done; whoever is killed in between may tell it again."""
+    with contextlib.suppress(FileNotFoundError):
+        _, descriptor = _opened(os.path.join(process.folder, f"{_NAME}tried"))
+        try:
+            if not _locked(descriptor):
+                return
+            before = int(os.pread(descriptor, 20, 0) or 0)
+            tried = process.attempts(before)
+            told = [(Network, _tried_fields(process.id, one)) for one in tried[: max(0, _MOST_TRIED - before)]]
+            if told:
+                journal.append(*told)
+            os.pwrite(descriptor, f"{before + len(tried):020}".encode(), 0)
+        finally:
+            os.close(descriptor)
+
+
+def _tried_fields(process: str, attempt: "Attempt") -> dict[str, Any]:
+    reason = attempt.reason or "it was open to the command"
+    return {
+        "host": attempt.host,
+        "port": attempt.port,
+        "allowed": attempt.allowed,
+        "reason": reason,
+        "process": process,
+    }
 
 
 def _path(process: "ProcessSession", state: State) -> str:
@@ -65,8 +96,7 @@ def _opened(path: str) -> tuple[bool, int]:
         return False, os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
 
-def locked(descriptor: int) -> bool:
-    """Whether it is ours to tell; no where somebody else does, who may be waiting for us."""
+def _locked(descriptor: int) -> bool:
     until = time.monotonic() + _SECONDS
     while True:
         try:

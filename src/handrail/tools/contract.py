@@ -140,13 +140,13 @@ class Background(Protocol):
     """The commands of a session that go on after their calls, and who tells of them."""
 
     @property
-    def folder(self) -> str:
-        """Where they are."""
+    def sessions(self) -> "ProcessSessions":
+        """All that are known."""
         ...
 
     @property
-    def sessions(self) -> "ProcessSessions":
-        """All that are known."""
+    def folder(self) -> str:
+        """Where they are, for the owner only."""
         ...
 
     @property

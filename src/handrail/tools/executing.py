@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -21,49 +20,42 @@ from handrail.tools.contract import Background, Context, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 
-if TYPE_CHECKING:
-    from handrail.process.sessions.session import ProcessSession
-    from handrail.tools.network import CommandNetwork
-
 
 def execute(context: Context, arguments: ExecArguments, commands: Commands, background: Background) -> Output:
     """Runs the command, and says how it went, or what goes on."""
     fact = _command(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
+    blocked: tuple[str, ...] = ()
     hosts = commands.hosts_open_to(context, todo)
-    network = _network(context, arguments, hosts, commands, background) if hosts else None
-    with contextlib.closing(network) if network else contextlib.nullcontext():
-        confinement = network.confine(confinement) if network else confinement
-        if arguments.background or arguments.yield_ms is not None:
-            ran = _keep(context, arguments, todo, confinement, commands, background, network)
-        else:
-            ran = _run(context, todo, confinement, commands)
-    used = _used(confinement, commands)
-    if not isinstance(ran, Ran):
-        from handrail.tools.hand_over import handed_over  # noqa: PLC0415  few commands go on
+    if arguments.background or arguments.yield_ms is not None:
+        from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
 
-        return handed_over(context, ran, used, waited=arguments.yield_ms is not None)
+        keeping = Keeping(context, arguments, background, commands.spill_folder)
+        confinement = keeping.confine(confinement, hosts)
+        ran = keeping.run(_launch(context, todo, confinement, commands), confinement.limits, _updates(context))
+        if not isinstance(ran, Ran):
+            from handrail.tools.hand_over import handed_over  # noqa: PLC0415
+
+            return handed_over(context, ran, _used(confinement, commands), waited=arguments.yield_ms is not None)
+        blocked = keeping.blocked
+    elif hosts:
+        from handrail.tools.network import OpenNetwork, Tried  # noqa: PLC0415  few commands have one
+
+        tried = Tried(context)
+        with OpenNetwork(tried, hosts, commands.spill_folder) as network:
+            confinement = network.confine(confinement)
+            ran = _run(context, todo, confinement, commands)
+        blocked, ran = tried.told, replace(ran, warnings=(*ran.warnings, *tried.warnings))
+    else:
+        ran = _run(context, todo, confinement, commands)
     if ran.ending == "failed":
         raise commands.sandbox.failed(_why_not(ran))
     try:
-        if network is None:
-            return answer_of(context, ran, todo, confinement, used)
-        ran = replace(ran, warnings=(*ran.warnings, *network.warnings))
-        return answer_of(context, ran, todo, confinement, used, network.told)
+        return answer_of(context, ran, todo, confinement, _used(confinement, commands), blocked)
     except BaseException:
         _remove_printed(ran)
         raise
-
-
-def _network(
-    context: Context, arguments: ExecArguments, hosts: tuple[str, ...], commands: Commands, background: Background
-) -> "CommandNetwork":
-    from handrail.tools.network import KeptNetwork, OpenNetwork  # noqa: PLC0415  few commands have one
-
-    if arguments.background or arguments.yield_ms is not None:
-        return KeptNetwork(context, hosts, background.folder)
-    return OpenNetwork(context, hosts, commands.spill_folder)
 
 
 def _run(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Ran:
@@ -76,21 +68,6 @@ def _run(context: Context, todo: Runnable, confinement: Confinement, commands: C
         spill_folder=folder,
         two_pipes=context.limits.restricted,
     )
-
-
-def _keep(
-    context: Context,
-    arguments: ExecArguments,
-    todo: Runnable,
-    confinement: Confinement,
-    commands: Commands,
-    background: Background,
-    network: "CommandNetwork | None",
-) -> "Ran | ProcessSession":
-    from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
-
-    keeping = Keeping(background, confinement.limits, commands.spill_folder, _updates(context), network)
-    return keeping.run(_launch(context, todo, confinement, commands), context, arguments)
 
 
 def _launch(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Launch:

@@ -1,10 +1,14 @@
 """Runs a command that may go on after its call: at once, or when it takes longer than the call waits."""
 
+import os
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from handrail.process.ran import Ending, Ran
 from handrail.process.updates import Updates
+from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
 from handrail.tools.contract import Background, Context
@@ -12,98 +16,109 @@ from handrail.tools.exec import ExecArguments
 from handrail.tools.kept_output import printed_of
 
 if TYPE_CHECKING:
+    from handrail.process.sessions.network import ProxyPlan
     from handrail.process.sessions.session import ProcessSession
-    from handrail.tools.network import CommandNetwork
 
-Waited = Literal["ended", "timeout", "cancelled", "goes on"]
 _STEP = 0.1
 """Seconds between two looks at what it prints."""
 _BLOCK = 1 << 20
 
 
 class Keeping:
-    """How commands of a session are kept running: who knows of them, and where what they print is put aside."""
+    """One command that may go on: how it is started, waited for, and read back where it ended in time."""
 
-    def __init__(
-        self,
-        background: Background,
-        limits: Limits,
-        spill_folder: str,
-        updates: Updates,
-        network: "CommandNetwork | None" = None,
-    ) -> None:
-        self.background, self.limits, self.spill_folder = background, limits, spill_folder
-        self._updates = updates
-        self._network = network
+    def __init__(self, context: Context, arguments: ExecArguments, background: Background, spill_folder: str) -> None:
+        self.blocked: tuple[str, ...] = ()
+        """What it tried to reach in vain, where it ended in time."""
+        self._context, self._arguments = context, arguments
+        self._background, self._spill_folder = background, spill_folder
+        self._proxy: ProxyPlan | None = None
 
-    def run(self, launch: Launch, context: Context, arguments: ExecArguments) -> "Ran | ProcessSession":
+    def confine(self, confinement: Confinement, hosts: tuple[str, ...]) -> Confinement:
+        """The confinement with what is open to the command of the network: as long as it runs, by its keeper."""
+        if not hosts:
+            return confinement
+        from handrail.process.sessions.network import ProxyPlan  # noqa: PLC0415  few commands have one
+        from handrail.sandbox.proxy.place import NAME  # noqa: PLC0415
+        from handrail.tools.network import network_folder  # noqa: PLC0415
+
+        self._proxy = ProxyPlan(network_folder(self._background.folder), hosts)
+        return replace(confinement, proxy=os.path.join(self._proxy.folder, NAME), listed=hosts)
+
+    def run(self, launch: Launch, limits: Limits, updates: Updates) -> "Ran | ProcessSession":
         """How it went, where it ended in time; else what goes on. Whatever goes wrong before that, nothing is left."""
-        process = self._start(launch, context, arguments)
+        process = self._start(launch, limits)
         try:
-            if arguments.yield_ms is not None:
-                self.background.awaited(process)
-                ran = self._wait(process, context, arguments.yield_ms / 1000, arguments.timeout_ms)
+            if self._arguments.yield_ms is not None:
+                self._background.awaited(process)
+                ran = self._wait(process, limits, updates, self._arguments.yield_ms / 1000)
                 if ran is not None:
-                    if self._network is not None:
-                        self._network.take(process)
+                    self._tell_tried(process)
                     process.remove()
                     return ran
-            self.background.told_begun(process)
+            self._background.told_begun(process)
         except BaseException:
             process.remove()
             raise
         return process
 
-    def _start(self, launch: Launch, context: Context, arguments: ExecArguments) -> "ProcessSession":
+    def _start(self, launch: Launch, limits: Limits) -> "ProcessSession":
         try:
-            self.background.make_room()
-            return self.background.sessions.start(
+            self._background.make_room()
+            return self._background.sessions.start(
                 launch,
-                session_id=context.session_id,
-                command=arguments.command,
-                cwd=arguments.cwd,
-                limits=self.limits,
-                idle_seconds=self.background.idle_seconds,
-                proxy=self._network.plan if self._network is not None else None,
+                session_id=self._context.session_id,
+                command=self._arguments.command,
+                cwd=self._arguments.cwd,
+                limits=limits,
+                idle_seconds=self._background.idle_seconds,
+                proxy=self._proxy,
             )
         except BaseException:
             launch.close()
             raise
 
-    def _wait(self, process: "ProcessSession", context: Context, seconds: float, timeout_ms: int | None) -> Ran | None:
+    def _wait(self, process: "ProcessSession", limits: Limits, updates: Updates, seconds: float) -> Ran | None:
         """How it went; None where it goes on."""
-        began, read = time.monotonic(), 0
+        cancelled, timeout_ms = self._context.cancelled, self._arguments.timeout_ms
         limit: float | None = None if timeout_ms is None else timeout_ms / 1000
         until = seconds if limit is None else min(seconds, limit)
-        while not (ended := process.wait(max(0.0, min(_STEP, began + until - time.monotonic())), context.cancelled)):
-            if context.cancelled() or time.monotonic() - began >= until:
+        began, read = time.monotonic(), 0
+        while not (ended := process.wait(max(0.0, min(_STEP, began + until - time.monotonic())), cancelled)):
+            if cancelled() or time.monotonic() - began >= until:
                 break
             start, data = process.log.read_from(read, _BLOCK)
             read = start + len(data)
-            self._updates.feed(data)
-        taken = time.monotonic() - began
-        if ended:
-            return self._ran(process, taken)
-        if context.cancelled():
+            updates.feed(data)
+        ending: Ending | None = None
+        if not ended:
+            if not cancelled() and (limit is None or limit > seconds):
+                return None
+            ending = "cancelled" if cancelled() else "timeout"
             process.stop()
-            return self._ran(process, taken, "cancelled")
-        if limit is None or limit > seconds:
-            return None
-        process.stop()
-        return self._ran(process, taken, "timeout")
+        return self._ran(process, limits, time.monotonic() - began, ending)
 
-    def _ran(self, process: "ProcessSession", seconds: float, ending: Ending | None = None) -> Ran:
+    def _ran(self, process: "ProcessSession", limits: Limits, seconds: float, ended_by_us: Ending | None) -> Ran:
         record = process.record()
-        found: Ending = (
-            ending or _ENDINGS.get(record.reason or "") or ("exit" if record.exit_code is not None else "failed")
-        )
+        by_itself: Ending = "exit" if record.exit_code is not None else "failed"
+        ending = ended_by_us or _ENDINGS.get(record.reason or "") or by_itself
         return Ran(
-            ending=found,
-            exit_code=record.exit_code if found == "exit" else None,
+            ending=ending,
+            exit_code=record.exit_code if ending == "exit" else None,
             seconds=seconds,
-            output=printed_of(process.log, self.limits, self.spill_folder),
-            limits=_LIMITS.get(found, ()),
+            output=printed_of(process.log, limits, self._spill_folder),
+            limits=_LIMITS.get(ending, ()),
         )
+
+    def _tell_tried(self, process: "ProcessSession") -> None:
+        if self._proxy is None:
+            return
+        from handrail.tools.network import Tried  # noqa: PLC0415  few commands have one
+
+        tried = Tried(self._context)
+        for attempt in process.attempts(0):
+            tried.add(attempt)
+        self.blocked = tried.told
 
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}

@@ -25,11 +25,3 @@ def read_attempts(folder: str, after: int) -> list[Attempt]:
     except FileNotFoundError:
         return []
     return [Attempt(**msgspec.json.decode(line)) for line in lines[after:]]
-
-
-def size_of_attempts(folder: str) -> int:
-    """Bytes of the file of them; 0 where there is none."""
-    try:
-        return os.stat(os.path.join(folder, ATTEMPTS)).st_size
-    except FileNotFoundError:
-        return 0

@@ -12,7 +12,7 @@ from handrail.process.keeper.files import Json
 from handrail.process.sessions.asking import NoKeeperError, ask
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
-from handrail.process.sessions.network import read_attempts, size_of_attempts
+from handrail.process.sessions.network import read_attempts
 from handrail.process.sessions.ports import listening
 from handrail.process.sessions.stopping import is_gone
 from handrail.protocol.error import ToolError
@@ -116,11 +116,6 @@ class ProcessSession:
     def attempts(self, after: int) -> list[Attempt]:
         """What it tried to reach through its proxy, without the first so many; the first 10,000 are kept."""
         return read_attempts(self.folder, after)
-
-    @property
-    def attempts_size(self) -> int:
-        """How much is written down of that, in bytes; 0 where it has no network."""
-        return size_of_attempts(self.folder)
 
     def _known(self) -> Record:
         known = read_record(self.folder)

@@ -14,4 +14,4 @@ class Network(Event, frozen=True, kw_only=True, tag="network"):
     tool_call_id: str | None = None
     """The call whose command it was."""
     process: str | None = None
-    """The process session whose command it was, where that goes on after its call."""
+    """The process session that it was of, where the command went on after its call."""

@@ -143,6 +143,14 @@ def test_a_poll_that_comes_too_late_says_how_much_it_missed() -> None:
     assert later.waiting == 0
 
 
+def test_a_line_without_end_is_rows_too() -> None:
+    endless, after = b"e" * 3_000_001, b"\nnext\n"
+    with written([b"first\n", endless, after]) as folder:
+        log = ProcessLog(folder)
+        assert "".join(pages(log, [10_000], 10_000_000)) == (b"first\n" + endless + after).decode()
+        assert log_page(log, 1, 1, 30_000).total == 1 + 1_501 + 1
+
+
 def test_a_page_of_a_large_log_counts_all_of_it() -> None:
     line = b"x" * 99 + b"\n"
     with written([line * 10_000] * 20) as folder:

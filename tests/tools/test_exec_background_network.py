@@ -1,0 +1,106 @@
+"""The network of commands that go on after their calls: open as long as they run, and every attempt is told once."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from background import SECONDS, asked, ended, polled_until, started
+
+from handrail import Handrail
+from handrail.protocol.event import Network as NetworkEvent
+from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.settings import Settings
+from handrail.settings.model import Network
+
+Make = Callable[..., Handrail]
+pytestmark = [
+    pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed"),
+    pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),
+]
+CURL = "curl -sS --max-time 60"
+
+
+class Page(BaseHTTPRequestHandler):
+    """Answers every request."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"page\n")
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of a server on this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def attempts(rail: Handrail) -> list[tuple[str, int, bool, str | None, bool]]:
+    found = [event for event in rail.events() if isinstance(event, NetworkEvent)]
+    return [(event.host, event.port, event.allowed, event.process, event.tool_call_id is not None) for event in found]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_what_a_person_said_yes_to_stays_open_as_long_as_it_runs(rail: Make, port: int, workspace: Path) -> None:
+    one = rail(mode="ask", on_permission=lambda _: "once", session="s")
+    url = f"http://127.0.0.1:{port}/"
+    command = f"{CURL} {url}; until test -e go; do sleep 0.01; done; {CURL} {url}"
+    result = one.exec(command, background=True)
+    assert result.data is not None
+    assert result.meta.sandbox is not None
+    assert (result.meta.sandbox.net, f"127.0.0.1:{port}" in result.meta.sandbox.hosts) == ("listed", True)
+    process = result.data.session_id
+    assert process
+    polled_until(one, process, "page\n")
+    wait_until(lambda: attempts(one) == [("127.0.0.1", port, True, process, False)])  # told without being asked
+    one.close()
+    again = rail(mode="ask", session="s")
+    (workspace / "go").touch()
+    ended(again, process)
+    asked(again, "poll", process)
+    assert attempts(again) == [("127.0.0.1", port, True, process, False)] * 2
+    again.end_session()
+
+
+def test_what_ends_in_time_is_told_like_any_call(rail: Make, port: int) -> None:
+    one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    result = one.exec(f"{CURL} http://127.0.0.1:{port}/; {CURL} http://127.0.0.1:1/", yield_ms=120_000)
+    assert result.ok, result.error
+    assert "page\n" in result.content
+    assert "blocked: 127.0.0.1:1 " in result.content
+    assert attempts(one) == [("127.0.0.1", port, True, None, True), ("127.0.0.1", 1, False, None, True)]
+
+
+def test_what_nobody_opened_is_not_reached(rail: Make, port: int) -> None:
+    one = rail(mode="full")
+    process = started(one, f"{CURL} http://127.0.0.1:{port}/")
+    assert ended(one, process).exit_code != 0
+    assert attempts(one) == []
+
+
+def test_nothing_of_its_proxy_is_left(rail: Make, port: int, tmp_path: Path) -> None:
+    one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    process = started(one, f"{CURL} http://127.0.0.1:{port}/")
+    ended(one, process)
+    asked(one, "remove", process)
+    wait_until(lambda: list((tmp_path / "state").glob("workspaces/*/*/processes/*")) == [])
