@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall, UsageError
+from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallPermissionRequired, kind_of
 from handrail.protocol.result import ToolResult
 from handrail.store.folder import StateFolder
@@ -214,6 +215,21 @@ def test_of_several_who_go_on_with_it_at_once_one_does(rail: Make, workspace: Pa
     with ThreadPoolExecutor(len(several)) as pool:
         assert sorted(pool.map(resume, several)) == [False, False, False, True]
     assert written(several[0]) == {"a": None, "d": "INTERRUPTED", "b": None, "r": None, "c": None}
+
+
+def test_what_a_process_cannot_go_on_with_another_can_while_it_lives(rail: Make, workspace: Path) -> None:
+    one = rail(mode="ask", session="s")
+    parked = one.batch([write("a", "a.txt"), write("b", "b.txt")])
+    assert isinstance(parked, Parked)
+    one.answer(parked.requests[0].id, "once")
+    one._session.chain.close()  # as when the disk is full: the first result cannot be added to the audit
+    with pytest.raises(StoreError, match="audit"):
+        one.answer(parked.requests[1].id, "once")
+    assert written(one) == {"a": None}
+    outcome = rail(mode="ask", session="s").resume()
+    assert outcome is not None
+    assert codes(outcome.results) == {"a": None, "b": None}
+    assert (workspace / "b.txt").exists()
 
 
 def test_where_nothing_was_left_there_is_nothing_to_go_on_with(rail: Make) -> None:

@@ -40,10 +40,10 @@ def ask(session: Session, flight: Flight) -> None:
     """Words the question about a call, with what the call would change. A preview that fails is the call's failure."""
     if not needs_answer(flight):
         return
-    tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
-    # First what the files are, then what would change: a change in between then makes the answer void.
     from handrail.runtime.basis import basis_of  # noqa: PLC0415  most calls ask nobody
 
+    tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
+    # First what the files are, then what would change: a change in between then makes the answer void.
     based_on = basis_of(session, flight)
     # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
     preview = None if asked_folders(flight.facts) else _preview(session, flight)

@@ -40,8 +40,9 @@ MADE: dict[str, Any] = {
         host="example.org",
         port=443,
         allowed=False,
-        reason="the host is not in the list",
+        reason="example.org is not listed",
         tool_call_id="call_2",
+        process=None,
     ),
     "event.end": _event("end", 9, reason="done", calls=6, files_changed=["src/total.py"]),
     "event.error": _event(

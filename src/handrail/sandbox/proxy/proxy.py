@@ -57,21 +57,24 @@ class Proxy:
 
     def close(self) -> None:
         """Ends every connection and waits for the threads; can be repeated."""
-        if os.getpid() == self._process:
-            with self._lock:
-                if self._closed:
-                    return
-                self._closed = True
-                self._lock.notify_all()
+        if os.getpid() != self._process:
+            if not self._closed:
+                self._closed = True  # without the lock, which may have been held when it was forked
+                self._let_go()
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._lock.notify_all()
+        try:
             self._waiting.end()
             self._lookup.close()
             self._join()
+        finally:  # whoever is interrupted leaves no file and no descriptor either
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
-        elif self._closed:  # its lock may have been held when it was forked
-            return
-        self._closed = True
-        self._let_go()
+            self._let_go()
 
     def __enter__(self) -> Self:
         return self
