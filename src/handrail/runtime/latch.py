@@ -1,5 +1,6 @@
 """The permission latch: questions of a batch are put together, kept until answered, and answered exactly once."""
 
+import os
 from contextlib import suppress
 
 import msgspec
@@ -23,6 +24,7 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, environment_of
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
+from handrail.store.places import note_place
 from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
@@ -104,6 +106,7 @@ def park(session: Session, flights: list[Flight]) -> Parked:
         calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
     session.journal.park(batch_id, tuple(calls), rows)
+    note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
 
