@@ -244,6 +244,17 @@ def test_a_looser_mode_of_today_loosens_nothing(run, config, library: Library, t
     assert not (workspace / "a.txt").exists()
 
 
+def test_a_journal_that_cannot_be_read_hides_no_other(run, library: Library, state: Path) -> None:
+    library("broken").close()
+    [journal] = state.rglob("broken/journal.db")
+    journal.write_bytes(b"no database at all" * 100)
+    run("call", "write", WRITE)
+    done = run("approvals", "-q")
+    assert (done.code, done.out.count("Write new.txt")) == (0, 1)
+    assert done.err.startswith(f"warning: the journal {journal} cannot be read: ")
+    assert run("approvals", "allow", waits(run)[0]["short"]).code == 0
+
+
 def test_a_tool_that_only_the_program_has_is_not_answered_from_the_shell(run, library: Library) -> None:
     @tool
     def deploy() -> str:

@@ -26,6 +26,8 @@ def run(options: Namespace) -> int:
         return watch(options, inbox)
     waiting, granted = inbox.waiting(), inbox.granted()
     names = short_names(waiting, granted)
+    for problem in inbox.unreadable.values():
+        note(f"warning: {problem}")
     if options.json:
         told = {"waiting": [waiting_row(one, names) for one in waiting]}
         answer_json(encode({"schema": SCHEMA, **told, "granted": [_grant_row(one, names) for one in granted]}))

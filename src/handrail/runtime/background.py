@@ -169,6 +169,7 @@ class BackgroundWork:
             return False
         if is_dead(self._session_folder, runner):
             process.stop()
+            self._tell_tried(process)
             process.remove()
         return True
 

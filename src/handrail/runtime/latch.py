@@ -24,7 +24,6 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, environment_of
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
-from handrail.store.places import note_place
 from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
@@ -94,6 +93,8 @@ def _description(flight: Flight) -> str:
 
 def park(session: Session, flights: list[Flight]) -> Parked:
     """Writes down the whole batch as waiting. Nothing of it has run."""
+    from handrail.store.places import note_place  # noqa: PLC0415  only where somebody has to be asked
+
     batch_id = flights[0].batch_id
     session.workspace.let_go()
     requests: list[PermissionRequest] = []

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from typing import Literal
 
@@ -80,6 +80,8 @@ class Inbox:
         self._state = state
         self._workspace = workspace
         self._known: dict[str, tuple[Stamp, list[Waiting]]] = {}
+        self.unreadable: dict[str, str] = {}
+        """The sessions whose journals cannot be read, each with the reason. The others are no less there for it."""
 
     def waiting(self) -> list[Waiting]:
         """All that is open, the oldest first."""
@@ -90,8 +92,9 @@ class Inbox:
         """What was answered before, by the ids of the requests."""
         found: dict[str, Answer] = {}
         for folder in self._folders():
-            for request_id, answer in _rows(folder, _ANSWERED):
-                found[request_id] = msgspec.json.decode(answer, type=Answer)
+            with suppress(StoreError):
+                rows = _rows(folder, _ANSWERED)
+                found |= {request_id: msgspec.json.decode(answer, type=Answer) for request_id, answer in rows}
         return found
 
     def granted(self) -> list[Kept]:
@@ -116,8 +119,16 @@ class Inbox:
         stamp = _stamp(folder)
         known = self._known.get(folder)
         if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
-            known = self._known[folder] = (stamp, list(_waiting_in(folder)))
+            known = self._known[folder] = (stamp, self._read(folder))
         return known[1]
+
+    def _read(self, folder: str) -> list[Waiting]:
+        self.unreadable.pop(folder, None)
+        try:
+            return list(_waiting_in(folder))
+        except StoreError as error:
+            self.unreadable[folder] = str(error)
+            return []
 
 
 def _waiting_in(folder: str) -> Iterator[Waiting]:
