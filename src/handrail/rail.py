@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
 from msgspec import to_builtins
@@ -38,6 +38,7 @@ from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
+from handrail.runtime.steps import environment_of
 from handrail.settings import Loaded, Settings, load, state_folder
 from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
 from handrail.store.folder import StateFolder
@@ -64,13 +65,18 @@ if TYPE_CHECKING:
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
-OnPermission = Callable[[PermissionRequest], Answer | AnswerKind]
+OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
+"""Is asked about each request; None leaves it for later."""
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 
 class Handrail:
     """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement.
+
+    Where a call needs a person's yes, `on_permission` is asked. Without it the person at this process's terminal is, if
+    there is one and the call comes from the main thread; otherwise, and where the answer is None, the call waits
+    (PERMISSION_REQUIRED). `unattended=True` refuses it instead.
 
     `project_tools=True` also loads the workspace's own tools, `.handrail/tools/*.py`. That runs them in this process:
     say it only of a workspace you trust.
@@ -105,6 +111,7 @@ class Handrail:
         chosen = loaded.settings
         self._loosest: Mode = managed_mode(loaded)
         self._on_permission = on_permission
+        self._unattended = unattended
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
         self._lock = Lock()
@@ -359,6 +366,11 @@ class Handrail:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
 
+    def would_differ(self, request: PermissionRequest) -> bool:
+        """Whether its command would get other variables in this process than in the one that asked: a yes given here
+        would not count then."""
+        return request.environment is not None and self._enter(environment_of, self._session) != request.environment
+
     def resume(self) -> Done | None:
         """Runs what a process that was killed left of batches that everything is answered of: the results of those
         batches, in the order of their calls. None where nothing was left. Nobody is asked again."""
@@ -477,14 +489,33 @@ class Handrail:
 
     def _run_inside(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         outcome = run_batch(self._session, calls, fresh)
-        while isinstance(outcome, Parked) and self._on_permission is not None:
+        of = len(outcome.requests) if isinstance(outcome, Parked) else 0
+        while isinstance(outcome, Parked) and self._can_ask():
             request = outcome.requests[0]
-            said = self._on_permission(request)
-            given = said if isinstance(said, Answer) else Answer(kind=said)
-            answered = answer_request(self._session, request.id, given)
+            said = self._ask(request, of - len(outcome.requests) + 1, of)
+            if said is None and self._is_open(request):
+                break
+            answered = answer_request(self._session, request.id, said) if said else None
+            if said and answered is None and self._on_permission is None:
+                _terminal().say_answered_elsewhere(request)
             # What came of it is looked up: the batch may be larger, and somebody else may have been faster to answer.
             outcome = answered if isinstance(answered, Parked) else run_batch(self._session, calls, fresh=False)
         return outcome
+
+    def _can_ask(self) -> bool:
+        """Whether there is somebody to ask: whoever the program named, else the person at its terminal."""
+        if self._on_permission is not None:
+            return True
+        return not self._unattended and _terminal().somebody_is_there()
+
+    def _ask(self, request: PermissionRequest, number: int, of: int) -> Answer | None:
+        if self._on_permission is None:
+            return _terminal().ask_on_terminal(request, number, of, still_open=lambda: self._is_open(request))
+        said = self._on_permission(request)
+        return said if isinstance(said, Answer) or said is None else Answer(kind=said)
+
+    def _is_open(self, request: PermissionRequest) -> bool:
+        return any(request.id == one.id for one in latch.waiting(self._session, request.batch_id).requests)
 
     def _enter(
         self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -504,6 +535,12 @@ class Handrail:
                 self._inside.pop(token, None)
                 if self._closed:
                     self._door.notify_all()
+
+
+def _terminal() -> ModuleType:
+    from handrail.terminal import asking  # noqa: PLC0415  most calls ask nobody
+
+    return asking
 
 
 def _without_none(given: dict[str, Any]) -> dict[str, Any]:

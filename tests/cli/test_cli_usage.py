@@ -75,11 +75,22 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
     if name.startswith("processes"):
         command = "echo hello" if name == "processes log" else "cat"
         assert run("call", "exec", f'{{"command": "{command}", "background": true}}', "--mode", "full").code == 0
-    done = run(*name.split(), *NEEDED.get(name, ()), "-q") if name != "call" else first
+    needed = [*NEEDED.get(name, ()), *(what_waits(run, name) if name.startswith("approvals") else ())]
+    done = run(*name.split(), *needed, "-q") if name != "call" else first
     assert (done.code, done.err) == (0, "")
     assert done.out
     if name.startswith("processes"):
         run("processes", "stop", "--all")
+
+
+def what_waits(run, name: str) -> list[str]:
+    """The id that a command of `approvals` is about: a request that waits, or a grant."""
+    run("call", "exec", '{"command": "touch made && ls"}')
+    [waiting] = run("approvals", "--json").json["waiting"]
+    if name == "approvals revoke":
+        run("approvals", "allow", waiting["id"], "--scope", "session")
+        return [run("approvals", "--json").json["granted"][0]["id"]]
+    return [] if name == "approvals" else [waiting["id"]]
 
 
 def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,7 @@ def test_what_is_listed_is_reached_and_every_attempt_is_told(
 def test_what_a_killed_keeper_leaves_of_its_proxy_goes_with_it(sessions: ProcessSessions, tmp_path: Path) -> None:
     one = start(sessions, tmp_path, "echo ready; sleep 1000", "example.org")
     assert comes_true(lambda: one.log.size > 0, 60.0)
+    assert one.record().ports == (), "the port that leads to the proxy is ours"
     known = read_record(one.folder)
     assert known is not None
     os.kill(known.keeper.number, signal.SIGKILL)

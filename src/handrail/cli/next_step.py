@@ -1,7 +1,6 @@
 """What a person can do about a call that policy did not let run."""
 
 import os
-from argparse import Namespace
 from typing import Any, cast
 
 from handrail.policy.modes import TABLE, Cell
@@ -21,7 +20,15 @@ def after_request(rule: str, mode: Mode, *, command: bool = False) -> str:
     return f"Nothing was run. To let it run without being asked, add --mode {looser}."
 
 
-def after_refusal(error: ErrorInfo, mode: Mode, options: Namespace) -> str:
+def how_to_answer(request_id: str) -> str:
+    """The commands that answer a request, with an id as short as tells it from what else waits."""
+    from handrail.cli.inbox import short_id_of  # noqa: PLC0415  only where somebody has to be asked
+
+    short = short_id_of(request_id)
+    return f"To answer it: handrail approvals allow {short}, or: handrail approvals deny {short} --reason TEXT"
+
+
+def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool, command: bool) -> str:
     """What would have to change for the call to run; empty where policy did not refuse it."""
     rule = _rule_of(error)
     match error.code:
@@ -30,7 +37,7 @@ def after_refusal(error: ErrorInfo, mode: Mode, options: Namespace) -> str:
         case "POLICY_DENIED":
             return f"Nothing was run. {_after_no(rule, mode)}"
         case "PERMISSION_DENIED" if rule:
-            return f"{_why_nobody(options)} {_with_looser(rule, mode, command=options.tool == 'exec')}".rstrip()
+            return f"{_why_nobody(unattended)} {_with_looser(rule, mode, command=command)}".rstrip()
         case _:
             return ""
 
@@ -50,8 +57,8 @@ def _after_no(rule: str, mode: Mode) -> str:
     return "No mode, rule or answer lifts this."
 
 
-def _why_nobody(options: Namespace) -> str:
-    return "--unattended refuses what would ask." if options.unattended else _CI if os.environ.get("CI") else ""
+def _why_nobody(unattended: bool) -> str:
+    return "--unattended refuses what would ask." if unattended else _CI if os.environ.get("CI") else ""
 
 
 _CI = "The variable CI is set, so what would ask is refused."

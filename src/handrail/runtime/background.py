@@ -4,7 +4,6 @@ Nothing of it is loaded before a session has one.
 """
 
 import os
-import shutil
 import threading
 from typing import TYPE_CHECKING
 
@@ -124,6 +123,8 @@ class BackgroundWork:
             thread.join()
         for process in listed:
             self.forget(process, "session")
+        import shutil  # noqa: PLC0415  as said
+
         for name in os.listdir(self.folder):  # of one whose keeper was killed
             if name.startswith("network-"):
                 shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
@@ -168,6 +169,7 @@ class BackgroundWork:
             return False
         if is_dead(self._session_folder, runner):
             process.stop()
+            self._tell_tried(process)
             process.remove()
         return True
 

@@ -13,6 +13,7 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.policy.network.needs import Needs
 
+_LOCAL = frozenset({"proven", "write", "delete"})
 _MOST_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
 
@@ -48,9 +49,9 @@ def _there(workspace: Workspace, text: str, cwd: str) -> tuple[str, ...]:
 def _needs(
     workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None
 ) -> "Needs | None":
-    """What it needs of the network; None for what only looks, which never gets any."""
+    """What it needs of the network; None for what only looks, or only does what it says to the files it names."""
     steps = read_script(text, cwd, there)
-    if not isinstance(steps, Outside) and all(step.reading.effect == "proven" for step in steps):
+    if not isinstance(steps, Outside) and all(step.reading.effect in _LOCAL for step in steps):
         return None
     from handrail.runtime.network_facts import network_needs  # noqa: PLC0415  as said
 

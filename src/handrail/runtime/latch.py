@@ -1,5 +1,6 @@
 """The permission latch: questions of a batch are put together, kept until answered, and answered exactly once."""
 
+import os
 from contextlib import suppress
 
 import msgspec
@@ -92,6 +93,8 @@ def _description(flight: Flight) -> str:
 
 def park(session: Session, flights: list[Flight]) -> Parked:
     """Writes down the whole batch as waiting. Nothing of it has run."""
+    from handrail.store.places import note_place  # noqa: PLC0415  only where somebody has to be asked
+
     batch_id = flights[0].batch_id
     session.workspace.let_go()
     requests: list[PermissionRequest] = []
@@ -104,6 +107,7 @@ def park(session: Session, flights: list[Flight]) -> Parked:
         calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
     session.journal.park(batch_id, tuple(calls), rows)
+    note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
 

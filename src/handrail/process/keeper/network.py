@@ -40,7 +40,7 @@ class _Attempts:
         self._left = _MOST
 
     def add(self, attempt: Attempt) -> None:
-        """OSError where the disk is full: what is not written down is not let through."""
+        """OSError where there is no room for it: the proxy then lets nothing through."""
         line = json.dumps(attempt._asdict()).encode() + b"\n"
         with self._lock:
             if self._left > 0 and self._descriptor >= 0:
@@ -48,9 +48,9 @@ class _Attempts:
                 self._left -= 1
 
     def _write(self, line: bytes) -> None:
-        written = os.write(self._descriptor, line)
-        if written < len(line):
-            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+        before = os.fstat(self._descriptor).st_size
+        if os.write(self._descriptor, line) < len(line):
+            os.ftruncate(self._descriptor, before)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:

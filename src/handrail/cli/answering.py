@@ -1,0 +1,92 @@
+"""Answers a request of any session from the shell, and prints what came of it as `call` does."""
+
+from argparse import Namespace
+from typing import Any
+
+from handrail.cli.call import exit_of, show
+from handrail.cli.exits import FAILED, OK, WAITING, Stop
+from handrail.cli.output import answer as answer_text
+from handrail.cli.output import answer_json, note, one_line
+from handrail.cli.preferences import loaded_for
+from handrail.cli.short_ids import short_ids
+from handrail.protocol.batch import Done, Parked
+from handrail.protocol.error import UsageError
+from handrail.protocol.permission import Answer
+from handrail.protocol.result import ToolResult
+from handrail.protocol.wire import encode
+from handrail.rail import Handrail
+from handrail.store.inbox import Waiting
+
+_OTHER_VARIABLES = (
+    "the command would get other variables here (PATH, language, toolchains) than in the shell that asked, so a yes "
+    "from here would not count. Nothing was answered. Answer it from a shell like that one, or call it again from here."
+)
+
+
+def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
+    """Gives the answer; with the last one of a batch, the batch runs here. The exit code."""
+    if waiting.answer is not None and waiting.answer.kind != answer.kind:
+        told = f"it was answered already: {waiting.answer.kind}, and not run."
+        raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
+    with opened(options, waiting) as rail:
+        _refuse_foreign(rail, waiting)
+        if answer.kind != "deny" and rail.would_differ(waiting.request):
+            raise Stop(_OTHER_VARIABLES, FAILED)
+        try:
+            outcome = rail.answer(waiting.request.id, answer)
+        except UsageError as error:
+            if any(one.id == waiting.request.id for one in rail.waiting()):
+                raise  # such an answer is not possible
+            raise Stop(f"answered elsewhere: {error}", FAILED) from None
+        return _show_rest(options, outcome) if isinstance(outcome, Parked) else _show(options, waiting, outcome, rail)
+
+
+def opened(options: Namespace, waiting: Waiting) -> Handrail:
+    """The session that asked, in the mode that its call was judged in: an answer from another shell is to the same
+    question. Somebody is there, whatever the environment says."""
+    workspace = options.workspace or waiting.workspace
+    if workspace is None:
+        raise Stop("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
+    loaded = loaded_for(options, waiting.mode, workspace)
+    return Handrail(workspace, session=waiting.request.session_id, settings=loaded, on_permission=_later)
+
+
+def _refuse_foreign(rail: Handrail, waiting: Waiting) -> None:
+    """A tool that only the program that asked has cannot be run here, and the yes would be lost."""
+    here = {spec.name for spec in rail.specs()}
+    if missing := [name for name in waiting.tools if name not in here]:
+        message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
+        raise Stop(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
+
+
+def _show(options: Namespace, waiting: Waiting, done: Done, rail: Handrail) -> int:
+    if options.json:
+        answer_json(encode({"schema": "handrail.approvals/1", "results": done.results, "waiting": ()}))
+    for result in () if options.json else done.results:
+        if _is_denied(result):
+            answer_text(f"denied: {one_line(result.name)}; nothing of it was run\n")
+        else:
+            show(result, options, waiting.mode or "ask", rail.why_off(result.name))
+    codes = [exit_of(result) for result in done.results if not _is_denied(result)]
+    return next((code for code in codes if code), OK)
+
+
+def _is_denied(result: ToolResult[Any]) -> bool:
+    """Whether a person said no: that it was not run then is what they wanted, and no failure."""
+    return result.error is not None and result.error.code == "PERMISSION_DENIED"
+
+
+def _show_rest(options: Namespace, parked: Parked) -> int:
+    ids = [request.id for request in parked.requests]
+    if options.json:
+        answer_json(encode({"schema": "handrail.approvals/1", "results": (), "waiting": ids}))
+    elif ids:
+        short = short_ids(ids)[ids[0]]
+        note(f"Noted. {len(ids)} more to answer before anything of it runs: handrail approvals allow {short}")
+    else:
+        note("Noted. Another process runs it.")
+    return WAITING if ids else OK
+
+
+def _later(_: object) -> None:
+    return None
