@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from handrail.process.ran import Ending, Ran
 from handrail.process.updates import Updates
+from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
@@ -53,12 +54,12 @@ class Keeping:
                 self._background.awaited(process)
                 ran = self._wait(process, limits, updates, self._arguments.yield_ms / 1000)
                 if ran is not None:
-                    self._tell_tried(process)
+                    untold = self._tell_tried(process)
                     process.remove()
-                    return ran
+                    return replace(ran, warnings=(*ran.warnings, *untold))
             self._background.told_begun(process)
         except BaseException:
-            process.remove()
+            self._break_off(process)
             raise
         return process
 
@@ -110,15 +111,27 @@ class Keeping:
             limits=_LIMITS.get(ending, ()),
         )
 
-    def _tell_tried(self, process: "ProcessSession") -> None:
+    def _break_off(self, process: "ProcessSession") -> None:
+        """Ends it; what it tried to reach is told all the same, where that is possible."""
+        try:
+            process.stop()
+            self._tell_tried(process)
+        except (StoreError, ToolError, OSError):
+            pass
+        finally:
+            process.remove()
+
+    def _tell_tried(self, process: "ProcessSession") -> tuple[str, ...]:
+        """Tells each attempt; warns of those that are not told."""
         if self._proxy is None:
-            return
+            return ()
         from handrail.tools.network import Tried  # noqa: PLC0415  few commands have one
 
         tried = Tried(self._context)
         for attempt in process.attempts(0):
             tried.add(attempt)
         self.blocked = tried.told
+        return tried.warnings
 
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
