@@ -97,7 +97,7 @@ def test_who_is_interrupted_while_waiting_tells_what_was_tried(rail: Make, port:
     main = threading.get_ident()
 
     def interrupt() -> None:
-        wait_until(lambda: (workspace / "tried").exists())
+        wait_until((workspace / "tried").exists)
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
