@@ -1,10 +1,13 @@
 """After a question or a no, a person reads one next step, and it is one that works."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 
 RULES = """
 [paths]
@@ -106,3 +109,11 @@ def test_a_quiet_call_gets_the_error_alone(here) -> None:
 def test_a_call_that_policy_did_not_refuse_gets_no_such_step(here) -> None:
     done = here("call", "read", '{"path": "missing.txt"}')
     assert done.err.splitlines()[-1] == "NOT_FOUND: No file missing.txt."
+
+
+@pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
+def test_no_mode_opens_the_hosts_of_a_command_and_that_is_said(here) -> None:
+    done = here("call", "exec", json.dumps({"command": "curl http://192.0.2.1/"}))
+    assert "Would open 192.0.2.1:80 for this call." in done.out
+    step = f"{ask_for('full').removesuffix('.')}, and list its hosts in network.allow."
+    assert (done.code, done.err.splitlines()[-2]) == (3, step)

@@ -123,7 +123,7 @@ def _print_request(error: ErrorInfo, mode: Mode) -> None:
 
     details = error.details
     answer(request_text(details))
-    note(after_request(details["rule"], mode, command="command" in details))
+    note(after_request(details["rule"], mode, command="command" in details, network="hosts" in details))
     _print_how_to_answer(error)
 
 

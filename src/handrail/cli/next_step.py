@@ -10,14 +10,15 @@ from handrail.protocol.error import ErrorInfo
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 
 
-def after_request(rule: str, mode: Mode, *, command: bool = False) -> str:
-    """How the same call would not ask, where there is a way."""
+def after_request(rule: str, mode: Mode, *, command: bool = False, network: bool = False) -> str:
+    """How the same call would not ask, where there is a way. No mode opens the hosts that it names."""
     if _is_written(rule):
         return f"Nothing was run. Rule {rule} asks in every mode; handrail config shows where it stands."
     looser = _unasked_in(rule, mode, command=command)
     if looser is None:
         return "Nothing was run. This asks in every mode."
-    return f"Nothing was run. To let it run without being asked, add --mode {looser}."
+    listed = ", and list its hosts in network.allow" if network else ""
+    return f"Nothing was run. To let it run without being asked, add --mode {looser}{listed}."
 
 
 def how_to_answer(request_id: str) -> str:
