@@ -114,6 +114,6 @@ def test_a_call_that_policy_did_not_refuse_gets_no_such_step(here) -> None:
 @pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
 def test_no_mode_opens_the_hosts_of_a_command_and_that_is_said(here) -> None:
     done = here("call", "exec", json.dumps({"command": "curl http://192.0.2.1/"}))
-    assert "Would open 192.0.2.1:80 for this call." in done.out
+    assert "Would open 192.0.2.1:80 (an address for examples) for this call." in done.out
     step = f"{ask_for('full').removesuffix('.')}, and list its hosts in network.allow."
     assert (done.code, done.err.splitlines()[-2]) == (3, step)
