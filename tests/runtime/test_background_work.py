@@ -1,11 +1,12 @@
 """What a session tells of its process sessions: exactly once, whoever is there, and without being asked."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -103,6 +104,40 @@ def test_who_is_killed_while_telling_is_made_up_for_exactly(named: Make, tmp_pat
         journal.close()
     assert told(named()) == [(process, "started"), (process, "ended")]
     assert claim.read_bytes() == b"told\n"
+
+
+def test_who_is_killed_while_removing_leaves_nothing_and_it_is_told_once(named: Make) -> None:
+    first = named()
+    processes = [started(first, "true") for _ in range(12)]  # more than there are files in the folder of one
+    wait_until(lambda: len(told(first)) == 2 * len(processes))
+    first.close()
+    for place, process in enumerate(processes):
+        child = os.fork()
+        if not child:
+            _remove_and_die(named(), process, place)
+        os.waitpid(child, 0)
+    second = named()
+    assert second.processes() == ()
+    assert sorted(told(second)) == sorted(
+        (one, state) for one in processes for state in ("started", "ended", "removed")
+    )
+
+
+def _remove_and_die(rail: Handrail, process: str, place: int) -> NoReturn:
+    """Removes it in a child, which is gone at once when a file is about to be unlinked for the so-manieth time."""
+    left = [place]
+
+    def count_down(event: str, args: tuple[Any, ...]) -> None:
+        if event == "os.remove" and (process in str(args[0]) or args[1] >= 0):
+            if not left[0]:
+                os._exit(9)
+            left[0] -= 1
+
+    try:
+        sys.addaudithook(count_down)
+        rail.process("remove", process)
+    finally:
+        os._exit(0)
 
 
 def test_a_listener_may_ask_about_what_it_is_told(named: Make) -> None:

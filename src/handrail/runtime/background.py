@@ -65,8 +65,12 @@ class BackgroundWork:
         """To be called when a session is opened: tells what nobody was there to tell, and goes on watching."""
         if not self.any:
             return
+        from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
+
         for process in self.sessions.listed():
-            if not self._end_unawaited(process):
+            if was_told(process, "removed"):
+                process.remove()  # whoever told it was killed before it was done
+            elif not self._end_unawaited(process):
                 self._tell_all(process)
         self._watch()
 
