@@ -106,6 +106,32 @@ def test_who_is_killed_while_telling_is_made_up_for_exactly(named: Make, tmp_pat
     assert claim.read_bytes() == b"told\n"
 
 
+def test_who_is_killed_while_handing_over_leaves_what_is_told_to_its_end(named: Make) -> None:
+    child = os.fork()
+    if not child:
+        _run_until(named(), ("return", "tell"), yield_ms=0)
+    os.waitpid(child, 0)
+    [process] = named().processes()
+    named().process("remove", process.id)
+    assert told(named()) == [(process.id, state) for state in ("started", "ended", "removed")]
+
+
+def test_who_is_killed_while_a_call_only_begins_to_wait_leaves_nothing_running(named: Make) -> None:
+    child = os.fork()
+    if not child:
+        _run_until(named(), ("return", "start_keeper"), yield_ms=600_000)
+    os.waitpid(child, 0)
+    assert named().processes() == ()
+    assert told(named()) == []
+
+
+def _run_until(rail: Handrail, moment: tuple[str, str], *, yield_ms: int) -> NoReturn:
+    """Starts a command in a child, which is gone as soon as something of the given name is called, or returns."""
+    sys.setprofile(lambda frame, event, _: os._exit(9) if (event, frame.f_code.co_name) == moment else None)
+    rail.exec("sleep 1000", yield_ms=yield_ms)
+    os._exit(0)
+
+
 def test_who_is_killed_while_removing_leaves_nothing_and_it_is_told_once(named: Make) -> None:
     first = named()
     processes = [started(first, "true") for _ in range(12)]  # more than there are files in the folder of one

@@ -57,6 +57,12 @@ class BackgroundWork:
         return seconds(self._limits.idle)
 
     @property
+    def awaited(self) -> dict[str, str]:
+        """For one whose call waits for it: if this process is killed meanwhile, whoever opens the session next ends
+        it."""
+        return {_AWAITED: self._journal.runner}
+
+    @property
     def any(self) -> bool:
         """Whether there may be some: one look."""
         return os.path.isdir(self.folder)
@@ -87,18 +93,13 @@ class BackgroundWork:
         for process in ended[:-_KEPT_ENDED]:
             self.forget(process)
 
-    def awaited(self, process: "ProcessSession") -> None:
-        """Its call waits for it: if this process is killed meanwhile, whoever opens the session next ends it."""
-        with open(os.path.join(process.folder, _AWAITED), "w", encoding="ascii") as file:
-            file.write(self._journal.runner)
-
     def told_begun(self, process: "ProcessSession") -> None:
         """Nobody waits for it any more."""
         from handrail.runtime.telling import tell  # noqa: PLC0415  as said
 
-        tell(process, "started", self._journal)
         if os.path.exists(path := os.path.join(process.folder, _AWAITED)):
-            os.unlink(path)
+            os.unlink(path)  # first: what was told of ends with a word
+        tell(process, "started", self._journal)
         self._watch()
 
     def told_ended(self, process: "ProcessSession") -> None:

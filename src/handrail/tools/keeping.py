@@ -51,7 +51,6 @@ class Keeping:
         process = self._start(launch, limits)
         try:
             if self._arguments.yield_ms is not None:
-                self._background.awaited(process)
                 ran = self._wait(process, limits, updates, self._arguments.yield_ms / 1000)
                 if ran is not None:
                     self._tell_tried(process)
@@ -74,6 +73,7 @@ class Keeping:
                 limits=limits,
                 idle_seconds=self._background.idle_seconds,
                 proxy=self._proxy,
+                files=self._background.awaited if self._arguments.yield_ms is not None else {},
             )
         except BaseException:
             launch.close()

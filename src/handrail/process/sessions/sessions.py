@@ -2,6 +2,7 @@
 
 import base64
 import os
+from collections.abc import Mapping
 
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan
@@ -32,12 +33,16 @@ class ProcessSessions:
         limits: Limits,
         idle_seconds: float,
         proxy: ProxyPlan | None = None,
+        files: Mapping[str, str] | None = None,
     ) -> ProcessSession:
-        """Starts it under a keeper, which takes the launch over; ToolError where it cannot be, and nothing is left."""
+        """Starts it under a keeper, which takes the launch over; ToolError where it cannot be, and nothing is left.
+
+        `files` lie in its folder, by their names, before anybody can find it there.
+        """
         name = "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
         folder = os.path.join(self._folder, name)
         record = {"id": name, "command": command, "cwd": cwd, "session_id": session_id}
-        start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy))
+        start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy, files or {}))
         return ProcessSession(folder)
 
     def listed(self) -> list[ProcessSession]:
