@@ -195,6 +195,18 @@ def test_a_named_session_keeps_what_goes_on_and_a_nameless_one_does_not(rail: Ma
     assert told(named())[0] == (process, "started")
 
 
+def test_what_cannot_be_told_at_the_end_keeps_nothing_else_from_ending(named: Make, tmp_path: Path) -> None:
+    one = named()
+    processes = [started(one, "sleep 1000") for _ in range(3)]
+    full = Path(folder_of(tmp_path / "state", processes[0]), "told-ended")
+    full.mkdir()  # in the place of a file that cannot be written
+    one.end_session()
+    assert [record.id for record in named().processes()] == processes[:1]
+    full.rmdir()
+    again = named()
+    assert (again.processes()[0].state, again.processes()[0].reason) == ("ended", "session")
+
+
 def test_the_end_of_a_session_says_why(named: Make) -> None:
     one = named()
     process = started(one, "cat")

@@ -6,6 +6,7 @@ Nothing of it is loaded before a session has one.
 import os
 import shutil
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from handrail.protocol.error import StoreError, ToolError
@@ -22,6 +23,10 @@ _KEPT_ENDED = 64
 """Process sessions that have ended and can still be looked at; older ones are forgotten when another begins."""
 _PAUSE = 0.25
 """Seconds between two looks for what has ended."""
+
+
+_FAILURES = (StoreError, ToolError, OSError)
+"""Why something is not told, or not ended, now: left to whoever looks next."""
 
 
 class BackgroundWork:
@@ -74,10 +79,11 @@ class BackgroundWork:
         from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
 
         for process in self.sessions.listed():
-            if was_told(process, "removed"):
-                process.remove()  # whoever told it was killed before it was done
-            elif not self._end_unawaited(process):
-                self._tell_all(process)
+            with suppress(ToolError, OSError):  # as one that cannot be ended now, which keeps nobody out
+                if was_told(process, "removed"):
+                    process.remove()  # whoever told it was killed before it was done
+                elif not self._end_unawaited(process):
+                    self._tell_all(process)
         self._watch()
 
     def make_room(self) -> None:
@@ -112,23 +118,27 @@ class BackgroundWork:
 
         if not process.wait(0):
             process.stop(reason)
+        with suppress(OSError):
+            process.log.clear()  # first: a disk that it has filled has no room for what is told
         self._tell_all(process)
         tell(process, "removed", self._journal)
         process.remove()
 
     def end_all(self) -> None:
-        """The session is over: nothing of it goes on, and nothing is kept."""
+        """The session is over: nothing of it goes on, and nothing is kept. What cannot be ended, or not be told, is
+        left to whoever looks next, and hinders no other."""
         if not self.any:
             return
         listed = self.sessions.listed()
         # Together: one that does not want to end takes its time.
-        stopping = [threading.Thread(target=process.stop, args=("session",)) for process in listed]
+        stopping = [threading.Thread(target=_try_to_stop, args=(process,)) for process in listed]
         for thread in stopping:
             thread.start()
         for thread in stopping:
             thread.join()
         for process in listed:
-            self.forget(process, "session")
+            with suppress(*_FAILURES):
+                self.forget(process, "session")
         for name in os.listdir(self.folder):  # of one whose keeper was killed
             if name.startswith("network-"):
                 shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
@@ -189,7 +199,7 @@ class BackgroundWork:
             try:
                 if not self._look():
                     return
-            except (StoreError, ToolError, OSError):
+            except _FAILURES:
                 continue  # it is told by whoever can write it down, or look, next
 
     def _look(self) -> bool:
@@ -205,3 +215,8 @@ class BackgroundWork:
         for process in left:
             self._tell_all(process)
         return True
+
+
+def _try_to_stop(process: "ProcessSession") -> None:
+    with suppress(ToolError):
+        process.stop("session")
