@@ -241,9 +241,7 @@ class Handrail:
     def processes(self) -> tuple[ProcessRecord, ...]:
         """The process sessions of this session, the oldest first: those that run, and those that have ended."""
         background = self._session.background
-        return self._enter(
-            lambda: tuple(one.record() for one in background.sessions.listed()) if background.any else ()
-        )
+        return self._enter(lambda: background.sessions.records() if background.any else ())
 
     def raw_output(self, call_id: str) -> bytes:
         """What a command printed, byte for byte, where that is kept: `meta.raw` or `meta.output` of its result say so;

@@ -148,13 +148,14 @@ class _NoSession:
     folder = ""
 
     @property
+    def awaited(self) -> dict[str, str]:
+        return {}
+
+    @property
     def sessions(self) -> "ProcessSessions":
         raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
 
     def make_room(self) -> None:
-        pass
-
-    def awaited(self, process: "ProcessSession") -> None:
         pass
 
     def told_begun(self, process: "ProcessSession") -> None:
