@@ -123,7 +123,8 @@ def _print_request(error: ErrorInfo, mode: Mode) -> None:
 
     details = error.details
     answer(request_text(details))
-    note(after_request(details["rule"], mode, command="command" in details))
+    hosts = details.get("hosts", ())
+    note(after_request(details["rule"], mode, command="command" in details, hosts=hosts))
     _print_how_to_answer(error)
 
 
