@@ -76,7 +76,9 @@ class ProcessSessions:
         if found:
             names = ", ".join(one.id for one in found[:10])
             raise ToolError("PROCESS_NOT_FOUND", f"{spelled[:40]!r} is the beginning of more than one id: {names}.")
-        raise ToolError("PROCESS_NOT_FOUND", f"There is no process session {spelled[:40]!r}: list them.")
+        raise ToolError(
+            "PROCESS_NOT_FOUND", f"There is no process session {spelled[:40]!r} in this session: list them."
+        )
 
     def end_all(self, reason: str) -> None:
         """Ends all that run, at the same time."""
