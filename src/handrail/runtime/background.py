@@ -114,20 +114,11 @@ class BackgroundWork:
         """The session is over: nothing of it goes on, and nothing is kept."""
         if not self.any:
             return
-        listed = self.sessions.listed()
-        # Together: one that does not want to end takes its time.
-        stopping = [threading.Thread(target=process.stop, args=("session",)) for process in listed]
-        for thread in stopping:
-            thread.start()
-        for thread in stopping:
-            thread.join()
-        for process in listed:
+        sessions = self.sessions
+        sessions.end_all("session")
+        for process in sessions.listed():
             self.forget(process, "session")
-        import shutil  # noqa: PLC0415  as said
-
-        for name in os.listdir(self.folder):  # of one whose keeper was killed
-            if name.startswith("network-"):
-                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+        sessions.remove_rest()
 
     def close(self) -> None:
         """Nobody here watches any more; what runs goes on."""

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import shutil
 
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan
@@ -10,6 +11,7 @@ from handrail.process.sessions.starting import USUAL_SIZES, LogSizes, ToKeep, re
 from handrail.protocol.error import ToolError
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
+from handrail.sandbox.proxy.place import places_in
 
 _LETTERS = 20
 """Of five random bits each."""
@@ -65,6 +67,11 @@ class ProcessSessions:
             one.ask_to_stop(reason)
         for one in running:
             one.stop(reason)
+
+    def remove_rest(self) -> None:
+        """Removes what keepers left that were killed before anybody knew of them; all others must be gone."""
+        for place in places_in(self._folder):
+            shutil.rmtree(place, ignore_errors=True)
 
     def _folders(self) -> list[str]:
         try:
