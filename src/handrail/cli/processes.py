@@ -4,7 +4,8 @@ from argparse import Namespace
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, can_show, cut, note, table
-from handrail.cli.process_places import places, shortest
+from handrail.cli.process_places import places
+from handrail.cli.short_ids import short_ids
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.wire import encode
 from handrail.tools.process_words import age_of, state_of
@@ -17,10 +18,10 @@ def run(options: Namespace) -> int:
     if options.json:
         answer_json(encode({"schema": "handrail.processes/1", "processes": records}))
     elif records:
-        ids = shortest(record.id for record in records)
+        ids = short_ids(record.id for record in records)
         several = len({record.session_id for record in records}) > 1
         head = ("id", "state", "age", "port", *(("session",) if several else ()), "command", "last line")
-        answer(table([head, *(_row(record, ids[record.id], several) for record in records)]))
+        answer(table([head, *(_row(record, f"p-{ids[record.id]}", several) for record in records)]))
         if not options.quiet and any(record.state == "running" for record in records):
             note("what they change is not covered by undo; to end one: handrail processes stop ID")
     elif not options.quiet:
