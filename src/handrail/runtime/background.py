@@ -133,21 +133,12 @@ class BackgroundWork:
         left to whoever looks next, and hinders no other."""
         if not self.any:
             return
-        listed = self.sessions.listed()
-        # Together: one that does not want to end takes its time.
-        stopping = [threading.Thread(target=_try_to_stop, args=(process,)) for process in listed]
-        for thread in stopping:
-            thread.start()
-        for thread in stopping:
-            thread.join()
-        for process in listed:
+        sessions = self.sessions
+        sessions.end_all("session")
+        for process in sessions.listed():
             with suppress(*_FAILURES):
                 self.forget(process, "session")
-        import shutil  # noqa: PLC0415  as said
-
-        for name in os.listdir(self.folder):  # of one whose keeper was killed
-            if name.startswith("network-"):
-                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+        sessions.remove_rest()
 
     def close(self) -> None:
         """Nobody here watches any more; what runs goes on."""
@@ -222,8 +213,3 @@ class BackgroundWork:
         for process in left:
             self._tell_all(process)
         return True
-
-
-def _try_to_stop(process: "ProcessSession") -> None:
-    with suppress(ToolError):
-        process.stop("session")
