@@ -1,6 +1,5 @@
 """The network of one command: a proxy to what is open to it, and what it tried to reach."""
 
-import os
 import shutil
 import threading
 from typing import Self
@@ -11,6 +10,7 @@ from handrail.policy.network.listed import Listed
 from handrail.protocol.error import ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.place import new_place
 from handrail.sandbox.proxy.proxy import Proxy
 from handrail.tools.contract import Context
 
@@ -69,7 +69,7 @@ class OpenNetwork:
 
     def __init__(self, tried: Tried, hosts: tuple[str, ...], folder: str) -> None:
         self._hosts = hosts
-        self._folder = network_folder(folder)
+        self._folder = new_place(folder)
         try:
             self._proxy = Proxy(self._folder, Listed.from_entries(hosts), tried.add)
         except OSError as error:
@@ -90,11 +90,6 @@ class OpenNetwork:
         """Ends every connection; all that was tried is told then. Can be repeated."""
         self._proxy.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def network_folder(within: str) -> str:
-    """A new name for the folder of a proxy's socket."""
-    return os.path.join(within, f"network-{os.urandom(6).hex()}")
 
 
 def words_for(attempt: Attempt) -> str:
