@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.cli.exits import FAILED, OK, Stop
@@ -20,9 +20,6 @@ from handrail.store.places import place_of as noted_place
 
 if TYPE_CHECKING:
     from handrail.runtime.background import BackgroundWork
-
-_SHORTEST = 5
-"""`p-` and three more."""
 
 
 class Place(NamedTuple):
@@ -70,18 +67,6 @@ def place_of(options: Namespace) -> Place:
 
 def _named(spelled: str, among: list[Place]) -> list[Place]:
     return [place for place in among if spelled and place.process.id.startswith(spelled)]
-
-
-def shortest(ids: Iterable[str]) -> dict[str, str]:
-    """For every id the shortest beginning that no other one has."""
-    ordered, found = sorted(ids), dict[str, str]()
-    for n, one in enumerate(ordered):
-        near = [*ordered[max(0, n - 1) : n], *ordered[n + 1 : n + 2]]
-        found[one] = next(
-            (one[:end] for end in range(_SHORTEST, len(one)) if not any(other.startswith(one[:end]) for other in near)),
-            one,
-        )
-    return found
 
 
 def act(options: Namespace, place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> int:

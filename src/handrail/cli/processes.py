@@ -4,7 +4,9 @@ from argparse import Namespace
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, can_show, cut, note, table
-from handrail.cli.process_places import places, shortest
+from handrail.cli.process_places import places
+from handrail.cli.short_ids import short_ids
+from handrail.process.sessions.sessions import known_of
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.wire import encode
 from handrail.tools.process_words import age_of, state_of
@@ -13,16 +15,17 @@ from handrail.tools.process_words import age_of, state_of
 def run(options: Namespace) -> int:
     """Lists the process sessions, the oldest first."""
     found = places(options, everywhere=options.all, session=options.session)
-    rows = sorted(((place.process.record(), place.workspace) for place in found), key=lambda row: row[0].started)
+    known = [(record, place.workspace) for place in found for record in known_of((place.process,))]
+    rows = sorted(known, key=lambda row: row[0].started)
     records = [record for record, _ in rows]
     if options.json:
         answer_json(encode({"schema": "handrail.processes/1", "processes": records}))
     elif records:
-        ids = shortest(record.id for record in records)
+        ids = short_ids(record.id for record in records)
         several = len({record.session_id for record in records}) > 1
         where = (*(("session",) if several else ()), *(("workspace",) if options.all else ()))
         head = ("id", "state", "age", "port", *where, "command", "last line")
-        answer(table([head, *(_row(record, ids[record.id], where, place or "?") for record, place in rows)]))
+        answer(table([head, *(_row(record, f"p-{ids[record.id]}", where, place or "?") for record, place in rows)]))
         if not options.quiet and any(record.state == "running" for record in records):
             note("what they change is not covered by undo; to end one: handrail processes stop ID")
     elif not options.quiet:

@@ -18,7 +18,9 @@ _MOST_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
 
 
-def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background: bool = False, tier: int) -> Facts:
+def command_facts(
+    workspace: Workspace, text: str, cwd: str = ".", *, background: bool = False, yields: bool = False, tier: int
+) -> Facts:
     """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
     _refuse_cwd(workspace, cwd)
     seen = _seen(text) if needs_display(text) else None
@@ -31,6 +33,7 @@ def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background
             text=text,
             cwd=cwd,
             background=background,
+            yields=yields,
             tier=tier,
             there=there,
             hosts=needs.hosts if needs else (),
@@ -53,7 +56,7 @@ def _needs(
     steps = read_script(text, cwd, there)
     if not isinstance(steps, Outside) and all(step.reading.effect in _LOCAL for step in steps):
         return None
-    from handrail.runtime.network_facts import network_needs  # noqa: PLC0415  as said
+    from handrail.runtime.network_facts import network_needs  # noqa: PLC0415  most commands need none
 
     return network_needs(workspace, text, cwd, there, seen)
 

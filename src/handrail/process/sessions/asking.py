@@ -5,7 +5,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 
 from handrail.process.keeper.files import SOCKET, VERSION, Json
@@ -25,7 +25,7 @@ def ask(folder: str, request: Json, data: bytes = b"", *, seconds: float) -> Jso
 
 
 @contextmanager
-def waiting(folder: str, *, seconds: float) -> Iterator[Callable[[], None]]:
+def waiting(folder: str, *, seconds: float) -> Generator[Callable[[], None]]:
     """Meanwhile the command ends with this process, however that ends; what is given lets go of it."""
     with ExitStack() as opened:
         try:
@@ -43,7 +43,7 @@ def _let_go(connection: socket.socket) -> None:
 
 
 @contextmanager
-def _connected(folder: str, seconds: float) -> Iterator[socket.socket]:
+def _connected(folder: str, seconds: float) -> Generator[socket.socket]:
     opened = _open(folder)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
