@@ -143,7 +143,7 @@ def test_wrong_usage_and_ids_that_are_not_there(here: Run, words: tuple[str, ...
 def test_an_id_that_means_several_is_told_with_them(here: Run, rail: Handrail) -> None:
     one, other = started(rail, "cat"), started(rail, "cat")
     done = here("processes", "log", "p-")
-    assert done.code == 1
+    assert (done.code, done.err.endswith(". Nothing was done. Say more of the id.\n")) == (2, True)
     assert one in done.err
     assert other in done.err
 
