@@ -383,6 +383,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_process.py::test_removing_ends_what_runs",
         ),
         clause(
+            "a person, and nobody else, opens a port of one on this machine, until Ctrl-C or its end",
+            "cli/test_cli_forward.py::test_connections_at_once_are_kept_apart_and_either_side_may_end_its_own",
+            "cli/test_cli_forward.py::test_where_nobody_listens_the_connection_is_closed_and_it_goes_on",
+            "cli/test_cli_forward.py::test_an_ordinary_user_reaches_their_own",
+            "cli/test_cli_forward.py::test_in_the_network_of_the_machine_there_is_nothing_to_forward",
+            "cli/test_cli_forward.py::test_the_way_to_the_proxy_is_not_opened",
+        ),
+        clause(
             "ids of 96 random bits and more, any unique beginning, scoped to a session",
             "tools/test_exec_background.py::test_it_returns_at_once_with_the_id_and_what_to_do_next",
             "tools/test_process.py::test_any_beginning_of_an_id_that_no_other_has_will_do",
@@ -1300,12 +1308,15 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "cli/test_cli_usage.py::test_a_read_imports_nothing_that_is_slow_to_start",
         ),
         clause(
-            "processes: list, log, write, stop, remove",
+            "processes: list, log, write, forward, stop, remove",
             "cli/test_cli_processes.py::test_a_table_has_what_runs_and_what_did",
             "cli/test_cli_processes.py::test_a_log_is_printed_followed_and_given_raw",
             "cli/test_cli_processes.py::test_what_a_person_writes_reaches_the_program_and_no_record",
             "cli/test_cli_processes.py::test_one_is_stopped_and_removed_and_that_is_on_the_record",
             "cli/test_cli_processes.py::test_all_of_a_session_and_all_there_are_are_stopped",
+            "cli/test_cli_forward.py::test_a_server_in_the_background_is_fetched_until_ctrl_c",
+            "cli/test_cli_forward.py::test_it_ends_with_the_process_session",
+            "cli/test_cli_forward.py::test_what_cannot_be_is_told_in_one_line",
         ),
         clause(
             "approvals: list, allow, deny, revoke, watch, with the exit codes of call",

@@ -64,7 +64,11 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+GOES_ON = "processes forward"
+"""Until somebody ends it: test_cli_forward.py."""
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != GOES_ON])
 def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path) -> None:
     (workspace / "a.txt").write_text("hello\n")
     first = run("call", "read", '{"path": "a.txt"}', "-q")

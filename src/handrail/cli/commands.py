@@ -143,6 +143,17 @@ COMMANDS: dict[str, Command] = {
         ("handrail processes write p-7fq yes", "handrail processes write p-7fq - --eof < answers.txt"),
         _EXITS | {FAILED: "there is no such process session, or it has ended"},
     ),
+    "processes forward": Command(
+        "processes_forward",
+        "Open a port of a background command on this machine, to a browser too, until Ctrl-C.",
+        options.for_processes_forward,
+        ("handrail processes forward p-7fq 8000", "handrail processes forward p-7fq 80 --to 8080"),
+        _EXITS
+        | {
+            OK: "the background command has ended",
+            FAILED: "there is no such process session, it cannot be reached, or the port here is taken",
+        },
+    ),
     "processes stop": Command(
         "processes_stop",
         "End a background command with all that it started; its log stays.",

@@ -217,6 +217,15 @@ def for_processes_remove(parser: ArgumentParser) -> None:
     as_json(parser)
 
 
+def for_processes_forward(parser: ArgumentParser) -> None:
+    """processes forward"""
+    for_one_process(parser)
+    parser.add_argument("port", metavar="PORT", type=port_number, help="the port that it listens on")
+    parser.add_argument("--to", metavar="PORT", type=free_port_number, help="the port here (the same); 0: any free one")
+    in_workspace(parser)
+    parser.set_defaults(json=False)
+
+
 def for_one_process(parser: ArgumentParser) -> None:
     """Which process session."""
     parser.add_argument("id", metavar="ID", help="its id, or the beginning of it")
@@ -274,6 +283,16 @@ def counting_number(text: str) -> int:
     return _number(text, 1)
 
 
+def port_number(text: str) -> int:
+    """A port."""
+    return _number(text, 1, _LAST_PORT)
+
+
+def free_port_number(text: str) -> int:
+    """A port, or 0 for any that is free."""
+    return _number(text, 0, _LAST_PORT)
+
+
 def some_text(text: str) -> str:
     """A text that is not empty."""
     if text:
@@ -298,8 +317,12 @@ def past_time(text: str) -> "datetime":
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
-def _number(text: str, least: int) -> int:
-    if text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least:
+_LAST_PORT = 65_535
+
+
+def _number(text: str, least: int, most: int | None = None) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 19 and least <= int(text) <= (most or int(text)):
         return int(text)
     got = repr(text if len(text) <= 80 else f"{text[:79]}…")
-    raise ArgumentTypeError(f"must be a whole number from {least} on, got {got}")
+    to = "on" if most is None else f"to {most}"
+    raise ArgumentTypeError(f"must be a whole number from {least} {to}, got {got}")

@@ -81,7 +81,7 @@ def act(options: Namespace, place: Place, said: str, work: "Callable[[Background
             record = work(BackgroundWork(place.session_folder, journal, Limits()))
             journal.append((Notice, {"text": f"A person {said} {place.process.id}."}))
     except ToolError as error:
-        return _refused(options, error)
+        return refused(options, error)
     if options.json:
         answer_json(encode({"schema": "handrail.processes/1", "process": record}))
     else:
@@ -89,7 +89,8 @@ def act(options: Namespace, place: Place, said: str, work: "Callable[[Background
     return OK
 
 
-def _refused(options: Namespace, error: ToolError) -> int:
+def refused(options: Namespace, error: ToolError) -> int:
+    """Tells why it was not done; the exit code."""
     if options.json:
         told = {"code": error.code, "message": error.message, "details": error.details}
         answer_json(encode({"schema": "handrail.processes/1", "error": told}))

@@ -58,6 +58,11 @@ class ProcessLog:
         with _opened(self._path) as folder:
             return _read_from(folder, max(0, _size(folder, _parts(folder)) - limit), limit)[1]
 
+    def count_as_asked(self) -> None:
+        """Somebody uses it in another way than by its log: it is not idle."""
+        with _opened(self._path) as folder:
+            _say_that_somebody_asked(folder)
+
     def clear(self) -> None:
         """Drops what was printed so far; it is counted as dropped."""
         with _opened(self._path) as folder:

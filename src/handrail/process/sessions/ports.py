@@ -17,7 +17,7 @@ def listening(known: Record) -> tuple[int, ...]:
     """Sorted, each once; none where it cannot be seen from here."""
     if not is_there(known.program) or not is_there(known.first):
         return ()
-    if known.own_processes and _has_own_network(known.first.number):
+    if known.own_processes and has_own_network(known.first.number):
         ours = {PORT} if known.proxy is not None else set[int]()
         tables = [table for table in _TABLES if _has_sockets(known.first.number, table)]
         return tuple(sorted({port for port, _ in _listeners(known.first.number, tables)} - ours))
@@ -34,7 +34,8 @@ def is_there(named: Named) -> bool:
     return found is not None and found.started == named.started and not found.dead
 
 
-def _has_own_network(process: int) -> bool:
+def has_own_network(process: int) -> bool:
+    """Whether its network is another than ours."""
     try:
         return os.readlink(f"/proc/{process}/ns/net") != os.readlink("/proc/self/ns/net")
     except OSError:

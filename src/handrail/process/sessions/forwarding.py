@@ -1,0 +1,122 @@
+"""Carries connections from a port of this machine into the network of a process session, as they come."""
+
+import contextlib
+import select
+import socket
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from handrail.process.sessions.reaching import Inside
+from handrail.process.sessions.session import ProcessSession
+
+MOST = 64
+"""Connections at a time; more of them wait until one has ended."""
+_PAUSE = 0.2
+_PIECE = 1 << 16
+_DONE_WITHIN = 5.0
+
+
+class Forwarding:
+    """What comes to a socket that listens here goes on to who is inside."""
+
+    def __init__(self, session: ProcessSession, inside: Inside, listener: socket.socket) -> None:
+        self._session = session
+        self._inside = inside
+        self._listener = listener
+        self._open: list[_Connection] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        for one in self._open:
+            one.end()
+
+    def until_it_ends(self) -> None:
+        """Comes back when the process session has ended, and what it had answered until then has arrived."""
+        poll = select.poll()
+        poll.register(self._listener, select.POLLIN)
+        while self._session.running:
+            self._open = [one for one in self._open if one.is_open]
+            if self._open:
+                self._session.log.count_as_asked()
+            if len(self._open) >= MOST:
+                time.sleep(_PAUSE)
+            elif poll.poll(_PAUSE * 1000):
+                self._take()
+        until = time.monotonic() + _DONE_WITHIN
+        for one in self._open:
+            one.let_arrive(until - time.monotonic())
+
+    def _take(self) -> None:
+        with contextlib.suppress(OSError):  # who came may be gone again
+            client, _ = self._listener.accept()
+            self._open.append(_Connection(client, self._inside))
+
+
+class _Connection:
+    """One, in two threads: each carries one way, so that either side may end its own and go on listening."""
+
+    def __init__(self, client: socket.socket, inside: Inside) -> None:
+        self._client = client
+        self._inside = inside
+        self._server: socket.socket | None = None
+        self._answered = threading.Event()
+        self._answers = threading.Thread(target=self._carry, name="handrail-answers", daemon=True)
+        self._answers.start()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something may still come, from either side."""
+        return self._answers.is_alive()
+
+    def let_arrive(self, seconds: float) -> None:
+        """Waits for the rest of what is answered."""
+        self._answered.wait(max(0.0, seconds))
+
+    def end(self) -> None:
+        """Cuts it off, and waits for its threads."""
+        for side in (self._client, self._server):
+            if side is not None:
+                _shut(side, socket.SHUT_RDWR)
+        self._answers.join(_DONE_WITHIN)
+
+    def _carry(self) -> None:
+        with self._client as client:
+            self._server = self._inside.connected()
+            if self._server is not None:
+                with self._server as server:
+                    self._carry_both_ways(client, server)
+
+    def _carry_both_ways(self, client: socket.socket, server: socket.socket) -> None:
+        questions = threading.Thread(target=_carry, args=(client, server), name="handrail-questions", daemon=True)
+        questions.start()
+        _carry(server, client)
+        self._answered.set()
+        questions.join()
+
+
+def _carry(source: socket.socket, target: socket.socket) -> None:
+    """All that comes, then the end of it. Where it was broken off nothing goes the other way either."""
+    while True:
+        try:
+            data = source.recv(_PIECE)
+        except OSError:
+            _shut(source, socket.SHUT_RDWR)
+            _shut(target, socket.SHUT_RDWR)
+            return
+        if not data:
+            _shut(target, socket.SHUT_WR)
+            return
+        try:
+            target.sendall(data)
+        except OSError:  # it does not listen any more; what it said before may still be under way
+            _shut(source, socket.SHUT_RD)
+            return
+
+
+def _shut(side: socket.socket, how: int) -> None:
+    with contextlib.suppress(OSError):
+        side.shutdown(how)

@@ -1,0 +1,177 @@
+"""Connects to what listens inside the network of a process session.
+
+A socket belongs to the network it was made in, whoever holds it. So a child goes into that network, for good, and does
+nothing but make sockets there and hand them out; all else stays with who asked, in the network of the machine.
+"""
+
+import contextlib
+import errno
+import os
+import signal
+import socket
+import threading
+from types import TracebackType
+from typing import NoReturn, Self
+
+from handrail.kernel.namespaces import enter_network
+from handrail.process.sessions.known import Record, read_record
+from handrail.process.sessions.ports import has_own_network, is_there
+from handrail.process.sessions.session import ProcessSession
+from handrail.protocol.error import ToolError
+from handrail.sandbox.proxy.inside import PORT
+
+_CONNECTED_WITHIN = 10.0
+_ENTERED = b"0"
+_MADE, _NOT_MADE = b"+", b"-"
+_LOOPBACK = ((b"4", "127.0.0.1"), (b"6", "::1"))
+_FAMILIES = {b"4": socket.AF_INET, b"6": socket.AF_INET6}
+_FIRST_ANSWER = 16
+
+
+class Inside:
+    """Somebody who is in the network of a process session. To be made while this process has one thread only."""
+
+    def __init__(self, session: ProcessSession, port: int) -> None:
+        """ToolError where it has ended, has no network of its own, or that cannot be entered."""
+        self._port = port
+        self._one_at_a_time = threading.Lock()
+        namespace = _network_of(session, port)
+        try:
+            self._way, self._child = _sent_into(namespace)
+        finally:
+            os.close(namespace)
+        said = self._way.recv(_FIRST_ANSWER)
+        if said != _ENTERED:
+            self.close()
+            why = os.strerror(int(said)) if said else "who went there was killed"
+            raise _cannot_be_entered(session.id, why)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    def connected(self) -> socket.socket | None:
+        """A connection to the port, by IPv4 or else by IPv6; None where nobody takes it."""
+        for family, address in _LOOPBACK:
+            made = self._made(family)
+            if made is None:
+                continue
+            try:
+                made.settimeout(_CONNECTED_WITHIN)
+                made.connect((address, self._port))
+                made.settimeout(None)
+            except OSError:
+                made.close()
+            else:
+                return made
+        return None
+
+    def close(self) -> None:
+        """Ends the child; connections that were made stay."""
+        with self._one_at_a_time:
+            self._way.close()
+            if self._child:
+                os.waitpid(self._child, 0)
+                self._child = 0
+
+    def _made(self, family: bytes) -> socket.socket | None:
+        """A new socket of that network; None where it has no such family, or nobody is there any more."""
+        with self._one_at_a_time, contextlib.suppress(OSError):
+            self._way.sendall(family)
+            _, handed, _, _ = socket.recv_fds(self._way, 1, 1)
+            if handed:
+                os.set_inheritable(handed[0], False)
+                return socket.socket(fileno=handed[0])
+        return None
+
+
+def _network_of(session: ProcessSession, port: int) -> int:
+    """A descriptor of its network namespace."""
+    known = read_record(session.folder)
+    if known is None or not session.running:
+        raise _has_ended(session.id)
+    if not is_there(known.first):
+        raise ToolError("UNAVAILABLE", f"The command of {session.id} is just starting or ending. Try again.")
+    if not known.own_processes or not has_own_network(known.first.number):
+        text = f"{session.id} has no network of its own (its sandbox is of tier 1 or 0). Nothing is forwarded:"
+        raise ToolError("UNAVAILABLE", f"{text} what it listens on is a port of this machine, http://127.0.0.1:{port}/")
+    if known.proxy is not None and port == PORT:
+        text = f"Port {port} of {session.id} is its way to the hosts that were opened to it, not its own."
+        raise ToolError("UNAVAILABLE", f"{text} Nothing is forwarded. Look: handrail processes")
+    return _opened(session.id, known)
+
+
+def _opened(name: str, known: Record) -> int:
+    try:
+        namespace = os.open(f"/proc/{known.first.number}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _has_ended(name) from None
+    except OSError as error:
+        raise _cannot_be_entered(name, str(error.strerror)) from None
+    if is_there(known.first):  # still: so it was that very process whose network was opened
+        return namespace
+    os.close(namespace)
+    raise _has_ended(name)
+
+
+def _has_ended(name: str) -> ToolError:
+    return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing is forwarded: its log says how it went.")
+
+
+def _cannot_be_entered(name: str, why: str) -> ToolError:
+    return ToolError("UNAVAILABLE", f"The network of {name} cannot be entered: {why}. Nothing is forwarded.")
+
+
+def _sent_into(namespace: int) -> tuple[socket.socket, int]:
+    """The way to a child that goes there, and its number."""
+    ours, theirs = socket.socketpair()
+    try:
+        child = os.fork()
+        if not child:
+            _live_there(namespace, theirs)
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return ours, child
+
+
+def _live_there(namespace: int, way: socket.socket) -> NoReturn:
+    """What the child does, until nobody holds the other end of its way."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it
+        way.sendall(_entered(namespace))
+        _close_all_but(way.fileno())
+        while asked := way.recv(1):
+            _hand_out(way, _FAMILIES[asked])
+    finally:
+        os._exit(0)  # whatever happened: nothing of who it was forked from is to be ended here
+
+
+def _entered(namespace: int) -> bytes:
+    """How it went: a number of an error, or 0."""
+    try:
+        enter_network(namespace)
+    except OSError as error:
+        return str(error.errno or errno.EPERM).encode()
+    return _ENTERED
+
+
+def _close_all_but(kept: int) -> None:
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number != kept:
+            with contextlib.suppress(OSError):
+                os.close(number)
+
+
+def _hand_out(way: socket.socket, family: socket.AddressFamily) -> None:
+    try:
+        made = socket.socket(family, socket.SOCK_STREAM)
+    except OSError:
+        way.sendall(_NOT_MADE)
+        return
+    with made:
+        socket.send_fds(way, [_MADE], [made.fileno()])
