@@ -145,7 +145,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "processes forward": Command(
         "processes_forward",
-        "Open a port of a background command on this machine, to a browser too, until Ctrl-C.",
+        "Open a port of a background command on this machine, until Ctrl-C.",
         options.for_processes_forward,
         ("handrail processes forward p-7fq 8000", "handrail processes forward p-7fq 80 --to 8080"),
         _EXITS
