@@ -142,10 +142,10 @@ def test_a_grant_for_one_command_covers_no_other(rail: Make, command: str) -> No
 
 def test_nothing_in_a_class_is_a_wildcard(rail: Make) -> None:
     one = rail(mode="ask")
-    request = asked(one, "frobnicate '*'")
-    assert request.grants == ("frobnicate",)
+    request = asked(one, "ruff '*'")
+    assert request.grants == ("ruff",)
     answered(one, request, "session")
-    assert asks(one, "frobnicate build")
+    assert asks(one, "ruff format")
     assert asks(one, "other")
     assert asks(one, "git commit -m '*'")
 
