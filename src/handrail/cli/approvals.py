@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handrail.cli.exits import OK
-from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
+from handrail.cli.inbox import grant_id, grant_name, inbox_of, say_unread, short_names
 from handrail.cli.output import answer, answer_json, cut, note, table
 from handrail.protocol.permission import OpenedFolder
 from handrail.protocol.wire import encode
@@ -25,6 +25,7 @@ def run(options: Namespace) -> int:
 
         return watch(options, inbox)
     waiting, granted = inbox.waiting(), inbox.granted()
+    say_unread(inbox)
     names = short_names(waiting, granted)
     if options.json:
         told = {"waiting": [waiting_row(one, names) for one in waiting]}

@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 
 from handrail.cli.exits import FAILED, Stop
-from handrail.cli.output import cut
+from handrail.cli.output import cut, note
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import state_of_here
 from handrail.cli.short_ids import matching, short_ids
@@ -23,17 +23,25 @@ def inbox_of(options: Namespace) -> Inbox:
 
 def found_request(options: Namespace) -> Waiting:
     """The request that an id means: of what waits in this workspace, else of what waits anywhere."""
-    everywhere = Inbox(state_of_here(), None).waiting()
+    inbox = Inbox(state_of_here(), None)
+    everywhere = inbox.waiting()
     here = os.path.realpath(options.workspace or os.getcwd())
     near = [one for one in everywhere if one.workspace == here]
     chosen = _only(options.id, near) or (None if options.workspace else _only(options.id, everywhere))
     if chosen is not None:
         return chosen
-    answered = Inbox(state_of_here(), None).answered()
+    say_unread(inbox)
+    answered = inbox.answered()
     before = matching(options.id, answered)
     if len(before) == 1:
         raise Stop(f"{_quoted(options.id)} was answered already: {answered[before[0]].kind}. Nothing was run.", FAILED)
     raise Stop(f"nothing waits under {_quoted(options.id)}. Nothing was run. {_NEXT}", FAILED)
+
+
+def say_unread(inbox: Inbox) -> None:
+    """Says which sessions could not be looked into."""
+    for text in inbox.unread.values():
+        note(f"{text}; what waits there is not listed (handrail doctor)")
 
 
 def found_grant(options: Namespace) -> Kept:

@@ -10,6 +10,7 @@ from handrail.cli.asking import can_ask
 from handrail.cli.exits import OK, Stop
 from handrail.cli.inbox import short_names
 from handrail.cli.output import answer, answer_json, note, one_line
+from handrail.protocol.error import StoreError, UsageError
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Inbox, Waiting
 from handrail.terminal.asking import ask_on_terminal
@@ -58,8 +59,8 @@ def _ask(options: Namespace, inbox: Inbox, one: Waiting, number: int, of: int) -
         return
     try:
         answer_request(options, one, said)
-    except Stop as stop:
-        note(f"handrail: {stop}")
+    except (Stop, UsageError, StoreError) as error:
+        note(f"handrail: {error}")
 
 
 def _tell(options: Namespace, one: Waiting, change: str, known: dict[str, Waiting]) -> bool:

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from typing import Literal
 
@@ -83,9 +83,12 @@ class Inbox:
         self._state = state
         self._workspace = workspace
         self._known: dict[str, tuple[Stamp, list[Waiting]]] = {}
+        self.unread: dict[str, str] = {}
+        """Journals that could not be read at the last look, by their folders: what waits there is not known."""
 
     def waiting(self) -> list[Waiting]:
         """All that is open, the oldest first."""
+        self.unread.clear()
         found = [one for folder in self._folders() for one in self._of_session(folder)]
         return sorted(found, key=lambda one: one.request.id)
 
@@ -93,8 +96,9 @@ class Inbox:
         """What was answered before, by the ids of the requests."""
         found: dict[str, Answer] = {}
         for folder in self._folders():
-            for request_id, answer in _rows(folder, _ANSWERED):
-                found[request_id] = msgspec.json.decode(answer, type=Answer)
+            with suppress(StoreError):
+                rows = _rows(folder, _ANSWERED)
+                found |= {request_id: msgspec.json.decode(answer, type=Answer) for request_id, answer in rows}
         return found
 
     def granted(self) -> list[Kept]:
@@ -119,7 +123,11 @@ class Inbox:
         stamp = _stamp(folder)
         known = self._known.get(folder)
         if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
-            known = self._known[folder] = (stamp, list(_waiting_in(folder)))
+            try:
+                known = self._known[folder] = (stamp, list(_waiting_in(folder)))
+            except StoreError as error:  # one broken session keeps nobody from answering for the others
+                self.unread[folder] = str(error)
+                return known[1] if known else []
         return known[1]
 
 
