@@ -206,10 +206,20 @@ def test_in_plain_form_nothing_steers_the_terminal_and_choices_have_numbers(ask:
 
 
 def test_an_encoding_without_these_characters_gets_others(ask: Ask) -> None:
-    asked = ask(a_request(command="echo ü…"), encoding="ascii")
+    asked = ask(a_request(command="echo ü"), encoding="ascii")
     asked.answer(b"y")
     assert asked.terminal.shown.isascii()
-    assert "Permission - exec\n$ echo \\xfc...\n" in asked.terminal.shown
+    assert "Permission - exec\n$ echo \\u00fc\n" in asked.terminal.shown
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", "\\u2013rf \\u2026"), ("latin-1", "\\u2013rf \\u2026")])
+def test_nothing_of_a_command_is_shown_as_something_else_that_looks_like_it(
+    ask: Ask, encoding: str, shown: str
+) -> None:
+    asked = ask(a_request(command="rm –rf …"), encoding=encoding)
+    asked.answer(b"y")
+    assert f"$ rm {shown}\n" in asked.terminal.shown
+    assert f"You allowed rm {shown} once\n" in asked.terminal.shown
 
 
 @pytest.mark.parametrize("columns", [20, 44, 80, 100, 200])
