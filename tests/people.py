@@ -1,5 +1,6 @@
 """A person at a real terminal: reads what is shown, and presses keys."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -53,6 +54,7 @@ class Terminal:
         self.modes = termios.tcgetattr(self.device)
         self.shown = ""
         self.gone = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end inside a character
 
     def press(self, keys: bytes) -> None:
         os.write(self.control, keys)
@@ -97,7 +99,7 @@ class Terminal:
     def _read(self, seconds: float) -> bool:
         if self.gone or not select.select([self.control], [], [], seconds)[0]:
             return False
-        self.shown += os.read(self.control, 65536).decode().replace("\r\n", "\n")
+        self.shown = (self.shown + self._decoder.decode(os.read(self.control, 65536))).replace("\r\n", "\n")
         return True
 
 

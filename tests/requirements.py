@@ -387,7 +387,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_exec_background.py::test_it_returns_at_once_with_the_id_and_what_to_do_next",
             "tools/test_process.py::test_any_beginning_of_an_id_that_no_other_has_will_do",
             "tools/test_process.py::test_one_sessions_processes_are_not_anothers",
-            "cli/test_cli_processes.py::test_people_type_the_shortest_beginning_that_is_unique",
+            "cli/test_cli_processes.py::test_the_beginning_that_is_listed_is_enough_to_type",
         ),
         clause(
             "poll gives what is new since the last poll; log pages by line",

@@ -8,9 +8,9 @@ from threading import Condition, Lock, get_ident
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
+from handrail.named_tools import NamedTools
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
@@ -44,18 +44,7 @@ from handrail.settings.policy import check_tools, managed_mode, rules_of, strict
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
-from handrail.tools.apply_patch import ApplyPatchData
 from handrail.tools.contract import Tool
-from handrail.tools.delete import DeleteData
-from handrail.tools.edit import EditData
-from handrail.tools.exec import ExecData
-from handrail.tools.find import FindData
-from handrail.tools.grep import GrepData
-from handrail.tools.ls import LsData
-from handrail.tools.multi_edit import MultiEditData, OneEdit
-from handrail.tools.process import Action, ProcessData
-from handrail.tools.read import ReadData
-from handrail.tools.write import WriteData
 
 if TYPE_CHECKING:
     from handrail.protocol.change import ChangeRecord
@@ -71,7 +60,7 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 
-class Handrail:
+class Handrail(NamedTools):
     """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement.
 
     Where a call needs a person's yes, `on_permission` is asked. Without it the person at this process's terminal is, if
@@ -157,98 +146,12 @@ class Handrail:
     ) -> None:
         self.close()
 
-    # The tools
-
-    def read(self, path: str, *, offset: int = 1, limit: int = 2_000) -> ToolResult[ReadData]:
-        """A page of a file."""
-        return self.call("read", {"path": path, "offset": offset, "limit": limit})
-
-    def write(self, path: str, content: str) -> ToolResult[WriteData]:
-        """A whole file, new or replaced."""
-        return self.call("write", {"path": path, "content": content})
-
-    def edit(self, path: str, old_text: str, new_text: str, *, replace_all: bool = False) -> ToolResult[EditData]:
-        """One text of a file in the place of another."""
-        args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
-        return self.call("edit", args)
-
-    def multi_edit(self, path: str, edits: Iterable[OneEdit | dict[str, str]]) -> ToolResult[MultiEditData]:
-        """Several edits of one file, in order, all of them or none; offered where the settings enable it. An edit is a
-        OneEdit or what it is on the wire: `{"oldText": …, "newText": …, "occurrence": "first"}`."""
-        return self.call("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
-
-    def apply_patch(self, patch: str) -> ToolResult[ApplyPatchData]:
-        """Changes of several files, all of them or none; offered where the settings enable it."""
-        return self.call("apply_patch", {"patch": patch})
-
-    def delete(self, path: str) -> ToolResult[DeleteData]:
-        """A file or a link goes; offered where the settings enable it."""
-        return self.call("delete", {"path": path})
-
-    def find(
-        self, pattern: str, path: str = ".", *, max_results: int = 1_000, exclude: Sequence[str] = ()
-    ) -> ToolResult[FindData]:
-        """Files by their names."""
-        args = {"pattern": pattern, "path": path, "maxResults": max_results, "exclude": list(exclude)}
-        return self.call("find", args)
-
-    def grep(
-        self,
-        pattern: str,
-        path: str = ".",
-        *,
-        file_pattern: str | None = None,
-        case_sensitive: bool = True,
-        context_lines: int = 0,
-        max_results: int = 100,
-    ) -> ToolResult[GrepData]:
-        """Lines by what is in them."""
-        args = {
-            "pattern": pattern,
-            "path": path,
-            "caseSensitive": case_sensitive,
-            "contextLines": context_lines,
-            "maxResults": max_results,
-        }
-        return self.call("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
-
-    def ls(self, path: str = ".", *, depth: int = 1) -> ToolResult[LsData]:
-        """What is in a folder."""
-        return self.call("ls", {"path": path, "depth": depth})
-
-    def exec(
-        self,
-        command: str,
-        *,
-        cwd: str = ".",
-        timeout_ms: int | None = None,
-        background: bool = False,
-        yield_ms: int | None = None,
-    ) -> ToolResult[ExecData]:
-        """One shell command, in the sandbox; with `background` or `yield_ms` it may go on as a process session."""
-        given = {"timeoutMs": timeout_ms, "background": background or None, "yieldMs": yield_ms}
-        return self.call("exec", {"command": command, "cwd": cwd, **_without_none(given)})
-
-    def process(
-        self,
-        action: Action,
-        session_id: str | None = None,
-        *,
-        offset: int | None = None,
-        limit: int | None = None,
-        data: str | None = None,
-        eof: bool | None = None,
-    ) -> ToolResult[ProcessData]:
-        """What a command does that goes on after its call, and what it is told."""
-        given = {"sessionId": session_id, "offset": offset, "limit": limit, "data": data, "eof": eof}
-        return self.call("process", {"action": action, **_without_none(given)})
+    # What commands leave behind
 
     def processes(self) -> tuple[ProcessRecord, ...]:
         """The process sessions of this session, the oldest first: those that run, and those that have ended."""
         background = self._session.background
-        return self._enter(
-            lambda: tuple(one.record() for one in background.sessions.listed()) if background.any else ()
-        )
+        return self._enter(lambda: background.sessions.records() if background.any else ())
 
     def raw_output(self, call_id: str) -> bytes:
         """What a command printed, byte for byte, where that is kept: `meta.raw` or `meta.output` of its result say so;
@@ -350,7 +253,7 @@ class Handrail:
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
-        given = tuple(cleaned(call) for call in calls)
+        given = tuple(cleaned(_tool_call(call)) for call in calls)
         for call in given:
             _refuse_bad_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -548,13 +451,15 @@ def _terminal() -> ModuleType:
     return asking
 
 
-def _without_none(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:
     if name not in known:
         raise UsageError(f"there is no {what} {shown(name)}; use {', '.join(known)}")
+
+
+def _tool_call(call: object) -> ToolCall:
+    if not isinstance(call, ToolCall):
+        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {shown(call)}")
+    return call
 
 
 def _refuse_bad_id(call_id: object) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handrail.cli.exits import OK
-from handrail.cli.inbox import grant_id, grant_name, inbox_of, say_unread, short_names
+from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
 from handrail.cli.output import answer, answer_json, cut, note, table
 from handrail.protocol.permission import OpenedFolder
 from handrail.protocol.wire import encode
@@ -25,8 +25,9 @@ def run(options: Namespace) -> int:
 
         return watch(options, inbox)
     waiting, granted = inbox.waiting(), inbox.granted()
-    say_unread(inbox)
     names = short_names(waiting, granted)
+    for problem in inbox.unreadable.values():
+        note(f"warning: {problem}")
     if options.json:
         told = {"waiting": [waiting_row(one, names) for one in waiting]}
         answer_json(encode({"schema": SCHEMA, **told, "granted": [_grant_row(one, names) for one in granted]}))
@@ -36,7 +37,8 @@ def run(options: Namespace) -> int:
             first = names[waiting[0].request.id]
             note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
     elif not options.quiet:
-        note("nobody waits for you, and nothing is granted")
+        where = "" if options.all else " here"
+        note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
     return OK
 
 

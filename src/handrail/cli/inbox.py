@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 
 from handrail.cli.exits import FAILED, Stop
-from handrail.cli.output import cut, note
+from handrail.cli.output import cut
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import state_of_here
 from handrail.cli.short_ids import matching, short_ids
@@ -23,32 +23,24 @@ def inbox_of(options: Namespace) -> Inbox:
 
 def found_request(options: Namespace) -> Waiting:
     """The request that an id means: of what waits in this workspace, else of what waits anywhere."""
-    inbox = Inbox(state_of_here(), None)
-    everywhere = inbox.waiting()
-    here = os.path.realpath(options.workspace or os.getcwd())
-    near = [one for one in everywhere if one.workspace == here]
+    everywhere = Inbox(state_of_here(), None).waiting()
+    here = _here(options)
+    near = [one for one in everywhere if here is not None and one.workspace == here]
     chosen = _only(options.id, near) or (None if options.workspace else _only(options.id, everywhere))
     if chosen is not None:
         return chosen
-    say_unread(inbox)
-    answered = inbox.answered()
+    answered = Inbox(state_of_here(), None).answered()
     before = matching(options.id, answered)
     if len(before) == 1:
         raise Stop(f"{_quoted(options.id)} was answered already: {answered[before[0]].kind}. Nothing was run.", FAILED)
     raise Stop(f"nothing waits under {_quoted(options.id)}. Nothing was run. {_NEXT}", FAILED)
 
 
-def say_unread(inbox: Inbox) -> None:
-    """Says which sessions could not be looked into."""
-    for text in inbox.unread.values():
-        note(f"{text}; what waits there is not listed (handrail doctor)")
-
-
 def found_grant(options: Namespace) -> Kept:
     """What an id, or the path of a folder, means of what is granted in this workspace, else anywhere."""
     everywhere = Inbox(state_of_here(), None).granted()
-    here = os.path.realpath(options.workspace or os.getcwd())
-    near = [kept for kept in everywhere if kept.workspace == here]
+    here = _here(options)
+    near = [kept for kept in everywhere if here is not None and kept.workspace == here]
     for kept in (near, [] if options.workspace else everywhere):
         by_path = [one for one in kept if options.id.startswith("/") and _is_at(one, options.id)]
         named = {grant_id(one): one for one in kept}
@@ -87,6 +79,14 @@ def grant_name(kept: Kept) -> str:
     """What it lets be, in a few words."""
     granted = kept.granted
     return f"{granted.path} ({granted.access})" if isinstance(granted, OpenedFolder) else granted.command
+
+
+def _here(options: Namespace) -> str | None:
+    """The workspace that is looked at first."""
+    try:
+        return os.path.realpath(options.workspace or os.getcwd())
+    except OSError:  # the current folder is gone
+        return None
 
 
 def _is_at(kept: Kept, path: str) -> bool:

@@ -37,7 +37,9 @@ def table(rows: Iterable[Sequence[str]]) -> str:
 
 def one_line(text: str) -> str:
     """The text in one line with nothing hidden in it."""
-    return visible(text).replace("\n", "\\n").replace("\t", " ")
+    from handrail.terminal import visible as characters  # noqa: PLC0415  into a pipe goes what there is
+
+    return characters.one_line(text)
 
 
 def cut(text: str, length: int = 100) -> str:

@@ -10,7 +10,7 @@ from handrail.cli.asking import can_ask
 from handrail.cli.exits import OK, Stop
 from handrail.cli.inbox import short_names
 from handrail.cli.output import answer, answer_json, note, one_line
-from handrail.protocol.error import StoreError, UsageError
+from handrail.protocol.error import HandrailError
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Inbox, Waiting
 from handrail.terminal.asking import ask_on_terminal
@@ -59,7 +59,7 @@ def _ask(options: Namespace, inbox: Inbox, one: Waiting, number: int, of: int) -
         return
     try:
         answer_request(options, one, said)
-    except (Stop, UsageError, StoreError) as error:
+    except (Stop, HandrailError) as error:
         note(f"handrail: {error}")
 
 

@@ -4,8 +4,8 @@ Nothing of it is loaded before a session has one.
 """
 
 import os
-import shutil
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from handrail.protocol.error import StoreError, ToolError
@@ -24,13 +24,19 @@ _PAUSE = 0.25
 """Seconds between two looks for what has ended."""
 
 
+_FAILURES = (StoreError, ToolError, OSError)
+"""Why something is not told, or not ended, now: left to whoever looks next."""
+
+
 class BackgroundWork:
     """What goes on in a session after its calls."""
 
-    def __init__(self, session_folder: str, journal: Journal, limits: Limits) -> None:
+    def __init__(self, session_folder: str, journal: Journal, limits: Limits, workspace: str | None = None) -> None:
         self._session_folder = session_folder
         self._journal = journal
         self._limits = limits
+        self._workspace = workspace
+        """Noted with the first that goes on, for people who list those of every workspace."""
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
@@ -57,6 +63,12 @@ class BackgroundWork:
         return seconds(self._limits.idle)
 
     @property
+    def awaited(self) -> dict[str, str]:
+        """For one whose call waits for it: if this process is killed meanwhile, whoever opens the session next ends
+        it."""
+        return {_AWAITED: self._journal.runner}
+
+    @property
     def any(self) -> bool:
         """Whether there may be some: one look."""
         return os.path.isdir(self.folder)
@@ -65,9 +77,14 @@ class BackgroundWork:
         """To be called when a session is opened: tells what nobody was there to tell, and goes on watching."""
         if not self.any:
             return
+        from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
+
         for process in self.sessions.listed():
-            if not self._end_unawaited(process):
-                self._tell_all(process)
+            with suppress(ToolError, OSError):  # as one that cannot be ended now, which keeps nobody out
+                if was_told(process, "removed"):
+                    process.remove()  # whoever told it was killed before it was done
+                elif not self._end_unawaited(process):
+                    self._tell_all(process)
         self._watch()
 
     def make_room(self) -> None:
@@ -83,18 +100,16 @@ class BackgroundWork:
         for process in ended[:-_KEPT_ENDED]:
             self.forget(process)
 
-    def awaited(self, process: "ProcessSession") -> None:
-        """Its call waits for it: if this process is killed meanwhile, whoever opens the session next ends it."""
-        with open(os.path.join(process.folder, _AWAITED), "w", encoding="ascii") as file:
-            file.write(self._journal.runner)
-
     def told_begun(self, process: "ProcessSession") -> None:
         """Nobody waits for it any more."""
         from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+        from handrail.store.places import note_place  # noqa: PLC0415
 
-        tell(process, "started", self._journal)
+        if self._workspace is not None:
+            note_place(os.path.dirname(self._session_folder), self._workspace)
         if os.path.exists(path := os.path.join(process.folder, _AWAITED)):
-            os.unlink(path)
+            os.unlink(path)  # first: what was told of ends with a word
+        tell(process, "started", self._journal)
         self._watch()
 
     def told_ended(self, process: "ProcessSession") -> None:
@@ -107,26 +122,23 @@ class BackgroundWork:
 
         if not process.wait(0):
             process.stop(reason)
+        with suppress(OSError):
+            process.log.clear()  # first: a disk that it has filled has no room for what is told
         self._tell_all(process)
         tell(process, "removed", self._journal)
         process.remove()
 
     def end_all(self) -> None:
-        """The session is over: nothing of it goes on, and nothing is kept."""
+        """The session is over: nothing of it goes on, and nothing is kept. What cannot be ended, or not be told, is
+        left to whoever looks next, and hinders no other."""
         if not self.any:
             return
-        listed = self.sessions.listed()
-        # Together: one that does not want to end takes its time.
-        stopping = [threading.Thread(target=process.stop, args=("session",)) for process in listed]
-        for thread in stopping:
-            thread.start()
-        for thread in stopping:
-            thread.join()
-        for process in listed:
-            self.forget(process, "session")
-        for name in os.listdir(self.folder):  # of one whose keeper was killed
-            if name.startswith("network-"):
-                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+        sessions = self.sessions
+        sessions.end_all("session")
+        for process in sessions.listed():
+            with suppress(*_FAILURES):
+                self.forget(process, "session")
+        sessions.remove_rest()
 
     def close(self) -> None:
         """Nobody here watches any more; what runs goes on."""
@@ -168,6 +180,7 @@ class BackgroundWork:
             return False
         if is_dead(self._session_folder, runner):
             process.stop()
+            self._tell_tried(process)
             process.remove()
         return True
 
@@ -184,7 +197,7 @@ class BackgroundWork:
             try:
                 if not self._look():
                     return
-            except (StoreError, ToolError, OSError):
+            except _FAILURES:
                 continue  # it is told by whoever can write it down, or look, next
 
     def _look(self) -> bool:

@@ -14,8 +14,9 @@ from handrail.protocol.event import (
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
 )
-from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest, Preview, permission_type
+from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
+from handrail.protocol.wording import shown
 from handrail.runtime.closing import named, start_draft
 from handrail.runtime.outside import asked_folders, request_to_open
 from handrail.runtime.pipeline import DECIDING, take_steps
@@ -24,7 +25,6 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, environment_of
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft, NewCall
-from handrail.store.places import note_place
 from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
@@ -94,6 +94,8 @@ def _description(flight: Flight) -> str:
 
 def park(session: Session, flights: list[Flight]) -> Parked:
     """Writes down the whole batch as waiting. Nothing of it has run."""
+    from handrail.store.places import note_place  # noqa: PLC0415  only where somebody has to be asked
+
     batch_id = flights[0].batch_id
     session.workspace.let_go()
     requests: list[PermissionRequest] = []
@@ -134,8 +136,8 @@ def answer(session: Session, request_id: str, given: Answer) -> list[str] | Park
     if request is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
     if given.kind not in request.answers:
-        known = f"; {given.kind!r} is not possible for this request" if given.kind in ANSWERS else ""
-        raise UsageError(f"a request can be answered with {' or '.join(request.answers)}{known}")
+        can = " or ".join(request.answers)
+        raise UsageError(f"this request can be answered with {can}, not with {shown(given.kind)}")
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})

@@ -15,7 +15,7 @@ from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import Answer, Granted, OpenedFolder, PermissionRequest
 from handrail.store.database import Row
-from handrail.store.folder import StateFolder
+from handrail.store.folder import GRANTED, OPENED, StateFolder
 from handrail.store.grants import GrantFiles
 from handrail.store.journal import Decided
 from handrail.store.opened import OpenedFolders
@@ -83,12 +83,11 @@ class Inbox:
         self._state = state
         self._workspace = workspace
         self._known: dict[str, tuple[Stamp, list[Waiting]]] = {}
-        self.unread: dict[str, str] = {}
-        """Journals that could not be read at the last look, by their folders: what waits there is not known."""
+        self.unreadable: dict[str, str] = {}
+        """The sessions whose journals cannot be read, each with the reason. The others are no less there for it."""
 
     def waiting(self) -> list[Waiting]:
         """All that is open, the oldest first."""
-        self.unread.clear()
         found = [one for folder in self._folders() for one in self._of_session(folder)]
         return sorted(found, key=lambda one: one.request.id)
 
@@ -103,17 +102,10 @@ class Inbox:
 
     def granted(self) -> list[Kept]:
         """What people granted and opened, to sessions and to workspaces, the oldest first."""
-        homes = {os.path.dirname(folder): None for folder in self._folders()}
-        places = [(home, ".granted", ".opened") for home in homes]
-        places += [(folder, "granted", "opened") for folder in self._folders()]
-        found = [
-            Kept(one, os.path.dirname(place) if granted == "granted" else place)
-            for place, granted, opened in places
-            for one in (
-                *GrantFiles(os.path.join(place, granted)).listed(),
-                *OpenedFolders(os.path.join(place, opened)).listed(),
-            )
-        ]
+        sessions = self._folders()
+        homes = dict.fromkeys(map(os.path.dirname, sessions))
+        found = [Kept(one, home) for home in homes for one in _granted_in(os.path.join(home, "."))]
+        found += [Kept(one, os.path.dirname(folder)) for folder in sessions for one in _granted_in(f"{folder}/")]
         return sorted(found, key=lambda kept: kept.granted.time)
 
     def _folders(self) -> list[str]:
@@ -123,12 +115,21 @@ class Inbox:
         stamp = _stamp(folder)
         known = self._known.get(folder)
         if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
-            try:
-                known = self._known[folder] = (stamp, list(_waiting_in(folder)))
-            except StoreError as error:  # one broken session keeps nobody from answering for the others
-                self.unread[folder] = str(error)
-                return known[1] if known else []
+            known = self._known[folder] = (stamp, self._read(folder))
         return known[1]
+
+    def _read(self, folder: str) -> list[Waiting]:
+        self.unreadable.pop(folder, None)
+        try:
+            return list(_waiting_in(folder))
+        except StoreError as error:
+            self.unreadable[folder] = str(error)
+            return []
+
+
+def _granted_in(beginning: str) -> tuple[Granted | OpenedFolder, ...]:
+    """What was granted in a folder, by how the paths begin that it is noted at."""
+    return (*GrantFiles(f"{beginning}{GRANTED}").listed(), *OpenedFolders(f"{beginning}{OPENED}").listed())
 
 
 def _waiting_in(folder: str) -> Iterator[Waiting]:

@@ -29,7 +29,7 @@ def ask_reason(keys: Keys, screen: Screen) -> str | None:
                 typed = ""
             case "text" | "space" | "paste":
                 more = key.text if key else ""
-                typed = (typed + " ".join(visible(more).split("\n")).replace("\r", " "))[:_LONGEST]
+                typed = (typed + visible(" ".join(more.splitlines())))[:_LONGEST]
             case _:
                 continue
         _show(screen, typed)

@@ -1,5 +1,6 @@
 """One process session, for whoever has its folder: nothing of it is kept in memory."""
 
+import contextlib
 import os
 import shutil
 import time
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 
 from handrail.process.cleaning import cleaned
 from handrail.process.exit_codes import signal_of
-from handrail.process.keeper.files import Json
+from handrail.process.keeper.files import RECORD, Json
 from handrail.process.sessions.asking import NoKeeperError, ask
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
@@ -75,13 +76,13 @@ class ProcessSession:
     def write(self, data: bytes, *, eof: bool = False) -> None:
         """Types it, and then the end of the file; ToolError where it has ended, or does not read."""
         if not self.running:
-            raise _has_ended(self.id)
+            raise has_ended(self.id)
         try:
             asked: Json = {"do": "write", "size": len(data), "eof": eof}
             answer = ask(self.folder, asked, data, seconds=_ANSWER_WITHIN)
         except NoKeeperError as error:
             if not self.running:
-                raise _has_ended(self.id) from None
+                raise has_ended(self.id) from None
             raise ToolError("TIMEOUT", f"The keeper of {self.id} does not answer ({error}); kill it.") from None
         if "error" in answer:
             said = answer.get("taken")
@@ -111,6 +112,8 @@ class ProcessSession:
         known = read_record(self.folder)
         if known is not None and known.proxy is not None:  # of a keeper that was killed
             shutil.rmtree(known.proxy, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.folder, RECORD))  # first: half of it is nobody's, whoever is killed here
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def attempts(self, after: int) -> list[Attempt]:
@@ -124,7 +127,8 @@ class ProcessSession:
         return known
 
 
-def _has_ended(name: str) -> ToolError:
+def has_ended(name: str) -> ToolError:
+    """What is told to who would write to one that does not read any more."""
     return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
 
 
