@@ -1,12 +1,15 @@
 """A question at a terminal: a yes is deliberate, a no is easy, and the terminal is given back as it was."""
 
+import io
+import os
 import termios
 
 import pytest
 
 from handrail.protocol.permission import Answer, Preview
 from handrail.terminal.keys import Timing
-from people import QUICK, Ask, a_request
+from handrail.terminal.screen import Screen
+from people import QUICK, Ask, Terminal, a_request
 
 GRANTABLE = a_request(
     command="ruff format src", answers=("once", "session", "workspace", "deny"), grants=("ruff format",)
@@ -234,3 +237,23 @@ def test_no_line_is_wider_than_the_terminal(ask: Ask, columns: int) -> None:
 
 def wide(line: str) -> int:
     return sum(2 if char in "全角文字" else 1 for char in line)
+
+
+def test_the_terminal_is_told_of_an_end_also_while_something_is_being_written_to_it() -> None:
+    """As a signal does that comes in the middle: Python lets no stream be written to inside a write to it."""
+    terminal = Terminal(80, 24)
+    told: list[int] = []
+
+    class Interrupted(io.FileIO):
+        def write(self, data, /) -> int:
+            if not told:
+                told.append(1)
+                screen.control("\x1b[?2004l")
+            return super().write(data) or 0
+
+    with io.TextIOWrapper(io.BufferedWriter(Interrupted(os.dup(terminal.device), "w")), "utf-8") as stream:
+        screen = Screen(stream, {"TERM": "xterm"})
+        screen.write(["a question"])
+    terminal.sees("\x1b[?2004la question")
+    terminal.hang_up()
+    os.close(terminal.device)

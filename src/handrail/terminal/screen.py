@@ -102,10 +102,10 @@ class Screen:
         self._stream.flush()
 
     def control(self, sequence: str) -> None:
-        """Something for the terminal itself."""
+        """Something for the terminal itself. Past the stream: a signal may come while that is being written to, and
+        then it takes nothing."""
         if not self.plain:
-            self._put(sequence)
-            self._stream.flush()
+            os.write(self._stream.fileno(), sequence.encode("ascii"))
 
     def _put(self, text: str) -> None:
         shown = text.translate(_PLAINER) if self._ascii else text
