@@ -13,7 +13,7 @@ import pytest
 from process_launches import comes_true, launched, running
 
 from handrail.process.abandoned import end_abandoned
-from handrail.process.sessions.known import Record, read_record
+from handrail.process.sessions.known import Record, is_kept, read_record
 from handrail.process.sessions.ports import is_there
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
@@ -21,6 +21,7 @@ from handrail.protocol.error import ToolError
 from handrail.sandbox.limits import Limits
 
 Start = Callable[..., ProcessSession]
+HEARD = ("call", "_heard")
 
 
 def known(one: ProcessSession) -> Record:
@@ -112,6 +113,21 @@ def test_who_reads_the_log_keeps_it_alive(start_confined: Start) -> None:
     assert comes_true(lambda: bool(one.log.read_from(0, 10)) and not one.running, 60.0)
     assert one.record().reason is None
     assert one.record().exit_code == 0
+
+
+def test_whose_starter_dies_before_it_heard_of_it_was_never_there(
+    start: Start, sessions: ProcessSessions, tmp_path: Path, mark: str
+) -> None:
+    child = os.fork()
+    if not child:
+        sys.setprofile(lambda frame, event, _: os._exit(9) if (event, frame.f_code.co_name) == HEARD else None)
+        start(f"sleep {mark}")
+        os._exit(0)
+    os.waitpid(child, 0)
+    [folder] = (tmp_path / "processes").iterdir()
+    assert comes_true(lambda: not is_kept(str(folder)), 60.0)
+    assert sessions.listed() == []
+    assert running(mark) == []
 
 
 def test_whose_folder_is_removed_by_somebody_else_ends(start: Start, mark: str) -> None:
