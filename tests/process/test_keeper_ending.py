@@ -1,5 +1,6 @@
 """Kept commands end: when they are stopped, over a limit, idle, or when their keeper does."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -7,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
+from types import FrameType
 
 import msgspec
 import pytest
@@ -128,6 +131,38 @@ def test_whose_starter_dies_before_it_heard_of_it_was_never_there(
     assert comes_true(lambda: not is_kept(str(folder)), 60.0)
     assert sessions.listed() == []
     assert running(mark) == []
+
+
+def test_a_child_that_is_forked_during_a_start_holds_nothing_of_it(start_confined: Start) -> None:
+    children: list[int] = []
+
+    def fork(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == HEARD:
+            sys.setprofile(None)
+            children.append(os.fork())
+            if not children[0]:
+                signal.pause()
+
+    sys.setprofile(fork)
+    one = start_confined("sleep 1000")
+    try:
+        os.kill(known(one).keeper.number, signal.SIGKILL)
+        assert comes_true(lambda: one.record().state == "lost", 60.0)
+    finally:
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+
+
+def test_what_is_stopped_has_ended_whoever_holds_its_lock(start_confined: Start) -> None:
+    one = start_confined("sleep 1000")
+    os.kill(known(one).keeper.number, signal.SIGSTOP)
+    looking = os.open(one.folder, os.O_RDONLY | os.O_DIRECTORY)
+    holder = Thread(target=fcntl.flock, args=(looking, fcntl.LOCK_SH))
+    holder.start()  # it has the lock as soon as the keeper is gone
+    one.stop()
+    holder.join(60.0)
+    os.close(looking)
+    assert (one.record().state, one.record().reason) == ("ended", "stopped")
 
 
 def test_whose_folder_is_removed_by_somebody_else_ends(start: Start, mark: str) -> None:

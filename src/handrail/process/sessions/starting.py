@@ -174,5 +174,22 @@ def _check(answer: Json, launch: Launch) -> None:
 
 
 def _closed_by(stack: contextlib.ExitStack, descriptor: int) -> int:
-    stack.callback(os.close, descriptor)
+    _ours_alone.add(descriptor)
+    stack.callback(_close, descriptor)
     return descriptor
+
+
+def _close(descriptor: int) -> None:
+    _ours_alone.discard(descriptor)
+    os.close(descriptor)
+
+
+def _close_in_child() -> None:
+    while _ours_alone:
+        _close(next(iter(_ours_alone)))
+
+
+_ours_alone: set[int] = set()
+"""What a child must not have that another thread forks meanwhile: it would hold the lock of a keeper that is gone."""
+
+os.register_at_fork(after_in_child=_close_in_child)
