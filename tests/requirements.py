@@ -387,7 +387,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_exec_background.py::test_it_returns_at_once_with_the_id_and_what_to_do_next",
             "tools/test_process.py::test_any_beginning_of_an_id_that_no_other_has_will_do",
             "tools/test_process.py::test_one_sessions_processes_are_not_anothers",
-            "cli/test_cli_processes.py::test_people_type_the_shortest_beginning_that_is_unique",
+            "cli/test_cli_processes.py::test_the_beginning_that_is_listed_is_enough_to_type",
         ),
         clause(
             "poll gives what is new since the last poll; log pages by line",
@@ -859,6 +859,24 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "must_hold/test_hold_permissions.py::"
             "test_a_grant_is_there_exactly_when_its_yes_is_whenever_the_one_who_answers_is_killed",
         ),
+        clause(
+            "asked at a terminal, deliberately: no key typed ahead, no Enter, no paste; all shown, nothing hidden",
+            "terminal/test_terminal_prompt.py::test_one_key_is_a_yes",
+            "terminal/test_terminal_prompt.py::test_keys_that_were_typed_before_are_no_answer",
+            "terminal/test_terminal_prompt.py::test_it_takes_no_key_in_its_first_moments",
+            "terminal/test_terminal_prompt.py::test_enter_is_no_answer",
+            "terminal/test_terminal_prompt.py::test_a_pasted_text_is_no_answer",
+            "terminal/test_terminal_prompt.py::test_what_is_longer_than_the_screen_must_be_seen_to_its_end",
+            "terminal/test_terminal_text.py::test_no_text_of_a_request_reaches_a_terminal_raw",
+            "terminal/test_terminal_library.py::test_without_on_permission_the_person_at_the_terminal_is_asked",
+        ),
+        clause(
+            "answered, listed and revoked from the shell, whatever the session; one of two answers counts",
+            "cli/test_cli_approvals.py::test_what_waits_is_listed_with_a_short_id_over_all_sessions",
+            "cli/test_cli_approvals.py::test_a_grant_is_listed_and_revoked_at_once",
+            "cli/test_cli_approvals.py::test_deny_says_why_to_the_model_and_is_no_failure",
+            "cli/test_cli_asking.py::test_of_two_who_answer_one_wins_and_the_other_is_told",
+        ),
         clause("output only: the model gets the output, the changes are dropped", *planned),
     ),
     "P-7": (
@@ -892,6 +910,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_runtime_latch.py::test_unattended_denies_instead_of_waiting",
             "cli/test_cli_call.py::test_where_nobody_can_answer_the_call_is_refused_instead_of_parked",
             "cli/test_cli_call.py::test_what_needs_permission_is_exit_3_with_the_request_and_its_diff",
+            "cli/test_cli_asking.py::test_where_it_does_not_ask",
+            "cli/test_cli_asking.py::test_what_goes_into_a_pipe_is_not_interrupted_by_a_question",
+            "terminal/test_terminal_library.py::test_where_nobody_is_to_be_asked_the_call_waits",
+            "terminal/test_terminal_library.py::test_unattended_refuses_at_a_terminal_too",
         ),
         clause(
             "modes for commands, network, deletions; without a sandbox commands ask in every mode",
@@ -1008,7 +1030,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_outside.py::test_a_closed_folder_is_closed_at_once_in_every_session_and_process",
             "runtime/test_outside.py::test_the_async_library_lists_and_closes_too",
         ),
-        clause("opened folders are listed and closed from the command line", *planned),
+        clause(
+            "opened folders are listed and closed from the command line",
+            "cli/test_cli_approvals.py::test_an_opened_folder_is_listed_and_closed_by_its_path",
+        ),
     ),
     # Sandbox
     "B-1": (
@@ -1281,6 +1306,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "cli/test_cli_processes.py::test_what_a_person_writes_reaches_the_program_and_no_record",
             "cli/test_cli_processes.py::test_one_is_stopped_and_removed_and_that_is_on_the_record",
             "cli/test_cli_processes.py::test_all_of_a_session_and_all_there_are_are_stopped",
+        ),
+        clause(
+            "approvals: list, allow, deny, revoke, watch, with the exit codes of call",
+            "cli/test_cli_approvals.py::test_allow_runs_it_and_prints_the_result_as_call_does",
+            "cli/test_cli_approvals.py::test_the_exit_code_is_that_of_the_call",
+            "cli/test_cli_approvals.py::test_an_id_that_is_wrong_short_or_used_is_one_clear_line",
+            "cli/test_cli_approvals.py::test_watch_tells_every_change_on_a_line_until_it_is_interrupted",
+            "cli/test_cli_asking.py::test_watch_asks_about_what_comes_and_shows_what_came_of_it",
         ),
         clause("the other commands", *planned),
     ),

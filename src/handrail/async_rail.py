@@ -39,7 +39,10 @@ def _passed_on(
 
 
 class AsyncHandrail:
-    """Handrail for asyncio: the same methods, each run in a bounded pool of threads."""
+    """Handrail for asyncio: the same methods, each run in a bounded pool of threads.
+
+    So nobody is asked at the terminal: without `on_permission`, a call that needs a yes waits.
+    """
 
     def __init__(self, workspace: str | os.PathLike[str], *, threads: int = 8, **options: Any) -> None:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
@@ -113,6 +116,7 @@ class AsyncHandrail:
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)
     waiting = _hopped(Handrail.waiting)
+    would_differ = _hopped(Handrail.would_differ)
     resume = _hopped(Handrail.resume)
     grants = _hopped(Handrail.grants)
     revoke = _hopped(Handrail.revoke)

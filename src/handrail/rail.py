@@ -2,15 +2,15 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
+from handrail.named_tools import NamedTools
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
@@ -38,23 +38,13 @@ from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
+from handrail.runtime.steps import environment_of
 from handrail.settings import Loaded, Settings, load, state_folder
 from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Broken
-from handrail.tools.apply_patch import ApplyPatchData
 from handrail.tools.contract import Tool
-from handrail.tools.delete import DeleteData
-from handrail.tools.edit import EditData
-from handrail.tools.exec import ExecData
-from handrail.tools.find import FindData
-from handrail.tools.grep import GrepData
-from handrail.tools.ls import LsData
-from handrail.tools.multi_edit import MultiEditData, OneEdit
-from handrail.tools.process import Action, ProcessData
-from handrail.tools.read import ReadData
-from handrail.tools.write import WriteData
 
 if TYPE_CHECKING:
     from handrail.protocol.change import ChangeRecord
@@ -64,16 +54,24 @@ if TYPE_CHECKING:
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
-OnPermission = Callable[[PermissionRequest], Answer | AnswerKind]
+OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
+"""Is asked about each request; None leaves it for later."""
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 
-class Handrail:
+class Handrail(NamedTools):
     """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement.
+
+    Where a call needs a person's yes, `on_permission` is asked. Without it the person at this process's terminal is, if
+    there is one and the call comes from the main thread; otherwise, and where the answer is None, the call waits
+    (PERMISSION_REQUIRED). `unattended=True` refuses it instead.
 
     `project_tools=True` also loads the workspace's own tools, `.handrail/tools/*.py`. That runs them in this process:
     say it only of a workspace you trust.
+
+    `variables` are what commands get in the place of what would be chosen for them from this process's environment.
+    Of these too they get only what a command may get.
     """
 
     def __init__(
@@ -91,6 +89,7 @@ class Handrail:
         settings: Settings | Loaded | None = None,
         resolver: Resolver | None = None,
         project_tools: bool = False,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         if mode is not None:
             _refuse_unknown("mode", mode, MODES)
@@ -105,6 +104,7 @@ class Handrail:
         chosen = loaded.settings
         self._loosest: Mode = managed_mode(loaded)
         self._on_permission = on_permission
+        self._unattended = unattended
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
         self._lock = Lock()
@@ -123,6 +123,7 @@ class Handrail:
             deny=(*chosen.tools.deny, *deny),
             repair=repair,
             resolver=resolver,
+            variables=variables,
         )
         if chosen.events.jsonl:
             lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
@@ -145,91 +146,7 @@ class Handrail:
     ) -> None:
         self.close()
 
-    # The tools
-
-    def read(self, path: str, *, offset: int = 1, limit: int = 2_000) -> ToolResult[ReadData]:
-        """A page of a file."""
-        return self.call("read", {"path": path, "offset": offset, "limit": limit})
-
-    def write(self, path: str, content: str) -> ToolResult[WriteData]:
-        """A whole file, new or replaced."""
-        return self.call("write", {"path": path, "content": content})
-
-    def edit(self, path: str, old_text: str, new_text: str, *, replace_all: bool = False) -> ToolResult[EditData]:
-        """One text of a file in the place of another."""
-        args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
-        return self.call("edit", args)
-
-    def multi_edit(self, path: str, edits: Iterable[OneEdit | dict[str, str]]) -> ToolResult[MultiEditData]:
-        """Several edits of one file, in order, all of them or none; offered where the settings enable it. An edit is a
-        OneEdit or what it is on the wire: `{"oldText": …, "newText": …, "occurrence": "first"}`."""
-        return self.call("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
-
-    def apply_patch(self, patch: str) -> ToolResult[ApplyPatchData]:
-        """Changes of several files, all of them or none; offered where the settings enable it."""
-        return self.call("apply_patch", {"patch": patch})
-
-    def delete(self, path: str) -> ToolResult[DeleteData]:
-        """A file or a link goes; offered where the settings enable it."""
-        return self.call("delete", {"path": path})
-
-    def find(
-        self, pattern: str, path: str = ".", *, max_results: int = 1_000, exclude: Sequence[str] = ()
-    ) -> ToolResult[FindData]:
-        """Files by their names."""
-        args = {"pattern": pattern, "path": path, "maxResults": max_results, "exclude": list(exclude)}
-        return self.call("find", args)
-
-    def grep(
-        self,
-        pattern: str,
-        path: str = ".",
-        *,
-        file_pattern: str | None = None,
-        case_sensitive: bool = True,
-        context_lines: int = 0,
-        max_results: int = 100,
-    ) -> ToolResult[GrepData]:
-        """Lines by what is in them."""
-        args = {
-            "pattern": pattern,
-            "path": path,
-            "caseSensitive": case_sensitive,
-            "contextLines": context_lines,
-            "maxResults": max_results,
-        }
-        return self.call("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
-
-    def ls(self, path: str = ".", *, depth: int = 1) -> ToolResult[LsData]:
-        """What is in a folder."""
-        return self.call("ls", {"path": path, "depth": depth})
-
-    def exec(
-        self,
-        command: str,
-        *,
-        cwd: str = ".",
-        timeout_ms: int | None = None,
-        background: bool = False,
-        yield_ms: int | None = None,
-    ) -> ToolResult[ExecData]:
-        """One shell command, in the sandbox; with `background` or `yield_ms` it may go on as a process session."""
-        given = {"timeoutMs": timeout_ms, "background": background or None, "yieldMs": yield_ms}
-        return self.call("exec", {"command": command, "cwd": cwd, **_without_none(given)})
-
-    def process(
-        self,
-        action: Action,
-        session_id: str | None = None,
-        *,
-        offset: int | None = None,
-        limit: int | None = None,
-        data: str | None = None,
-        eof: bool | None = None,
-    ) -> ToolResult[ProcessData]:
-        """What a command does that goes on after its call, and what it is told."""
-        given = {"sessionId": session_id, "offset": offset, "limit": limit, "data": data, "eof": eof}
-        return self.call("process", {"action": action, **_without_none(given)})
+    # What commands leave behind
 
     def processes(self) -> tuple[ProcessRecord, ...]:
         """The process sessions of this session, the oldest first: those that run, and those that have ended."""
@@ -336,7 +253,7 @@ class Handrail:
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
-        given = tuple(cleaned(call) for call in calls)
+        given = tuple(cleaned(_tool_call(call)) for call in calls)
         for call in given:
             _refuse_bad_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -356,6 +273,11 @@ class Handrail:
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
+
+    def would_differ(self, environment: str | None) -> bool:
+        """Whether a command would get other variables here than where it was asked about (`request.environment`): a
+        yes given here would not count then."""
+        return environment is not None and self._enter(environment_of, self._session) != environment
 
     def resume(self) -> Done | None:
         """Runs what a process that was killed left of batches that everything is answered of: the results of those
@@ -475,14 +397,33 @@ class Handrail:
 
     def _run_inside(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         outcome = run_batch(self._session, calls, fresh)
-        while isinstance(outcome, Parked) and self._on_permission is not None:
+        of = len(outcome.requests) if isinstance(outcome, Parked) else 0
+        while isinstance(outcome, Parked) and self._can_ask():
             request = outcome.requests[0]
-            said = self._on_permission(request)
-            given = said if isinstance(said, Answer) else Answer(kind=said)
-            answered = answer_request(self._session, request.id, given)
+            said = self._ask(request, of - len(outcome.requests) + 1, of)
+            if said is None and self._is_open(request):
+                break
+            answered = answer_request(self._session, request.id, said) if said else None
+            if said and answered is None and self._on_permission is None:
+                _terminal().say_answered_elsewhere(request)
             # What came of it is looked up: the batch may be larger, and somebody else may have been faster to answer.
             outcome = answered if isinstance(answered, Parked) else run_batch(self._session, calls, fresh=False)
         return outcome
+
+    def _can_ask(self) -> bool:
+        """Whether there is somebody to ask: whoever the program named, else the person at its terminal."""
+        if self._on_permission is not None:
+            return True
+        return not self._unattended and _terminal().somebody_is_there()
+
+    def _ask(self, request: PermissionRequest, number: int, of: int) -> Answer | None:
+        if self._on_permission is None:
+            return _terminal().ask_on_terminal(request, number, of, still_open=lambda: self._is_open(request))
+        said = self._on_permission(request)
+        return said if isinstance(said, Answer) or said is None else Answer(kind=said)
+
+    def _is_open(self, request: PermissionRequest) -> bool:
+        return any(request.id == one.id for one in latch.waiting(self._session, request.batch_id).requests)
 
     def _enter(
         self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -504,13 +445,21 @@ class Handrail:
                     self._door.notify_all()
 
 
-def _without_none(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if value is not None}
+def _terminal() -> ModuleType:
+    from handrail.terminal import asking  # noqa: PLC0415  most calls ask nobody
+
+    return asking
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:
     if name not in known:
         raise UsageError(f"there is no {what} {shown(name)}; use {', '.join(known)}")
+
+
+def _tool_call(call: object) -> ToolCall:
+    if not isinstance(call, ToolCall):
+        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {shown(call)}")
+    return call
 
 
 def _refuse_bad_id(call_id: object) -> None:

@@ -118,12 +118,14 @@ def test_what_needs_permission_is_exit_3_with_the_request_and_its_diff(run, work
     (workspace / "new.txt").write_text("zero\n")
     done = run("call", "write", WRITE, "-q")
     assert done.code == 3
-    assert done.out.startswith("write needs permission: Write new.txt\n")
+    assert done.out.startswith("Permission · write\nWrite new.txt\n")
     assert "rule fs.write" in done.out
     assert "-zero\n+one\n" in done.out
     hint, how = done.err.splitlines()
     assert hint == "Nothing was run. To let it run without being asked, add --mode auto."
-    assert how.startswith(f'To answer it, in Python: Handrail(\'{workspace}\', session="cli").answer("ask_')
+    [waiting] = run("approvals", "--json").json["waiting"]
+    short = waiting["short"]
+    assert how == f"To answer it: handrail approvals allow {short}, or: handrail approvals deny {short} --reason TEXT"
     assert (workspace / "new.txt").read_text() == "zero\n"
 
 

@@ -1,6 +1,8 @@
 """log and log export: reading back what happened."""
 
 import json
+import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import jsonschema
 import pytest
 
 from handrail.protocol.schema import wire_schemas
+from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 
 READ = '{"path": "a.txt"}'
 
@@ -39,6 +42,16 @@ def test_log_is_a_table_of_number_time_kind_and_what(here) -> None:
     ]
     assert rows[1].endswith("read: Read lines 1–1 of 1 of a.txt")
     assert rows[3].endswith("read: NOT_FOUND")
+
+
+@pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_what_a_command_tried_to_reach_is_a_row(here, config) -> None:
+    config('mode = "full"\nnetwork.allow = ["example.org:443"]\n')
+    done = here("call", "exec", '{"command": "curl -sS http://example.com/"}')
+    assert "[blocked: example.com:80 is not listed]" in done.out
+    [row] = [row for row in here("log").out.splitlines() if " network " in row]
+    assert row.endswith("example.com:80 blocked: example.com is not listed")
 
 
 @pytest.mark.usefixtures("played")

@@ -75,14 +75,6 @@ def test_nothing_from_an_argument_reaches_a_terminal_raw(environment: dict[str, 
     assert b"\x1b" not in refused
 
 
-def test_a_preview_reaches_a_terminal_written_out(environment: dict[str, str], workspace: Path) -> None:
-    arguments = '{"path": "a.txt", "content": "\\u001b[2J\\u202e\\n"}'
-    words = [sys.executable, "-m", "handrail", "call", "write", arguments]
-    shown = on_a_terminal(words, workspace, environment).decode()
-    assert "+\\u001b[2J\\u202e" in shown
-    assert "\x1b" not in shown
-
-
 def test_a_reader_that_stops_early_is_no_error(environment: dict[str, str], workspace: Path) -> None:
     (workspace / "long.txt").write_text("line\n" * 2000)
     command = f"""'{sys.executable}' -m handrail call read '{{"path": "long.txt"}}' -q; echo $? >code"""

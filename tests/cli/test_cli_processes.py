@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.cli.process_places import shortest
 from handrail.protocol.event import Notice, Process
 from handrail.settings import Settings
 
@@ -47,7 +46,7 @@ def test_nothing_runs_where_nothing_was_started(here: Run, workspace: Path) -> N
 
 def test_a_table_has_what_runs_and_what_did(here: Run, rail: Handrail) -> None:
     server, other = started(rail, "echo ready in 412 ms; cat"), started(rail, "echo 1 failed; exit 1")
-    until(lambda: here("processes"), lambda done: "exit 1" in done.out and "412" in done.out)
+    until(lambda: here("processes"), lambda done: "exit 1   " in done.out and done.out.count("412 ms") == 2)
     head, first, second = here("processes").out.splitlines()
     assert head.split() == ["id", "state", "age", "port", "command", "last", "line"]
     assert first.split()[:2] == [server[:5], "running"]
@@ -62,7 +61,9 @@ def test_every_workspace_and_one_session(here: Run, rail: Handrail, tmp_path: Pa
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert "--all" in here("processes", cwd=elsewhere).err
-    assert process[:5] in here("processes", "--all", cwd=elsewhere).out
+    head, row = here("processes", "--all", cwd=elsewhere).out.splitlines()
+    assert head.split() == ["id", "state", "age", "port", "workspace", "command", "last", "line"]
+    assert (row.split()[0], row.split()[4]) == (process[:5], str(workspace))
     assert process[:5] in here("processes", "--session", "cli").out
     refused = here("processes", "--session", "nobody")
     assert (refused.code, refused.err.splitlines()[-1].startswith("handrail: there is no session")) == (1, True)
@@ -147,12 +148,12 @@ def test_an_id_that_means_several_is_told_with_them(here: Run, rail: Handrail) -
     assert other in done.err
 
 
-def test_people_type_the_shortest_beginning_that_is_unique() -> None:
-    assert shortest(["p-abcd1", "p-abcd2", "p-xyz11"]) == {
-        "p-abcd1": "p-abcd1",
-        "p-abcd2": "p-abcd2",
-        "p-xyz11": "p-xyz",
-    }
+def test_the_beginning_that_is_listed_is_enough_to_type(here: Run, rail: Handrail) -> None:
+    ids = [started(rail, "cat") for _ in range(2)]
+    listed = [line.split()[0] for line in here("processes").out.splitlines()[1:]]
+    assert all(len(short) < 10 for short in listed)
+    for process, short in zip(ids, listed, strict=True):
+        assert f"stopped {process}: cat\n" == here("processes", "stop", short).out
 
 
 def test_policy_is_explained_for_calls_about_them(here: Run, rail: Handrail) -> None:

@@ -68,7 +68,7 @@ def test_many_at_once_are_listed_written_to_and_stopped(start: Start, folder: Pa
         one.write(b"said\n", eof=False)
     for number, one in enumerate(made):
         while not one.log.size:
-            pass
+            assert not one.wait(0.02)
         assert one.record().last_line == f"{number} said"
         assert memory_of(one) < MOST_MEMORY_KB
     sessions_in(folder).end_all("session")
@@ -146,7 +146,7 @@ def test_keepers_that_are_killed_leave_nothing_but_the_log(start: Start, folder:
     made = [start("(setsid sleep 1000 &); echo printed; sleep 1000") for _ in range(4)]
     for one in made:
         while not one.log.size:
-            pass
+            assert not one.wait(0.02)
         os.kill(keeper_of(one), signal.SIGKILL)
     for one in made:
         assert one.wait(60.0)

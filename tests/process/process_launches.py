@@ -110,6 +110,7 @@ def comes_true(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
     while not condition():
         if time.monotonic() > until:
             return False
+        time.sleep(0.01)  # leaves the processor to what it waits for
     return True
 
 

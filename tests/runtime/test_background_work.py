@@ -272,3 +272,15 @@ def test_the_async_face_has_them_too(workspace: Path, tmp_path: Path) -> None:
         return found
 
     assert asyncio.run(run())
+
+
+def test_what_is_removed_in_the_midst_of_telling_stops_nobody(named: Make, tmp_path: Path) -> None:
+    one = named()
+    process = started(one, "true")
+    wait_until(lambda: told(one) == [(process, "started"), (process, "ended")])
+    one.close()
+    folder = folder_of(tmp_path / "state", process)
+    (folder / "told-ended").unlink()
+    os.rename(folder, tmp_path / "aside")
+    os.mkdir(folder)  # as somebody leaves it who is just removing it
+    assert named().processes() == ()

@@ -53,7 +53,7 @@ def test_a_question_says_which_folder_a_command_would_run_in(folders: Path, rail
     request = asked(rail(mode="ask"), "make test", "link")
     assert request["description"] == "Run in link: make test"
     assert request["cwd"] == "src"
-    assert "folder   src\n" in request_text(request)
+    assert "\nRuns in the folder src\n" in request_text(request)
 
 
 def test_a_yes_does_not_count_in_another_folder_that_took_the_name(folders: Path, rail: Make) -> None:
@@ -171,7 +171,7 @@ def test_a_yes_is_used_up_by_the_call_it_was_for(folders: Path, rail: Make) -> N
 def test_who_is_asked_where_there_is_no_sandbox_is_told_so(rail: Make) -> None:
     request = asked(rail(mode="ask", settings=Settings(sandbox=Sandbox(tier=0))), "make test")
     assert "there is no sandbox here" in request["reason"]
-    assert "sandbox  none" in request_text(request)
+    assert "! No sandbox here: it could read and change whatever you can" in request_text(request)
 
 
 def test_a_sandbox_that_fails_between_decision_and_start_is_not_replaced_by_a_weaker_one(

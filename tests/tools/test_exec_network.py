@@ -1,7 +1,9 @@
 """The network of commands, through the whole pipeline: what is open, for whom, for how long, and what is told of it."""
 
+import contextlib
 import os
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,8 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
+from handrail.process.keeper.network import network as network_of_keeper
+from handrail.process.sessions.network import read_attempts
 from handrail.protocol.event import Network as NetworkEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import ToolResult
@@ -190,6 +194,14 @@ def test_many_blocked_hosts_are_told_in_a_few_lines(rail: Make) -> None:
     assert len(attempts(one)) == 8
 
 
+def test_what_is_kept_of_blocked_hosts_has_an_end(rail: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "MOST_EVENTS", 6)
+    one = rail(mode="full", settings=listing("example.org:443"))
+    result = run(one, f"for n in 1 2 3 4 5 6 7 8; do {CURL} -o /dev/null http://h$n.example.com; done")
+    assert result.content.count("[blocked: h") == 5
+    assert result.content.endswith("[at least 1 more hosts were blocked]\n")
+
+
 def test_of_very_many_attempts_the_first_are_events_and_the_others_counted(
     rail: Make, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,3 +311,19 @@ def test_a_background_command_keeps_its_hosts_and_each_attempt_is_told_once(rail
     known = ("127.0.0.1", port, True, True)
     assert process_attempts(again) == [known, known, ("example.org", 80, False, True)]
     again.end_session()
+
+
+def test_where_an_attempt_cannot_be_written_down_nothing_is_let_through(small_disk: Path, port: int) -> None:
+    folder = os.open(small_disk, os.O_RDONLY)
+    listed = [f"127.0.0.1:{port}"]
+    with socket.socket(socket.AF_UNIX) as program, network_of_keeper(folder, str(small_disk / "n"), listed):
+        with (small_disk / "rest").open("wb", buffering=0) as rest, contextlib.suppress(OSError):
+            while rest.write(b"x" * 100):
+                pass
+        program.connect(f"/proc/self/fd/{folder}/n/proxy.sock")
+        program.sendall(f"GET http://127.0.0.1:{port}/a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        answer = program.makefile("rb").read()
+    os.close(folder)
+    assert b"could not be written down, so nothing was sent" in answer
+    assert b"here is" not in answer
+    assert read_attempts(str(small_disk), 0) == []

@@ -31,17 +31,50 @@ def run(options: Namespace) -> int:
     workspace = workspace_of(options)
     loaded = loaded_for(options, options.mode, workspace)
     unattended = options.unattended or bool(os.environ.get("CI"))
-    with Handrail(workspace, session=options.session, unattended=unattended, settings=loaded) as rail:
+    with Handrail(
+        workspace, session=options.session, unattended=unattended, settings=loaded, on_permission=_later
+    ) as rail:
         result = rail.call(options.tool, arguments)
+        asks = exit_of(result) == WAITING and not unattended and _can_ask(options)
+        if asks:
+            result = _asked(rail, result, options)
         why_off = rail.why_off(options.tool)
-    _print(result, options, loaded.settings.mode, why_off)
+    if options.json:
+        answer_json(encode(result))
+    elif asks and exit_of(result) == WAITING:
+        _print_how_to_answer(result.error)
+    else:
+        show(result, options, loaded.settings.mode, why_off)
+    return exit_of(result)
+
+
+def _later(_: object) -> None:
+    """Whoever may be asked is asked below, where more is known than the request."""
+
+
+def _can_ask(options: Namespace) -> bool:
+    from handrail.cli.asking import can_ask  # noqa: PLC0415  only where somebody has to be asked
+
+    return can_ask(options)
+
+
+def _asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
+    from handrail.cli.asking import asked, say_left  # noqa: PLC0415  only where somebody has to be asked
+
+    try:
+        return asked(rail, result, options)
+    except KeyboardInterrupt:
+        say_left()
+        raise
+
+
+def exit_of(result: ToolResult[Any]) -> int:
+    """What the exit code says about a result."""
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
 
-def _print(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str | None) -> None:
-    if options.json:
-        answer_json(encode(result))
-        return
+def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str | None) -> None:
+    """A result for a person."""
     for text in result.warnings:
         note(f"warning: {text}")
     if result.error is None:
@@ -50,11 +83,13 @@ def _print(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str
             note(f"{result.summary}; {_how_to_go_on(result)}")
         if result.meta.undo is not None and not options.quiet:
             note(f"to take it back: handrail undo {result.meta.undo}")
+        if (process := getattr(result.data, "session_id", None)) and not options.quiet:
+            note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
     elif result.error.code == "PERMISSION_REQUIRED":
-        _print_request(result.error, options, mode)
+        _print_request(result.error, mode)
     else:
         _print_error(result, result.error, why_off)
-        _print_next_step(result.error, options, mode)
+        _print_next_step(result, result.error, options, mode)
     if options.verbose:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
@@ -75,19 +110,28 @@ def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None)
         note(f"The tools here: {', '.join(error.details)}.")
 
 
-def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
+def _print_next_step(result: ToolResult[Any], error: ErrorInfo, options: Namespace, mode: Mode) -> None:
     from handrail.cli.next_step import after_refusal  # noqa: PLC0415  only where policy has refused
 
-    if not options.quiet and (step := after_refusal(error, mode, options)):
+    unattended = getattr(options, "unattended", False)
+    step = after_refusal(error, mode, unattended=unattended, command=result.name == "exec")
+    if step and not options.quiet:
         note(step)
 
 
-def _print_request(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
+def _print_request(error: ErrorInfo, mode: Mode) -> None:
     from handrail.cli.next_step import after_request  # noqa: PLC0415  only where somebody has to be asked
     from handrail.cli.request import request_text  # noqa: PLC0415
 
-    answer(request_text(error.details))
-    note(after_request(error.details["rule"], mode, command="command" in error.details))
-    workspace = os.path.abspath(options.workspace or ".")
-    session, request = error.details["sessionId"], error.details["id"]
-    note(f'To answer it, in Python: Handrail({workspace!r}, session="{session}").answer("{request}", "once")')
+    details = error.details
+    answer(request_text(details))
+    hosts = details.get("hosts", ())
+    note(after_request(details["rule"], mode, command="command" in details, hosts=hosts))
+    _print_how_to_answer(error)
+
+
+def _print_how_to_answer(error: ErrorInfo | None) -> None:
+    from handrail.cli.next_step import how_to_answer  # noqa: PLC0415  only where somebody has to be asked
+
+    if error is not None:
+        note(how_to_answer(error.details["id"]))

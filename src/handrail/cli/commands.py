@@ -37,11 +37,41 @@ COMMANDS: dict[str, Command] = {
         "Run one tool call and print its result.",
         options.for_call,
         (
-            """handrail call read '{"path": "README.md"}'""",
+            """handrail call exec '{"command": "make test"}'""",
             "handrail call write - --mode auto --json < arguments.json",
         ),
         _EXITS
         | {FAILED: "the result is an error", WAITING: "needs permission; nothing was run", LIMIT: "a limit ended it"},
+    ),
+    "approvals": Command(
+        "approvals",
+        "List what waits for your yes, and what you granted.",
+        options.for_approvals,
+        ("handrail approvals --watch", "handrail approvals allow 8f2"),
+        _EXITS,
+    ),
+    "approvals allow": Command(
+        "approvals_allow",
+        "Say yes to a request, run what waited for it, and print the result.",
+        options.for_approvals_allow,
+        ("handrail approvals allow 8f2", "handrail approvals allow 8f2 --scope session"),
+        _EXITS
+        | {FAILED: "nothing waits under this id, or the result is an error", WAITING: "more of its batch waits"}
+        | {LIMIT: "a limit ended it"},
+    ),
+    "approvals deny": Command(
+        "approvals_deny",
+        "Say no to a request, and why.",
+        options.for_approvals_deny,
+        ("handrail approvals deny 8f2", "handrail approvals deny 8f2 --reason 'use the staging config'"),
+        _EXITS | {FAILED: "nothing waits under this id", WAITING: "more of its batch waits"},
+    ),
+    "approvals revoke": Command(
+        "approvals_revoke",
+        "Take back what you granted: a class of commands, or an opened folder.",
+        options.for_approvals_revoke,
+        ("handrail approvals revoke 1c9", "handrail approvals revoke /data/shared"),
+        _EXITS | {FAILED: "nothing is granted under this id"},
     ),
     "tools": Command(
         "tools",
@@ -96,7 +126,7 @@ COMMANDS: dict[str, Command] = {
         "processes",
         "List the commands that go on in the background, and those that did.",
         options.for_processes,
-        ("handrail processes", "handrail processes --all --json"),
+        ("handrail processes --all", "handrail processes stop p-7fq"),
         _EXITS | {FAILED: "there is no such session"},
     ),
     "processes log": Command(

@@ -6,6 +6,7 @@ from handrail.cli.output import cut
 from handrail.protocol.event import (
     Change,
     Event,
+    Network,
     PermissionEvent,
     Process,
     ToolCallEnd,
@@ -31,6 +32,8 @@ def when(time: datetime) -> str:
 def _what(event: Event) -> str:
     if isinstance(event, ToolEvent):
         return f"{event.tool_call_name}{_about_call(event)}"
+    if isinstance(event, Network):
+        return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
     if isinstance(event, Process):
         how = event.reason or event.signal or (None if event.exit_code is None else f"exit {event.exit_code}")
         return f"{event.process} {event.state}{f' ({how})' if how else ''}: {event.command}"

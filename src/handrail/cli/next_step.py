@@ -1,7 +1,7 @@
 """What a person can do about a call that policy did not let run."""
 
 import os
-from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any, cast
 
 from handrail.policy.modes import TABLE, Cell
@@ -9,19 +9,29 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import ErrorInfo
 
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
+_REACHES = frozenset({"exec.network", "git.network"})
 
 
-def after_request(rule: str, mode: Mode, *, command: bool = False) -> str:
-    """How the same call would not ask, where there is a way."""
+def after_request(rule: str, mode: Mode, *, command: bool = False, hosts: Sequence[str] = ()) -> str:
+    """How the same call would not ask, where there is a way; a yes opens its hosts, a looser mode does not."""
     if _is_written(rule):
         return f"Nothing was run. Rule {rule} asks in every mode; handrail config shows where it stands."
     looser = _unasked_in(rule, mode, command=command)
     if looser is None:
         return "Nothing was run. This asks in every mode."
-    return f"Nothing was run. To let it run without being asked, add --mode {looser}."
+    listed = f"list {', '.join(hosts)} in network.allow, since modes open no host, and " if hosts else ""
+    return f"Nothing was run. To let it run without being asked, {listed}add --mode {looser}."
 
 
-def after_refusal(error: ErrorInfo, mode: Mode, options: Namespace) -> str:
+def how_to_answer(request_id: str) -> str:
+    """The commands that answer a request, with an id as short as tells it from what else waits."""
+    from handrail.cli.inbox import short_id_of  # noqa: PLC0415  only where somebody has to be asked
+
+    short = short_id_of(request_id)
+    return f"To answer it: handrail approvals allow {short}, or: handrail approvals deny {short} --reason TEXT"
+
+
+def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool, command: bool) -> str:
     """What would have to change for the call to run; empty where policy did not refuse it."""
     rule = _rule_of(error)
     match error.code:
@@ -30,7 +40,7 @@ def after_refusal(error: ErrorInfo, mode: Mode, options: Namespace) -> str:
         case "POLICY_DENIED":
             return f"Nothing was run. {_after_no(rule, mode)}"
         case "PERMISSION_DENIED" if rule:
-            return f"{_why_nobody(options)} {_with_looser(rule, mode, command=options.tool == 'exec')}".rstrip()
+            return f"{_why_nobody(unattended)} {_with_looser(rule, mode, command=command)}".rstrip()
         case _:
             return ""
 
@@ -50,8 +60,8 @@ def _after_no(rule: str, mode: Mode) -> str:
     return "No mode, rule or answer lifts this."
 
 
-def _why_nobody(options: Namespace) -> str:
-    return "--unattended refuses what would ask." if options.unattended else _CI if os.environ.get("CI") else ""
+def _why_nobody(unattended: bool) -> str:
+    return "--unattended refuses what would ask." if unattended else _CI if os.environ.get("CI") else ""
 
 
 _CI = "The variable CI is set, so what would ask is refused."
@@ -59,7 +69,8 @@ _CI = "The variable CI is set, so what would ask is refused."
 
 def _with_looser(rule: str, mode: Mode, *, command: bool) -> str:
     looser = None if _is_written(rule) else _unasked_in(rule, mode, command=command)
-    return f"To let it run, add --mode {looser}." if looser else ""
+    listed = "list its hosts in network.allow, since modes open none, and " if rule in _REACHES else ""
+    return f"To let it run, {listed}add --mode {looser}." if looser else ""
 
 
 def _unasked_in(rule: str, mode: Mode, *, command: bool) -> Mode | None:
@@ -68,8 +79,8 @@ def _unasked_in(rule: str, mode: Mode, *, command: bool) -> Mode | None:
         return None
     let_be = {"allow"} if command else {"allow", "undoable"}
     rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
-    other = "network" if rule.startswith("tool.") else "write"  # no undo covers what a tool of others does
-    row = rows.get(rule, TABLE[other])
+    covered = not rule.startswith(("tool.", "process."))  # no undo covers what the tools and programs of others do
+    row = rows.get(rule, TABLE["write" if covered else "network"])
     looser = MODES[MODES.index(mode) + 1 :]
     return next((one for one in looser if row[one] in let_be), None)
 

@@ -15,7 +15,49 @@ def for_call(parser: ArgumentParser) -> None:
     in_workspace(parser)
     in_session(parser)
     parser.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
-    parser.add_argument("--json", action="store_true", help="print the whole result")
+    in_plain_form(parser)
+    parser.add_argument("--json", action="store_true", help="print the whole result; never asks")
+
+
+def for_approvals(parser: ArgumentParser) -> None:
+    """approvals"""
+    in_workspace(parser)
+    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
+    parser.add_argument("--watch", action="store_true", help="stay, and ask or tell about each request that comes")
+    in_plain_form(parser)
+    as_json(parser)
+
+
+def for_approvals_allow(parser: ArgumentParser) -> None:
+    """approvals allow"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the request, or the beginning of its id")
+    parser.add_argument(
+        "--scope",
+        choices=("once", "session", "workspace"),
+        default="once",
+        help="also stop asking for its class of commands, where the request offers that (once)",
+    )
+    for_approvals_answer(parser)
+
+
+def for_approvals_deny(parser: ArgumentParser) -> None:
+    """approvals deny"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the request, or the beginning of its id")
+    parser.add_argument("--reason", metavar="TEXT", help="why not; the model reads it")
+    for_approvals_answer(parser)
+
+
+def for_approvals_revoke(parser: ArgumentParser) -> None:
+    """approvals revoke"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the grant, or the path of an opened folder")
+    parser.add_argument("--workspace", metavar="DIR", help="where it counts (here first, then anywhere)")
+    as_json(parser)
+
+
+def for_approvals_answer(parser: ArgumentParser) -> None:
+    """What the commands have in common that are about one of them."""
+    parser.add_argument("--workspace", metavar="DIR", help="where it waits (here first, then anywhere)")
+    as_json(parser)
 
 
 def for_tools(parser: ArgumentParser) -> None:
@@ -207,6 +249,11 @@ def in_mode(parser: ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("plan", "ask", "auto", "full"), help="how much runs unasked")
 
 
+def in_plain_form(parser: ArgumentParser) -> None:
+    """How questions look."""
+    parser.add_argument("--plain", action="store_true", help="ask without frames, one line a choice (as with NO_COLOR)")
+
+
 def in_workspace(parser: ArgumentParser) -> None:
     """Which workspace."""
     parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the current folder)")
@@ -225,6 +272,13 @@ def whole_number(text: str) -> int:
 def counting_number(text: str) -> int:
     """A number from 1."""
     return _number(text, 1)
+
+
+def some_text(text: str) -> str:
+    """A text that is not empty."""
+    if text:
+        return text
+    raise ArgumentTypeError("must not be empty")
 
 
 def past_time(text: str) -> "datetime":

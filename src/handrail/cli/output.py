@@ -37,7 +37,9 @@ def table(rows: Iterable[Sequence[str]]) -> str:
 
 def one_line(text: str) -> str:
     """The text in one line with nothing hidden in it."""
-    return visible(text).replace("\n", "\\n").replace("\t", " ")
+    from handrail.terminal import visible as characters  # noqa: PLC0415  into a pipe goes what there is
+
+    return characters.one_line(text)
 
 
 def cut(text: str, length: int = 100) -> str:
@@ -46,8 +48,10 @@ def cut(text: str, length: int = 100) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with everything that steers a terminal or shows nothing written out, in the form JSON has for it."""
-    return text.translate(_VISIBLE)
+    """The text with everything that steers a terminal or shows nothing written out."""
+    from handrail.terminal import visible as characters  # noqa: PLC0415  into a pipe goes what there is
+
+    return characters.visible(text)
 
 
 def can_show(text: str) -> bool:
@@ -57,28 +61,6 @@ def can_show(text: str) -> bool:
     except (UnicodeEncodeError, LookupError, AttributeError):
         return False
     return True
-
-
-class _Visible(dict[int, str]):
-    """Decides about a character when it is first met."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        shown = char if (char.isprintable() and char not in _BLANK) or char in _SPACES else _escaped(char)
-        self[code] = shown
-        return shown
-
-
-_SPACES = "\n\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-"""Not printable for Python, and yet harmless."""
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0" + "".join(map(chr, range(0xE0100, 0xE01F0))))
-"""Printable for Python, and yet nothing is seen of them."""
-_VISIBLE = _Visible()
-
-
-def _escaped(char: str) -> str:
-    pairs = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{pairs[at]:02x}{pairs[at + 1]:02x}" for at in range(0, len(pairs), 2))
 
 
 def _padded(row: list[str], widths: list[int]) -> str:

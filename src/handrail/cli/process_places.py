@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.cli.exits import FAILED, OK, Stop
@@ -16,12 +16,10 @@ from handrail.protocol.event import Notice
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.wire import encode
 from handrail.settings.model import Limits
+from handrail.store.places import place_of as noted_place
 
 if TYPE_CHECKING:
     from handrail.runtime.background import BackgroundWork
-
-_SHORTEST = 5
-"""`p-` and three more."""
 
 
 class Place(NamedTuple):
@@ -34,6 +32,11 @@ class Place(NamedTuple):
     def session(self) -> str:
         """The session's id."""
         return os.path.basename(self.session_folder)
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder that it works in, where that was noted."""
+        return noted_place(os.path.dirname(self.session_folder))
 
 
 def places(options: Namespace, *, everywhere: bool = False, session: str | None = None) -> list[Place]:
@@ -64,18 +67,6 @@ def place_of(options: Namespace) -> Place:
 
 def _named(spelled: str, among: list[Place]) -> list[Place]:
     return [place for place in among if spelled and place.process.id.startswith(spelled)]
-
-
-def shortest(ids: Iterable[str]) -> dict[str, str]:
-    """For every id the shortest beginning that no other one has."""
-    ordered, found = sorted(ids), dict[str, str]()
-    for n, one in enumerate(ordered):
-        near = [*ordered[max(0, n - 1) : n], *ordered[n + 1 : n + 2]]
-        found[one] = next(
-            (one[:end] for end in range(_SHORTEST, len(one)) if not any(other.startswith(one[:end]) for other in near)),
-            one,
-        )
-    return found
 
 
 def act(options: Namespace, place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> int:

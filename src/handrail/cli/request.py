@@ -1,26 +1,14 @@
-"""A permission request as text."""
+"""A permission request as text for a pipe, or for who was not asked on the spot."""
 
 import msgspec
 
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import Json
+from handrail.terminal.request import request_lines, title
 
 
 def request_text(details: Json) -> str:
-    """The question, why it is asked, and what would change."""
+    """The question, why it is asked, and all of what would change."""
     request = msgspec.convert(details, PermissionRequest)
-    lines = [
-        f"{request.tool_name} needs permission: {request.description}",
-        f"  because  {request.reason} (rule {request.rule})",
-        f"  request  {request.id} in session {request.session_id}",
-    ]
-    if request.command:
-        lines.append(f"  command  {request.command}")
-        lines.append(f"  folder   {request.cwd}")
-    if request.tier == 0:
-        lines.append("  sandbox  none: it could change and read whatever you can")
-    if request.preview:
-        lines += ["", request.preview.text.rstrip("\n")]
-        if request.preview.truncated:
-            lines.append("… the preview is cut here")
-    return "\n".join([*lines, ""])
+    lines = request_lines(request, width=None, diff=None)
+    return "\n".join([title(request), *lines, ""])

@@ -4,7 +4,6 @@ Nothing of it is loaded before a session has one.
 """
 
 import os
-import shutil
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -32,10 +31,12 @@ _FAILURES = (StoreError, ToolError, OSError)
 class BackgroundWork:
     """What goes on in a session after its calls."""
 
-    def __init__(self, session_folder: str, journal: Journal, limits: Limits) -> None:
+    def __init__(self, session_folder: str, journal: Journal, limits: Limits, workspace: str | None = None) -> None:
         self._session_folder = session_folder
         self._journal = journal
         self._limits = limits
+        self._workspace = workspace
+        """Noted with the first that goes on, for people who list those of every workspace."""
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
@@ -102,7 +103,10 @@ class BackgroundWork:
     def told_begun(self, process: "ProcessSession") -> None:
         """Nobody waits for it any more."""
         from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+        from handrail.store.places import note_place  # noqa: PLC0415
 
+        if self._workspace is not None:
+            note_place(os.path.dirname(self._session_folder), self._workspace)
         if os.path.exists(path := os.path.join(process.folder, _AWAITED)):
             os.unlink(path)  # first: what was told of ends with a word
         tell(process, "started", self._journal)
@@ -129,19 +133,12 @@ class BackgroundWork:
         left to whoever looks next, and hinders no other."""
         if not self.any:
             return
-        listed = self.sessions.listed()
-        # Together: one that does not want to end takes its time.
-        stopping = [threading.Thread(target=_try_to_stop, args=(process,)) for process in listed]
-        for thread in stopping:
-            thread.start()
-        for thread in stopping:
-            thread.join()
-        for process in listed:
+        sessions = self.sessions
+        sessions.end_all("session")
+        for process in sessions.listed():
             with suppress(*_FAILURES):
                 self.forget(process, "session")
-        for name in os.listdir(self.folder):  # of one whose keeper was killed
-            if name.startswith("network-"):
-                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+        sessions.remove_rest()
 
     def close(self) -> None:
         """Nobody here watches any more; what runs goes on."""
@@ -183,6 +180,7 @@ class BackgroundWork:
             return False
         if is_dead(self._session_folder, runner):
             process.stop()
+            self._tell_tried(process)
             process.remove()
         return True
 
@@ -215,8 +213,3 @@ class BackgroundWork:
         for process in left:
             self._tell_all(process)
         return True
-
-
-def _try_to_stop(process: "ProcessSession") -> None:
-    with suppress(ToolError):
-        process.stop("session")

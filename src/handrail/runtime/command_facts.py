@@ -13,11 +13,14 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.policy.network.needs import Needs
 
+_LOCAL = frozenset({"proven", "write", "delete"})
 _MOST_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
 
 
-def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background: bool = False, tier: int) -> Facts:
+def command_facts(
+    workspace: Workspace, text: str, cwd: str = ".", *, background: bool = False, yields: bool = False, tier: int
+) -> Facts:
     """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
     _refuse_cwd(workspace, cwd)
     seen = _seen(text) if needs_display(text) else None
@@ -30,6 +33,7 @@ def command_facts(workspace: Workspace, text: str, cwd: str = ".", *, background
             text=text,
             cwd=cwd,
             background=background,
+            yields=yields,
             tier=tier,
             there=there,
             hosts=needs.hosts if needs else (),
@@ -48,11 +52,11 @@ def _there(workspace: Workspace, text: str, cwd: str) -> tuple[str, ...]:
 def _needs(
     workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None
 ) -> "Needs | None":
-    """What it needs of the network; None for what only looks, which never gets any."""
+    """What it needs of the network; None for what only looks, or only does what it says to the files it names."""
     steps = read_script(text, cwd, there)
-    if not isinstance(steps, Outside) and all(step.reading.effect == "proven" for step in steps):
+    if not isinstance(steps, Outside) and all(step.reading.effect in _LOCAL for step in steps):
         return None
-    from handrail.runtime.network_facts import network_needs  # noqa: PLC0415  as said
+    from handrail.runtime.network_facts import network_needs  # noqa: PLC0415  most commands need none
 
     return network_needs(workspace, text, cwd, there, seen)
 

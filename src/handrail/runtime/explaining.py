@@ -63,12 +63,14 @@ class Explainer:
     def _command_facts(self, arguments: ExecArguments) -> Facts:
         from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
 
-        facts = command_facts(
-            self._workspace, arguments.command, arguments.cwd, background=arguments.background, tier=self._tier()
+        return command_facts(
+            self._workspace,
+            arguments.command,
+            arguments.cwd,
+            background=arguments.background,
+            yields=arguments.yield_ms is not None,
+            tier=self._tier(),
         )
-        if arguments.yield_ms is None or facts.command is None:
-            return facts
-        return msgspec.structs.replace(facts, command=msgspec.structs.replace(facts.command, yields=True))
 
     def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:
         offer = self._offer()

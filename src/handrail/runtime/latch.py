@@ -1,5 +1,6 @@
 """The permission latch: questions of a batch are put together, kept until answered, and answered exactly once."""
 
+import os
 from contextlib import suppress
 
 import msgspec
@@ -13,8 +14,9 @@ from handrail.protocol.event import (
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
 )
-from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest, Preview, permission_type
+from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
+from handrail.protocol.wording import shown
 from handrail.runtime.closing import named, start_draft
 from handrail.runtime.outside import asked_folders, request_to_open
 from handrail.runtime.pipeline import DECIDING, take_steps
@@ -92,6 +94,8 @@ def _description(flight: Flight) -> str:
 
 def park(session: Session, flights: list[Flight]) -> Parked:
     """Writes down the whole batch as waiting. Nothing of it has run."""
+    from handrail.store.places import note_place  # noqa: PLC0415  only where somebody has to be asked
+
     batch_id = flights[0].batch_id
     session.workspace.let_go()
     requests: list[PermissionRequest] = []
@@ -103,9 +107,19 @@ def park(session: Session, flights: list[Flight]) -> Parked:
         drafts = (start_draft(flight), *flight.drafts)
         calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
+    _keep_variables(session, requests)
     session.journal.park(batch_id, tuple(calls), rows)
+    note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
+
+
+def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None:
+    """Before anybody can answer: who does it in another shell is to carry it out as it would have been here."""
+    if any(request.environment is not None for request in requests):
+        from handrail.store.environments import keep_variables  # noqa: PLC0415  only where commands ask
+
+        keep_variables(session.folder, session.commands.variables(session.workspace.roots))
 
 
 def waiting(session: Session, batch_id: str | None = None) -> Parked:
@@ -122,8 +136,8 @@ def answer(session: Session, request_id: str, given: Answer) -> list[str] | Park
     if request is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
     if given.kind not in request.answers:
-        known = f"; {given.kind!r} is not possible for this request" if given.kind in ANSWERS else ""
-        raise UsageError(f"a request can be answered with {' or '.join(request.answers)}{known}")
+        can = " or ".join(request.answers)
+        raise UsageError(f"this request can be answered with {can}, not with {shown(given.kind)}")
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})

@@ -1,7 +1,7 @@
 """Opens a session: puts the rooms together, and takes them apart again when something cannot be opened."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +21,7 @@ from handrail.settings.location import MANAGED_FILE
 from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
-from handrail.store.folder import StateFolder, make_private
+from handrail.store.folder import GRANTED, OPENED, StateFolder, make_private
 from handrail.store.journal import Journal
 from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
@@ -67,6 +67,7 @@ def open_session(
     deny: tuple[Permission, ...],
     repair: str | None,
     resolver: Resolver | None,
+    variables: Mapping[str, str] | None,
 ) -> tuple[Session, Database, Runner]:
     root = os.path.realpath(workspace)
     for other in (root, *map(os.path.realpath, (*settings.paths.read_only, *settings.paths.writable))):
@@ -83,12 +84,12 @@ def open_session(
         history = History(state.changes(root), settings.journal.durability, days=settings.undo.days)
         recorder = Recorder(house, history, session_id, runner.id)
         stores: dict[Scope, OpenedFolders] = {
-            "session": OpenedFolders(os.path.join(folder, "opened")),
+            "session": OpenedFolders(os.path.join(folder, OPENED)),
             "workspace": OpenedFolders(state.opened(root)),
         }
         outside = open_outside(house, stores, session_id, state, rules)
-        commands = Commands(settings, state.path, os.environ)
-        background = BackgroundWork(folder, journal, settings.limits)
+        commands = Commands(settings, state.path, os.environ, variables)
+        background = BackgroundWork(folder, journal, settings.limits, root)
         base = _base_tools(journal, outputs, recorder, commands, background, settings)
         registry = Registry(base, (*custom, *found))
         session = Session(
@@ -105,7 +106,7 @@ def open_session(
             commands=commands,
             background=background,
             outside=outside,
-            granted={"session": os.path.join(folder, "granted"), "workspace": state.granted(root)},
+            granted={"session": os.path.join(folder, GRANTED), "workspace": state.granted(root)},
             crashes=state.crashes,
             characters=settings.results.characters,
             batch_characters=settings.results.batch_characters,

@@ -75,17 +75,20 @@ def gather_facts(session: Session, flight: Flight) -> None:
     elif touched.command is None:
         flight.facts = touched_facts(session.workspace, touched)
     else:
-        flight.facts = facts_of_command(session.workspace, touched.command, session.commands.tier)
+        flight.facts = _facts_of_command(session, touched.command)
 
 
-def facts_of_command(workspace: Workspace, command: Command, tier: int) -> Facts:
-    """What a command is, and what the paths that it names are now."""
+def _facts_of_command(session: Session, command: Command) -> Facts:
     from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
 
-    facts = command_facts(workspace, command.text, command.cwd, background=command.background, tier=tier)
-    if not command.yields or facts.command is None:
-        return facts
-    return replace(facts, command=replace(facts.command, yields=True))
+    return command_facts(
+        session.workspace,
+        command.text,
+        command.cwd,
+        background=command.background,
+        yields=command.yields,
+        tier=session.commands.tier,
+    )
 
 
 def _facts_of_process(session: Session, use: ProcessUse) -> Facts:
@@ -242,7 +245,9 @@ def _check_surroundings(session: Session, flight: Flight) -> None:
 
 def environment_of(session: Session) -> str:
     """A digest of the variables that a command would get now."""
-    return session.commands.environment_digest(session.workspace.roots)
+    from handrail.store.environments import digest_of  # noqa: PLC0415  only where somebody is asked
+
+    return digest_of(session.commands.variables(session.workspace.roots))
 
 
 def write_started(session: Session, flight: Flight) -> None:

@@ -10,6 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
+from handrail.protocol.error import ToolError
 from handrail.protocol.event import Network, Process
 from handrail.protocol.process import ProcessRecord
 from handrail.store.journal import Journal
@@ -40,7 +41,7 @@ def tell(process: "ProcessSession", state: State, journal: Journal) -> None:
     """Writes the event down, unless it is, or somebody is just about to."""
     if was_told(process, state):
         return
-    with contextlib.suppress(FileNotFoundError):  # removed meanwhile, by somebody who told
+    with contextlib.suppress(FileNotFoundError, ToolError):  # removed meanwhile, by somebody who told
         new, descriptor = _opened(_path(process, state))
         try:
             if (

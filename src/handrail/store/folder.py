@@ -7,6 +7,9 @@ from contextlib import suppress
 
 from handrail.protocol.error import StoreError, UsageError
 
+GRANTED, OPENED = "granted", "opened"
+"""What people granted, and the folders that they opened: in the folder of a session. In that of a workspace, where the
+sessions are too, they begin with a dot, as no session does."""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -48,7 +51,7 @@ class StateFolder:
 
     def opened(self, workspace: str) -> str:
         """Where the folders are noted that people opened to a workspace; it is made with the first."""
-        return os.path.join(self.path, self._workspace(workspace), ".opened")
+        return os.path.join(self.home(workspace), f".{OPENED}")
 
     def home(self, workspace: str) -> str:
         """Where the sessions of a workspace are, if it has any."""
@@ -56,7 +59,7 @@ class StateFolder:
 
     def granted(self, workspace: str) -> str:
         """Where it is noted what people granted to a workspace; it is made with the first."""
-        return os.path.join(self.path, self._workspace(workspace), ".granted")
+        return os.path.join(self.home(workspace), f".{GRANTED}")
 
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""

@@ -11,9 +11,8 @@ import msgspec
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.store.journal import Broken, Decided
-from handrail.store.migrations import JOURNAL
+from handrail.store.read_only import read_only
 
-_BUSY_SECONDS = 10
 _STARTS = """
 SELECT seq, data, decided FROM event WHERE seq > ? AND kind = 'tool_call.start' ORDER BY seq LIMIT 500
 """
@@ -30,44 +29,13 @@ def past_calls(folder: str, since: datetime | None = None) -> Iterator[PastCall 
     """The calls of a session, oldest first; of a broken one nobody knows when it was, so it always comes."""
     path = os.path.join(folder, "journal.db")
     try:
-        with closing(_opened(path)) as connection:
+        with closing(read_only(path)) as connection:
             for seq, data, decided in _rows(connection):
                 call = _read(seq, data, decided)
                 if isinstance(call, Broken) or since is None or call.start.time >= since:
                     yield call
     except sqlite3.Error as error:
         raise StoreError(f"the journal {path} cannot be read: {error}") from error
-
-
-def _opened(path: str) -> sqlite3.Connection:
-    """Where nothing may be written, SQLite cannot make the files that readers share. A journal that nobody has left
-    unfinished can then be read as a file that does not change."""
-    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    try:
-        return _checked(f"file:{name}?mode=ro")
-    except sqlite3.OperationalError:
-        if _has_content(f"{path}-wal"):
-            raise
-        return _checked(f"file:{name}?immutable=1")
-
-
-def _checked(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, _BUSY_SECONDS, isolation_level=None, uri=True)
-    try:
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > len(JOURNAL):
-            raise sqlite3.DatabaseError(f"it was written by a newer handrail (step {version})")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def _has_content(path: str) -> bool:
-    try:
-        return os.stat(path).st_size > 0
-    except FileNotFoundError:
-        return False
 
 
 def _rows(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes, bytes | None]]:

@@ -1,1 +1,1 @@
-"""What a person sees and types on a terminal: permission requests as text, and the answers to them by keys."""
+"""How a person at a terminal is asked: a request as text, and an answer by one key."""

@@ -40,10 +40,9 @@ class Keeping:
         if not hosts:
             return confinement
         from handrail.process.sessions.network import ProxyPlan  # noqa: PLC0415  few commands have one
-        from handrail.sandbox.proxy.place import NAME  # noqa: PLC0415
-        from handrail.tools.network import network_folder  # noqa: PLC0415
+        from handrail.sandbox.proxy.place import NAME, new_place  # noqa: PLC0415
 
-        self._proxy = ProxyPlan(network_folder(self._background.folder), hosts)
+        self._proxy = ProxyPlan(new_place(self._background.folder), hosts)
         return replace(confinement, proxy=os.path.join(self._proxy.folder, NAME), listed=hosts)
 
     def run(self, launch: Launch, limits: Limits, updates: Updates) -> "Ran | ProcessSession":

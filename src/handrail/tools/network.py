@@ -1,6 +1,5 @@
 """The network of one command: a proxy to what is open to it, and what it tried to reach."""
 
-import os
 import shutil
 import threading
 from typing import Self
@@ -11,6 +10,7 @@ from handrail.policy.network.listed import Listed
 from handrail.protocol.error import ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.place import new_place
 from handrail.sandbox.proxy.proxy import Proxy
 from handrail.tools.contract import Context
 
@@ -35,7 +35,8 @@ class Tried:
     def told(self) -> tuple[str, ...]:
         """What the model is told: what was blocked, each host once."""
         blocked = list(self._blocked)
-        more = [f"{len(blocked) - _MOST_TOLD} more hosts were blocked"] if len(blocked) > _MOST_TOLD else []
+        least = "at least " if len(blocked) == MOST_EVENTS else ""
+        more = [f"{least}{len(blocked) - _MOST_TOLD:,} more hosts were blocked"] if len(blocked) > _MOST_TOLD else []
         return (*blocked[:_MOST_TOLD], *more)
 
     @property
@@ -50,7 +51,7 @@ class Tried:
         """In whatever thread."""
         with self._lock:
             self._attempts += 1
-            if not attempt.allowed:
+            if not attempt.allowed and len(self._blocked) < MOST_EVENTS:  # a command can make up any number
                 self._blocked.setdefault(words_for(attempt))
             if self._attempts > MOST_EVENTS:
                 return
@@ -68,7 +69,7 @@ class OpenNetwork:
 
     def __init__(self, tried: Tried, hosts: tuple[str, ...], folder: str) -> None:
         self._hosts = hosts
-        self._folder = network_folder(folder)
+        self._folder = new_place(folder)
         try:
             self._proxy = Proxy(self._folder, Listed.from_entries(hosts), tried.add)
         except OSError as error:
@@ -91,13 +92,10 @@ class OpenNetwork:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def network_folder(within: str) -> str:
-    """A new name for the folder of a proxy's socket."""
-    return os.path.join(within, f"network-{os.urandom(6).hex()}")
-
-
 def words_for(attempt: Attempt) -> str:
     """An attempt that was not let through: `blocked: example.org:443 is not listed`."""
+    if not attempt.host:
+        return f"blocked: a request to the proxy: {attempt.reason}"
     where = f"{attempt.host}:{attempt.port}" if attempt.port else attempt.host
     if attempt.reason.startswith(f"{attempt.host} "):
         return f"blocked: {where}{attempt.reason.removeprefix(attempt.host)}"

@@ -3,10 +3,11 @@
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
 
+from handrail.code.shell_commands import seen_commands
 from handrail.policy.configuration import Restriction
 from handrail.policy.rules.grant import Grant
 from handrail.policy.rules.rule import Rule
-from handrail.policy.script import command_uses
+from handrail.policy.script import command_uses, named, needs_display
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import MODES, CommandFact, Facts
 
@@ -365,3 +366,23 @@ def test_a_copy_onto_a_protected_name_asks_also_where_the_name_is_only_guessed()
 
 def test_a_quoted_tilde_is_a_name_like_any_other() -> None:
     assert decided("rm -rf '~'").rule == "fs.delete"
+
+
+def test_the_restricted_profile_leaves_nothing_running() -> None:
+    found = decided("ls", background=True, restriction=Restriction(("ls",), (".minds",)))
+    assert (found.decision, found.rule) == ("deny", "restricted.command")
+    assert "leaves nothing running" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("./run --config=a.toml -v <in >out", ("./run", "a.toml", "in", "out")),
+        ("cd api && ./run x", ("cd", "api", "api/./run", "api/x")),
+        ("sh -c './inner y'", ("sh", "./inner y", "./inner", "y")),
+        ("for n in 1; do ./run $n; done", ("./run", "$n", "1")),
+    ],
+)
+def test_every_word_of_a_command_is_a_path_that_it_may_be(command: str, paths: tuple[str, ...]) -> None:
+    seen = seen_commands(command) if needs_display(command) else None
+    assert set(named(command, ".", seen)) == set(paths)

@@ -1,5 +1,6 @@
 """The network of a kept command: a proxy that lives as long as the keeper, and a file of what was tried through it."""
 
+import errno
 import json
 import os
 import threading
@@ -39,11 +40,18 @@ class _Attempts:
         self._left = _MOST
 
     def add(self, attempt: Attempt) -> None:
+        """OSError where there is no room for it: the proxy then lets nothing through."""
         line = json.dumps(attempt._asdict()).encode() + b"\n"
-        with self._lock, suppress(OSError):  # a disk that is full costs the line
+        with self._lock:
             if self._left > 0 and self._descriptor >= 0:
+                self._write(line)
                 self._left -= 1
-                os.write(self._descriptor, line)
+
+    def _write(self, line: bytes) -> None:
+        before = os.fstat(self._descriptor).st_size
+        if os.write(self._descriptor, line) < len(line):
+            os.ftruncate(self._descriptor, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         with self._lock:

@@ -2,12 +2,15 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from handrail.kernel.process_table import Process, descendants, process_at
+from handrail.kernel.process_table import Process, descendants, process_at, read_entry
 from handrail.process.sessions.known import Named, Record
+from handrail.sandbox.proxy.inside import PORT
 
 _LISTENS = b"0A"
+_COUNTS = {"tcp": "sockstat", "tcp6": "sockstat6"}
+_TABLES = tuple(_COUNTS)
 
 
 def listening(known: Record) -> tuple[int, ...]:
@@ -15,28 +18,20 @@ def listening(known: Record) -> tuple[int, ...]:
     if not is_there(known.program) or not is_there(known.first):
         return ()
     if known.own_processes and _has_own_network(known.first.number):
-        proxy = _proxy_port() if known.proxy is not None else None
-        return _sorted(port for port, _ in _listeners(known.first.number) if port != proxy)
+        ours = {PORT} if known.proxy is not None else set[int]()
+        tables = [table for table in _TABLES if _has_sockets(known.first.number, table)]
+        return tuple(sorted({port for port, _ in _listeners(known.first.number, tables)} - ours))
     tree = [process for process in descendants(known.program.number) if not process.dead]
     sockets = {inode for process in tree for inode in _sockets_of(process)}
-    return _sorted(port for port, inode in _listeners(known.first.number) if inode in sockets)
-
-
-def _proxy_port() -> int:
-    """Where its own proxy listens, which is none of its doing."""
-    from handrail.sandbox.proxy.inside import PORT  # noqa: PLC0415  few have one
-
-    return PORT
+    if not sockets:
+        return ()
+    return tuple(sorted({port for port, inode in _listeners(known.first.number, _TABLES) if inode in sockets}))
 
 
 def is_there(named: Named) -> bool:
     """Whether that very process still runs."""
     found = process_at(named.number) if named.number else None
     return found is not None and found.started == named.started and not found.dead
-
-
-def _sorted(ports: Iterator[int]) -> tuple[int, ...]:
-    return tuple(sorted(set(ports)))
 
 
 def _has_own_network(process: int) -> bool:
@@ -46,11 +41,17 @@ def _has_own_network(process: int) -> bool:
         return False
 
 
-def _listeners(process: int) -> Iterator[tuple[int, bytes]]:
+def _has_sockets(process: int, table: str) -> bool:
+    """Whether it is worth looking: reading a table takes 10 ms, as the kernel goes through those of all networks."""
+    counts = read_entry(f"/proc/{process}/net/{_COUNTS[table]}").partition(table.upper().encode() + b": inuse ")[2]
+    return not counts or counts.split()[0] != b"0"
+
+
+def _listeners(process: int, tables: Iterable[str]) -> Iterator[tuple[int, bytes]]:
     """Every port that somebody listens on in the process's network, and the number of the socket."""
-    for name in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError), open(f"/proc/{process}/net/{name}", "rb") as table:
-            for fields in map(bytes.split, table):
+    for name in tables:
+        with contextlib.suppress(OSError), open(f"/proc/{process}/net/{name}", "rb") as lines:
+            for fields in map(bytes.split, lines):
                 if len(fields) > 9 and fields[3] == _LISTENS:
                     yield int(fields[1].rpartition(b":")[2], 16), fields[9]
 

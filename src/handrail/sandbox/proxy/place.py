@@ -1,4 +1,4 @@
-"""The unix socket that a proxy listens at: this user's alone, however long its path is."""
+"""The unix socket that a proxy listens at: this user's alone, however long its path is; and the folder it is in."""
 
 import os
 import socket
@@ -9,6 +9,17 @@ _LONGEST = 100
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _WAITING = 128
 NAME = "proxy.sock"
+_BEGINNING = "network-"
+
+
+def new_place(within: str) -> str:
+    """A new name for the folder of one proxy's socket."""
+    return os.path.join(within, f"{_BEGINNING}{os.urandom(6).hex()}")
+
+
+def places_in(within: str) -> list[str]:
+    """The folders of proxies, those included whose proxy was killed."""
+    return [os.path.join(within, name) for name in os.listdir(within) if name.startswith(_BEGINNING)]
 
 
 def listen_in(folder: str) -> socket.socket:

@@ -1,0 +1,111 @@
+"""Answers a request of any session from the shell, and prints what came of it as `call` does."""
+
+from argparse import Namespace
+from typing import Any
+
+from handrail.cli.call import exit_of, show
+from handrail.cli.exits import FAILED, OK, WAITING, Stop
+from handrail.cli.output import answer as answer_text
+from handrail.cli.output import answer_json, cut, note, one_line
+from handrail.cli.preferences import loaded_for
+from handrail.cli.short_ids import short_ids
+from handrail.protocol.batch import Done, Parked
+from handrail.protocol.error import UsageError
+from handrail.protocol.permission import Answer
+from handrail.protocol.result import ToolResult
+from handrail.protocol.wire import encode
+from handrail.rail import Handrail
+from handrail.store.environments import kept_variables
+from handrail.store.inbox import Waiting
+
+_OTHER_VARIABLES = (
+    "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes would not "
+    "count. Nothing was answered. Deny it, and have it called again."
+)
+
+
+def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
+    """Gives the answer; with the last one of a batch, the batch runs here. The exit code."""
+    if waiting.answer is not None and waiting.answer.kind != answer.kind:
+        told = f"it was answered already: {waiting.answer.kind}, and not run."
+        raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
+    with opened(options, waiting) as rail:
+        _refuse_foreign(rail, waiting)
+        if answer.kind != "deny" and rail.would_differ(waiting.environment):
+            raise Stop(_OTHER_VARIABLES, FAILED)
+        try:
+            outcome = rail.answer(waiting.request.id, answer)
+        except UsageError as error:
+            if any(one.id == waiting.request.id for one in rail.waiting()):
+                raise Stop(f"{error}. Nothing was run; it still waits.") from None
+            raise Stop(f"answered elsewhere: {error}", FAILED) from None
+        if isinstance(outcome, Parked):
+            return _show_rest(options, outcome)
+        code = _show(options, waiting, outcome, rail)
+        if answer.kind in {"session", "workspace"} and not (options.json or options.quiet):
+            note(_granted(waiting, answer))
+        return code
+
+
+def opened(options: Namespace, waiting: Waiting) -> Handrail:
+    """The session that asked, in the mode that its call was judged in and with the variables that its commands would
+    have had there: an answer from another shell is to the same question. Somebody is there, whatever this one says."""
+    workspace = options.workspace or waiting.workspace
+    if workspace is None:
+        raise Stop("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
+    loaded = loaded_for(options, waiting.mode, workspace)
+    session, asked = waiting.request.session_id, waiting.environment
+    variables = kept_variables(waiting.folder, asked) if asked is not None else None
+    return Handrail(workspace, session=session, settings=loaded, on_permission=_later, variables=variables)
+
+
+def _refuse_foreign(rail: Handrail, waiting: Waiting) -> None:
+    """A tool that only the program that asked has cannot be run here, and the yes would be lost."""
+    here = {spec.name for spec in rail.specs()}
+    if missing := [name for name in waiting.tools if name not in here]:
+        message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
+        raise Stop(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
+
+
+def _show(options: Namespace, waiting: Waiting, done: Done, rail: Handrail) -> int:
+    if options.json:
+        answer_json(encode({"schema": "handrail.approvals/1", "results": done.results, "waiting": ()}))
+    for result in () if options.json else done.results:
+        if _is_denied(result):
+            answer_text(f"denied: {_denied_what(waiting, result)}; nothing of it was run\n")
+        else:
+            show(result, options, waiting.mode or "ask", rail.why_off(result.name))
+    codes = [exit_of(result) for result in done.results if not _is_denied(result)]
+    return next((code for code in codes if code), OK)
+
+
+def _denied_what(waiting: Waiting, result: ToolResult[Any]) -> str:
+    """What is not done; of what was denied before, which nobody looked up again, the tool."""
+    request = waiting.request
+    return cut(one_line(request.description if request.tool_call_id == result.tool_call_id else result.name), 80)
+
+
+def _granted(waiting: Waiting, answer: Answer) -> str:
+    classes = ", ".join(f"`{one}`" for one in waiting.request.grants) or "this folder"
+    return f"no longer asks for {classes} in this {answer.kind}; handrail approvals lists it, revoke takes it back"
+
+
+def _is_denied(result: ToolResult[Any]) -> bool:
+    """Whether a person said no: that it was not run then is what they wanted, and no failure."""
+    return result.error is not None and result.error.code == "PERMISSION_DENIED"
+
+
+def _show_rest(options: Namespace, parked: Parked) -> int:
+    ids = [request.id for request in parked.requests]
+    if options.json:
+        answer_json(encode({"schema": "handrail.approvals/1", "results": (), "waiting": ids}))
+    elif ids:
+        short = short_ids(ids)[ids[0]]
+        note(f"Noted. {len(ids)} more to answer before anything of it runs: handrail approvals allow {short}")
+    else:
+        note("Noted. Another process runs it.")
+    return WAITING if ids else OK
+
+
+def _later(_: object) -> None:
+    return None

@@ -1,0 +1,81 @@
+"""approvals: what waits for a yes, and what was granted."""
+
+from argparse import Namespace
+from datetime import UTC, datetime
+from typing import Any
+
+from handrail.cli.exits import OK
+from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
+from handrail.cli.output import answer, answer_json, cut, note, table
+from handrail.protocol.permission import OpenedFolder
+from handrail.protocol.wire import encode
+from handrail.store.inbox import Kept, Waiting
+from handrail.terminal.request import subject
+
+SCHEMA = "handrail.approvals/1"
+_UNKNOWN = "?"
+_STATES = {"waiting": "waiting", "ready": "answered, not run"}
+
+
+def run(options: Namespace) -> int:
+    """Lists what waits and what is granted, or stays and tells what comes."""
+    inbox = inbox_of(options)
+    if options.watch:
+        from handrail.cli.watching import watch  # noqa: PLC0415  only who stays needs it
+
+        return watch(options, inbox)
+    waiting, granted = inbox.waiting(), inbox.granted()
+    names = short_names(waiting, granted)
+    for problem in inbox.unreadable.values():
+        note(f"warning: {problem}")
+    if options.json:
+        told = {"waiting": [waiting_row(one, names) for one in waiting]}
+        answer_json(encode({"schema": SCHEMA, **told, "granted": [_grant_row(one, names) for one in granted]}))
+    elif waiting or granted:
+        answer(table(_rows(waiting, granted, names, places=options.all)))
+        if waiting and not options.quiet:
+            first = names[waiting[0].request.id]
+            note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
+    elif not options.quiet:
+        where = "" if options.all else " here"
+        note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
+    return OK
+
+
+def waiting_row(one: Waiting, names: dict[str, str]) -> dict[str, Any]:
+    """A request as JSON."""
+    request = one.request
+    told = {"id": request.id, "short": names[request.id], "state": one.state, "sessionId": request.session_id}
+    return told | {"workspace": one.workspace, "time": one.time, "mode": one.mode, "request": request}
+
+
+def _grant_row(kept: Kept, names: dict[str, str]) -> dict[str, Any]:
+    granted, name = kept.granted, grant_id(kept)
+    told = {"id": name, "short": names[name], "scope": granted.scope, "sessionId": granted.session_id}
+    told |= {"workspace": kept.workspace, "time": granted.time}
+    if isinstance(granted, OpenedFolder):
+        return told | {"kind": "folder", "path": granted.path, "access": granted.access}
+    return told | {"kind": "command", "command": granted.command}
+
+
+def _rows(waiting: list[Waiting], granted: list[Kept], names: dict[str, str], *, places: bool) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("id", "state", "since", "session", *(("workspace",) if places else ()), "what")]
+    for one in waiting:
+        request = one.request
+        what = f"{request.tool_name} {subject(request)}" if request.command is not None else subject(request)
+        place = (one.workspace or _UNKNOWN,) if places else ()
+        told = (names[request.id], _STATES[one.state], _ago(one.time), request.session_id)
+        rows.append((*told, *place, f"{cut(what, 80)} ({request.rule})"))
+    for kept in granted:
+        place = (kept.workspace or _UNKNOWN,) if places else ()
+        told = (names[grant_id(kept)], f"granted, {kept.granted.scope}", _ago(kept.granted.time))
+        rows.append((*told, kept.granted.session_id, *place, cut(grant_name(kept), 80)))
+    return rows
+
+
+def _ago(time: datetime) -> str:
+    seconds = max(0, int((datetime.now(UTC) - time).total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,13 @@
+"""approvals allow: a yes, and what came of it."""
+
+from argparse import Namespace
+
+from handrail.cli.answering import answer_request
+from handrail.cli.inbox import found_request
+from handrail.protocol.permission import Answer
+
+
+def run(options: Namespace) -> int:
+    """Answers yes, and runs what waited for it. What was answered already and not run is run."""
+    waiting = found_request(options)
+    return answer_request(options, waiting, waiting.answer or Answer(kind=options.scope))

@@ -1,0 +1,194 @@
+"""What waits for people and what they granted, over all sessions: only looked at, whoever is at work on them."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from handrail.protocol.decision import Mode
+from handrail.protocol.error import StoreError
+from handrail.protocol.event import ToolCallStart, decode_event
+from handrail.protocol.permission import Answer, Granted, OpenedFolder, PermissionRequest
+from handrail.store.database import Row
+from handrail.store.folder import GRANTED, OPENED, StateFolder
+from handrail.store.grants import GrantFiles
+from handrail.store.journal import Decided
+from handrail.store.opened import OpenedFolders
+from handrail.store.places import place_of
+from handrail.store.read_only import read_only
+from handrail.store.runner import is_dead
+
+_OPEN = """
+SELECT r.data, r.answer, c.state, c.runner, e.data, e.decided
+FROM request r JOIN call c ON c.id = r.call_id JOIN event e ON e.seq = c.start_seq
+WHERE r.answer IS NULL OR c.state IN ('ready', 'claimed') ORDER BY r.id
+"""
+_BATCH = "SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq WHERE c.batch_id = ? AND c.state <> 'started'"
+_ASKED = "SELECT data FROM request WHERE batch_id = ? ORDER BY id"
+_ANSWERED = "SELECT id, answer FROM request WHERE answer IS NOT NULL"
+_FRESH_NANOSECONDS = 2 * 10**9
+
+Stamp = tuple[tuple[int, int], ...]
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that nobody has answered, or whose call was not run though somebody has."""
+
+    request: PermissionRequest
+    folder: str
+    """The folder of its session."""
+    time: datetime
+    """When the call came."""
+    mode: Mode | None
+    """The mode that the call was judged in."""
+    tools: tuple[str, ...]
+    """The tools of all calls of its batch."""
+    environment: str | None = None
+    """The digest of the variables that the commands of its batch were to get."""
+    answer: Answer | None = None
+    """What was answered, where the call is only left to be run: whoever was to run it was killed."""
+
+    @property
+    def state(self) -> Literal["waiting", "ready"]:
+        """Whether it waits for an answer, or only to be run."""
+        return "waiting" if self.answer is None else "ready"
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder it is about, where that is known."""
+        return place_of(os.path.dirname(self.folder))
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Something that people granted, and whose part of the state folder it is in."""
+
+    granted: Granted | OpenedFolder
+    home: str
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder it counts in, where that is known."""
+        return place_of(self.home)
+
+
+class Inbox:
+    """The requests of one workspace, or of all. What has not changed since the last look is not read again."""
+
+    def __init__(self, state: StateFolder, workspace: str | None) -> None:
+        self._state = state
+        self._workspace = workspace
+        self._known: dict[str, tuple[Stamp, list[Waiting]]] = {}
+        self.unreadable: dict[str, str] = {}
+        """The sessions whose journals cannot be read, each with the reason. The others are no less there for it."""
+
+    def waiting(self) -> list[Waiting]:
+        """All that is open, the oldest first."""
+        found = [one for folder in self._folders() for one in self._of_session(folder)]
+        return sorted(found, key=lambda one: one.request.id)
+
+    def answered(self) -> dict[str, Answer]:
+        """What was answered before, by the ids of the requests."""
+        found: dict[str, Answer] = {}
+        for folder in self._folders():
+            with suppress(StoreError):
+                rows = _rows(folder, _ANSWERED)
+                found |= {request_id: msgspec.json.decode(answer, type=Answer) for request_id, answer in rows}
+        return found
+
+    def granted(self) -> list[Kept]:
+        """What people granted and opened, to sessions and to workspaces, the oldest first."""
+        sessions = self._folders()
+        homes = dict.fromkeys(map(os.path.dirname, sessions))
+        found = [Kept(one, home) for home in homes for one in _granted_in(os.path.join(home, "."))]
+        found += [Kept(one, os.path.dirname(folder)) for folder in sessions for one in _granted_in(f"{folder}/")]
+        return sorted(found, key=lambda kept: kept.granted.time)
+
+    def _folders(self) -> list[str]:
+        return self._state.sessions(self._workspace)
+
+    def _of_session(self, folder: str) -> list[Waiting]:
+        stamp = _stamp(folder)
+        known = self._known.get(folder)
+        if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
+            known = self._known[folder] = (stamp, self._read(folder))
+        return known[1]
+
+    def _read(self, folder: str) -> list[Waiting]:
+        self.unreadable.pop(folder, None)
+        try:
+            return list(_waiting_in(folder))
+        except StoreError as error:
+            self.unreadable[folder] = str(error)
+            return []
+
+
+def _granted_in(beginning: str) -> tuple[Granted | OpenedFolder, ...]:
+    """What was granted in a folder, by how the paths begin that it is noted at."""
+    return (*GrantFiles(f"{beginning}{GRANTED}").listed(), *OpenedFolders(f"{beginning}{OPENED}").listed())
+
+
+def _waiting_in(folder: str) -> Iterator[Waiting]:
+    for data, answer, state, runner, start, decided in _rows(folder, _OPEN):
+        if state == "claimed" and not is_dead(folder, runner):
+            continue  # somebody runs it
+        try:
+            request = msgspec.json.decode(data, type=PermissionRequest)
+            event = decode_event(start)
+            mode = msgspec.json.decode(decided or b"", type=Decided).mode
+            tools = tuple(_tool(row[0]) for row in _rows(folder, _BATCH, request.batch_id))
+            environment = _environment(folder, request.batch_id)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # what cannot be read cannot be answered either
+        given = None if answer is None else msgspec.json.decode(answer, type=Answer)
+        yield Waiting(
+            request=request,
+            folder=folder,
+            time=event.time,
+            mode=mode,
+            tools=tools,
+            environment=environment,
+            answer=given,
+        )
+
+
+def _tool(data: bytes) -> str:
+    event = decode_event(data)
+    return event.tool_call_name if isinstance(event, ToolCallStart) else ""
+
+
+def _environment(folder: str, batch_id: str) -> str | None:
+    """One process asked for the whole batch, so there is one."""
+    requests = (msgspec.json.decode(row[0], type=PermissionRequest) for row in _rows(folder, _ASKED, batch_id))
+    return next((request.environment for request in requests if request.environment is not None), None)
+
+
+def _rows(folder: str, query: str, *values: str) -> list[Row]:
+    path = os.path.join(folder, "journal.db")
+    try:
+        with closing(read_only(path)) as connection:
+            return connection.execute(query, values).fetchall()
+    except sqlite3.Error as error:
+        raise StoreError(f"the journal {path} cannot be read: {error}") from error
+
+
+def _stamp(folder: str) -> Stamp:
+    """What changes whenever the journal does."""
+    return tuple(_size_and_time(os.path.join(folder, name)) for name in ("journal.db", "journal.db-wal"))
+
+
+def _is_fresh(stamp: Stamp) -> bool:
+    """Whether it was written just now: then it may be written again without looking any different."""
+    return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS
+
+
+def _size_and_time(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns

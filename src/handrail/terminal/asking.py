@@ -1,0 +1,61 @@
+"""Whether there is a person at a terminal to ask, and asking them. What it takes to ask is loaded when somebody is."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from handrail.protocol.permission import Answer, PermissionRequest
+    from handrail.terminal.keys import Timing
+
+
+def somebody_is_there() -> bool:
+    """Whether a question can be put here: keys come from a terminal, stderr goes to one, and nothing says that nobody
+    looks (CI). Only the main thread asks: in any other one, two would ask at once."""
+    if os.environ.get("CI") or threading.current_thread() is not threading.main_thread():
+        return False
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr) and _is_in_front(sys.stdin)
+
+
+def ask_on_terminal(
+    request: "PermissionRequest",
+    number: int = 1,
+    of: int = 1,
+    *,
+    still_open: Callable[[], bool] = lambda: True,
+    plain: bool = False,
+    timing: "Timing | None" = None,
+) -> "Answer | None":
+    """Asks on stdin and stderr, which must be a terminal; None when there is no answer now. Then `still_open` tells
+    whether somebody else gave one."""
+    from handrail.terminal.prompt import Prompt  # noqa: PLC0415  only where somebody is asked
+    from handrail.terminal.screen import Screen  # noqa: PLC0415
+
+    screen = Screen(sys.stderr, os.environ, plain=plain)
+    return Prompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, still_open)
+
+
+def say_answered_elsewhere(request: "PermissionRequest") -> None:
+    """Tells the person who was asked that somebody else was faster."""
+    from handrail.terminal.request import subject  # noqa: PLC0415  hardly ever needed
+    from handrail.terminal.screen import Screen  # noqa: PLC0415
+
+    screen = Screen(sys.stderr, os.environ)
+    screen.write([f"Answered elsewhere before you: {subject(request)}"])
+
+
+def _is_in_front(stream: TextIO) -> bool:
+    """Whether the keys of a terminal are for this process, and not for another job of the shell."""
+    try:
+        return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
+    except OSError:  # it is not the terminal that started us: nobody else has its keys
+        return True
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty() and os.isatty(stream.fileno())
+    except (OSError, ValueError):  # closed, or no stream of the system
+        return False

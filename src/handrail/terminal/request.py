@@ -1,0 +1,154 @@
+"""A permission request as text: what would be done, why that asks, and what a yes would mean."""
+
+from collections.abc import Iterator
+
+from handrail.protocol.decision import DecisionPart
+from handrail.protocol.permission import PermissionRequest, Preview
+from handrail.terminal.cells import cells, padded, wrapped
+from handrail.terminal.look_alikes import look_alikes
+from handrail.terminal.visible import exact, one_line, visible, written_out
+
+MOST_OF_A_DIFF = 40
+"""Lines of a difference that are shown unasked."""
+_NOT_TRIED = (
+    "Not tried: this version tries no command in a copy. Nothing has run. Yes runs it for real; it cannot be undone."
+)
+_NOT_SENT = "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone."
+_NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
+_GOES_ON = "Goes on after the call; not covered by undo."
+_VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
+
+
+def title(request: PermissionRequest, number: int = 1, of: int = 1) -> str:
+    """What is asked about, and which of several questions this is."""
+    which = f"Permission {number} of {of}" if of > 1 else "Permission"
+    return f"{which} · {one_line(request.tool_name)}"
+
+
+def request_lines(request: PermissionRequest, *, width: int | None, diff: int | None = MOST_OF_A_DIFF) -> list[str]:
+    """All that a person has to know, in rows of at most so many columns; None: as long as they are. Of a difference
+    at most `diff` lines; None: all of it."""
+    return [
+        *_what(request, width),
+        *_reasons(request, width),
+        *(row for line in _remarks(request) for row in wrapped(line, width, "  ")),
+        *_preview_lines(request.preview, width, diff),
+    ]
+
+
+def diff_lines(preview: Preview, width: int | None) -> list[str]:
+    """What would change, whole."""
+    rows = [row for line in preview.text.rstrip("\n").split("\n") for row in _diff_rows(line, width)]
+    return [*rows, "… the preview is cut here"] if preview.truncated else rows
+
+
+def hidden_lines(request: PermissionRequest) -> int:
+    """How many lines of the difference are not shown unasked."""
+    if request.preview is None or request.preview.kind == "input":
+        return 0
+    return max(0, request.preview.text.rstrip("\n").count("\n") + 1 - MOST_OF_A_DIFF)
+
+
+def why_lines(request: PermissionRequest, width: int | None) -> list[str]:
+    """Why it is asked: the rule and the reason, and every part with its own."""
+    lines = [f"Rule {request.rule} asks: {request.reason}."]
+    lines += [f"  {exact_line(part.subject)}: {_verdict(part)} (rule {part.rule})" for part in request.parts]
+    lines += [f"It needs {', '.join(request.permissions)}."] if request.permissions else []
+    lines.append(f"Request {request.id} in session {request.session_id}. {_explained(request)}")
+    return [row for line in lines for row in wrapped(one_line(line), width, "    ")]
+
+
+def exact_line(text: str) -> str:
+    """A text of several lines in one, each of its characters seen."""
+    return "\\n".join(map(exact, text.split("\n")))
+
+
+def subject(request: PermissionRequest) -> str:
+    """What the request is about, in one line."""
+    return exact_line(request.command) if request.command is not None else one_line(request.description)
+
+
+def _what(request: PermissionRequest, width: int | None) -> Iterator[str]:
+    """The whole command, or what a tool would do, with what a program would be sent; then what cannot be seen in it."""
+    if request.command is not None:
+        text = request.command
+        yield from _marked(text, "$ ", width)
+    else:
+        sent = request.preview.text if request.preview and request.preview.kind == "input" else ""
+        text = f"{request.description}\n{sent}"
+        yield from _marked(request.description, "", width)
+        yield from _marked(sent, "> ", width) if sent else ()
+    if hidden := written_out(text):
+        kinds = ", ".join(hidden[:8]) + (", …" if len(hidden) > 8 else "")
+        yield from wrapped(f"! It has characters that cannot be seen; they are written out: {kinds}", width, "  ")
+    for name, letters in look_alikes(" ".join((text, *request.hosts)))[:8]:
+        yield from wrapped(f"! {visible(name)} mixes scripts: {letters}", width, "  ")
+
+
+def _marked(text: str, mark: str, width: int | None) -> Iterator[str]:
+    """Every line of a text behind a mark, all of its characters seen; the lines after the first have another mark."""
+    for line in text.split("\n"):
+        yield from wrapped(f"{mark}{exact(line)}", width, "    ") if line else [mark]
+        mark = "> " if mark else ""
+
+
+def _reasons(request: PermissionRequest, width: int | None) -> Iterator[str]:
+    asking = [part for part in request.parts if part.decision == "confirm"]
+    if not asking:
+        yield from wrapped(f"    asks: {one_line(request.reason)}    rule {one_line(request.rule)}", width, "      ")
+        return
+    columns = [(exact_line(part.subject), f"asks: {one_line(part.reason)}") for part in asking]
+    first, second = (max(map(cells, column)) for column in zip(*columns, strict=True))
+    if width is not None and first + second + max(len(part.rule) for part in asking) + 17 > width:
+        first = second = 0  # too wide for columns: each part as it comes
+    for part, (name, reason) in zip(asking, columns, strict=True):
+        line = f"    {padded(name, first)}    {padded(reason, second)}    rule {one_line(part.rule)}"
+        yield from wrapped(line, width, "      ")
+
+
+def _remarks(request: PermissionRequest) -> Iterator[str]:
+    """What a yes means beyond what is seen."""
+    if request.command is not None:
+        if request.cwd not in {None, "."}:
+            yield f"Runs in the folder {exact_line(request.cwd or '')}"
+        yield _NOT_TRIED
+    elif request.preview and request.preview.kind == "input":
+        yield _NOT_SENT
+    elif request.preview is None and request.kind is None:
+        yield "Not tried. Nothing has run. Yes runs it for real."
+    if request.tier == 0:
+        yield f"! {_NO_SANDBOX}"
+    if request.hosts:
+        yield f"Would open {', '.join(map(one_line, request.hosts))} for this call."
+    if request.background:
+        yield f"! {_GOES_ON}"
+    if request.kind == "external_directory":
+        folders = ", ".join(exact_line(folder) for folder in request.pattern[::2])
+        doing = "reading and writing" if request.access == "write" else "reading"
+        yield f"Yes opens {folders}, outside the workspace, for {doing}."
+
+
+def _preview_lines(preview: Preview | None, width: int | None, most: int | None) -> Iterator[str]:
+    if preview is None or preview.kind == "input":
+        return
+    yield "Your files are untouched. Yes makes this change, and undo takes it back:"
+    lines = preview.text.rstrip("\n").split("\n")
+    shown = lines if most is None else lines[:most]
+    for line in shown:
+        yield from _diff_rows(line, width)
+    if len(lines) > len(shown):
+        yield f"… {len(lines) - len(shown)} more lines of it"
+    elif preview.truncated:
+        yield "… the preview is cut here"
+
+
+def _diff_rows(line: str, width: int | None) -> Iterator[str]:
+    return wrapped(visible(line.expandtabs(8)), width, "  ") if line else iter([""])
+
+
+def _verdict(part: DecisionPart) -> str:
+    return f"{_VERDICTS[part.decision]}, {part.reason}"
+
+
+def _explained(request: PermissionRequest) -> str:
+    return "handrail policy explain shows how a command is read." if request.command is not None else ""

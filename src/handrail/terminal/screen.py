@@ -1,0 +1,107 @@
+"""Where a question is shown: how large it is, what it can show, and what of it can be taken away again."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TextIO
+
+from handrail.terminal.cells import cells, cut, padded
+
+_WIDEST = 102
+_NARROW = 44
+"""Columns below which a frame would take too much."""
+_PLAINER = str.maketrans({"…": "...", "·": "-", "✓": "ok", "⊘": "DENY", "↓": "down", "–": "-", "−": "-"})
+_FRAME = "┌─┐│└┘"
+
+
+class Screen:
+    """A terminal to write to. In plain form nothing is ever taken away, and there are no frames."""
+
+    def __init__(self, stream: TextIO, environ: Mapping[str, str], *, plain: bool = False) -> None:
+        self._stream = stream
+        simple = environ.get("TERM", "dumb") in {"", "dumb"} or bool(environ.get("NO_COLOR"))
+        self.plain = plain or simple or not self._can_show(_FRAME)
+        self._ascii = not self._can_show("…·✓⊘↓")
+        self._since: list[int] = []
+        """The rows of what was written since the last mark, as wide as they were then."""
+        self._size = self.size()
+
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        try:
+            columns, rows = os.get_terminal_size(self._stream.fileno())
+        except (OSError, ValueError):
+            columns, rows = 0, 0
+        return max(columns or 80, 20), max(rows or 24, 5)
+
+    @property
+    def width(self) -> int:
+        """The columns that text may take."""
+        return min(self.size()[0] - (1 if self.plain else 4 if self.framed else 1), _WIDEST)
+
+    @property
+    def framed(self) -> bool:
+        """Whether a question has a frame."""
+        return not self.plain and self.size()[0] >= _NARROW
+
+    def framed_lines(self, heading: str, lines: list[str]) -> list[str]:
+        """The lines in a frame; without one where there is none."""
+        if not self.framed:
+            return [heading, *lines, ""] if self.plain else [heading, *lines]
+        width = self.width
+        corner, line, right, side, below, last = _FRAME
+        name = cut(heading, width - 2)
+        top = f"{corner} {name} {line * (width - cells(name))}{right}"
+        inside = [f"{side} {padded(one, width)} {side}" for one in lines]
+        return [top, *inside, f"{below}{line * (width + 2)}{last}"]
+
+    def mark(self) -> None:
+        """What is written from here on may be taken away."""
+        self._since, self._size = [], self.size()
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Writes lines below what there is."""
+        for line in lines:
+            self._since.append(cells(line))
+            self._put(f"{line}\n")
+        self._stream.flush()
+
+    def status(self, text: str) -> None:
+        """One line that the next thing written replaces; in plain form it stays."""
+        if self.plain:
+            self.write([text])
+        else:
+            self._put(f"\r\x1b[K{cut(text, self.size()[0] - 1)}")
+            self._stream.flush()
+
+    def clear_status(self) -> None:
+        """Takes the status line away."""
+        if not self.plain:
+            self._put("\r\x1b[K")
+
+    def take_away(self) -> None:
+        """Takes away what was written since the mark, where all of it is still on the screen."""
+        self.clear_status()
+        if self.plain or self._size != self.size() or len(self._since) >= self._size[1]:
+            return
+        if self._since:
+            self._put(f"\x1b[{len(self._since)}F\x1b[J")
+        self._since = []
+        self._stream.flush()
+
+    def control(self, sequence: str) -> None:
+        """Something for the terminal itself."""
+        if not self.plain:
+            self._put(sequence)
+            self._stream.flush()
+
+    def _put(self, text: str) -> None:
+        shown = text.translate(_PLAINER) if self._ascii else text
+        encoding = self._stream.encoding or "ascii"
+        self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
+
+    def _can_show(self, text: str) -> bool:
+        try:
+            text.encode(self._stream.encoding or "ascii")
+        except (UnicodeEncodeError, LookupError):
+            return False
+        return True

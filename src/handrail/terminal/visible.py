@@ -1,0 +1,47 @@
+"""Text as it may reach a terminal: whatever steers one, or shows nothing, is written out."""
+
+
+def visible(text: str) -> str:
+    """The text with everything that steers a terminal or shows nothing written out, in the form JSON has for it."""
+    return text.translate(_VISIBLE)
+
+
+def written_out(text: str) -> tuple[str, ...]:
+    """The characters of a text that are written out, each once."""
+    return tuple(dict.fromkeys(shown for char in text if (shown := visible(char)) != char))
+
+
+def exact(line: str) -> str:
+    """One line of which every character counts: blanks that only look like one, and blanks at its end, too."""
+    end = line.rstrip(" ")
+    shown = "".join(escaped(char) if char == "\t" or char in _SPACES else char for char in visible(end))
+    return shown + escaped(" ") * (len(line) - len(end))
+
+
+def one_line(text: str) -> str:
+    """The text in one line with nothing hidden in it."""
+    return visible(text).replace("\n", "\\n").replace("\t", " ")
+
+
+def escaped(char: str) -> str:
+    """A character as JSON writes it without using it."""
+    pairs = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{pairs[at]:02x}{pairs[at + 1]:02x}" for at in range(0, len(pairs), 2))
+
+
+class _Visible(dict[int, str]):
+    """Decides about a character when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        harmless = (char.isprintable() and char not in _BLANK) or char in "\n\t" or char in _SPACES
+        shown = char if harmless else escaped(char)
+        self[code] = shown
+        return shown
+
+
+_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""Not printable for Python, and yet harmless, but where a blank would mean something else."""
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800" + "".join(map(chr, range(0xE0100, 0xE01F0))))
+"""Printable for Python, and yet nothing is seen of them."""
+_VISIBLE = _Visible()

@@ -1,0 +1,124 @@
+"""handrail at a terminal: it asks, and whoever answers first, here or elsewhere, has answered."""
+
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from people import Program
+
+WRITE = '{"path": "new.txt", "content": "one\\n"}'
+Start = Callable[..., Program]
+
+
+@pytest.fixture
+def start(workspace: Path, environment: dict[str, str]) -> Iterator[Start]:
+    """Starts `handrail …` at a terminal."""
+    begun: list[Program] = []
+
+    def start(*words: str, piped: bool = False, **changes: str) -> Program:
+        command = [sys.executable, "-m", "handrail", *words]
+        begun.append(Program(command, workspace, {**environment, "TERM": "xterm", **changes}, piped=piped))
+        return begun[-1]
+
+    yield start
+    for program in begun:
+        program.close()
+
+
+def test_a_call_asks_and_a_yes_runs_it(start: Start, run, workspace: Path) -> None:
+    program = start("call", "write", WRITE, "-q")
+    program.terminal.sees("│ +one")
+    assert not (workspace / "new.txt").exists()
+    program.press_until(b"y", "✓ You allowed Write new.txt once\n")
+    assert program.ends() == 0
+    assert (workspace / "new.txt").read_text() == "one\n"
+    assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+    assert run("approvals", "--json").json["waiting"] == []
+
+
+def test_a_no_is_told_with_its_reason(start: Start) -> None:
+    program = start("call", "write", WRITE, "-q", "--plain")
+    program.terminal.sees("3 or n: deny it and say why")
+    assert "\x1b" not in program.terminal.shown
+    program.press_until(b"n", "Why not?")
+    program.terminal.press(b"\x1b[200~not now\x1b[201~")
+    program.press_until(b"\r", "denied: You denied Write new.txt: ")
+    assert program.ends() == 1
+    assert "PERMISSION_DENIED: The person refused: " in program.terminal.shown
+    assert "not now" in program.terminal.shown
+
+
+def test_an_interrupt_leaves_the_request_waiting(start: Start, run, workspace: Path) -> None:
+    program = start("call", "write", WRITE, "-q")
+    program.terminal.sees("└")
+    program.terminal.press(b"\x03")
+    assert program.ends() == 130
+    assert "Left waiting. Nothing was run. handrail approvals lists it." in program.terminal.shown
+    assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+    [waiting] = run("approvals", "--json").json["waiting"]
+    assert run("approvals", "allow", waiting["short"]).code == 0
+    assert (workspace / "new.txt").exists()
+
+
+def test_later_is_exit_3_with_how_to_answer(start: Start) -> None:
+    program = start("call", "write", WRITE, "-q")
+    program.terminal.sees("└")
+    program.press_until(b"l", "To answer it: handrail approvals allow ")
+    assert program.ends() == 3
+
+
+def test_of_two_who_answer_one_wins_and_the_other_is_told(start: Start, run, workspace: Path) -> None:
+    program = start("call", "write", WRITE, "-q")
+    program.terminal.sees("└")
+    [waiting] = run("approvals", "--json").json["waiting"]
+    elsewhere = run("approvals", "allow", waiting["id"], "-q")
+    assert (elsewhere.code, elsewhere.out[:11]) == (0, "Created new")
+    program.terminal.sees("Answered elsewhere")
+    assert program.ends() == 0
+    assert "Created new.txt" in program.terminal.shown
+    late = run("approvals", "allow", waiting["id"])
+    assert (late.code, late.err.count("was answered already: once. Nothing was run.")) == (1, 1)
+
+
+NEVER_ASKED = [
+    pytest.param(("--json",), {}, 3, id="json"),
+    pytest.param(("--unattended",), {}, 1, id="unattended"),
+    pytest.param((), {"CI": "1"}, 1, id="CI"),
+]
+
+
+@pytest.mark.parametrize(("words", "environment_changes", "code"), NEVER_ASKED)
+def test_where_it_does_not_ask(start: Start, words, environment_changes, code: int) -> None:
+    program = start("call", "write", WRITE, *words, **environment_changes)
+    assert program.ends() == code
+    assert "deny it and say why" not in program.terminal.shown
+
+
+def test_what_goes_into_a_pipe_is_not_interrupted_by_a_question(start: Start) -> None:
+    program = start("call", "write", WRITE, piped=True)
+    assert program.piped().startswith("Permission · write\n".encode())
+    assert program.ends() == 3
+
+
+def test_watch_asks_about_what_comes_and_shows_what_came_of_it(start: Start, run, workspace: Path) -> None:
+    program = start("approvals", "--watch")
+    program.terminal.sees("waiting for requests; Ctrl-C ends it")
+    assert run("call", "write", WRITE, "--session", "other").code == 3
+    program.terminal.sees(f"session other in {workspace}")
+    program.terminal.sees("Permission · write")
+    program.press_until(b"y", "Created new.txt")
+    program.terminal.press(b"\x03")
+    assert program.ends() == 130
+    assert (workspace / "new.txt").exists()
+    assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+
+
+def test_a_preview_reaches_a_terminal_written_out(start: Start) -> None:
+    program = start("call", "write", '{"path": "a.txt", "content": "\\u001b[2J\\u202e\\n"}', TERM="dumb")
+    program.terminal.sees("+\\u001b[2J\\u202e")
+    program.press_until(b"l", "Left for later")
+    assert program.ends() == 3
+    assert "\x1b" not in program.terminal.shown
