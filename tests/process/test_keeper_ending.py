@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from types import FrameType
@@ -118,12 +119,20 @@ def test_who_reads_the_log_keeps_it_alive(start_confined: Start) -> None:
     assert one.record().exit_code == 0
 
 
+def hear_nothing(frame: FrameType, event: str, _: object) -> None:
+    """Closes the ear before there is a keeper that could speak, however fast; is gone when it should listen."""
+    if (event, frame.f_code.co_name) == ("call", "_run_keeper") and frame.f_back is not None:
+        os.close(frame.f_back.f_locals["hearing"])
+    if (event, frame.f_code.co_name) == HEARD:
+        os._exit(9)
+
+
 def test_whose_starter_dies_before_it_heard_of_it_was_never_there(
     start: Start, sessions: ProcessSessions, tmp_path: Path, mark: str
 ) -> None:
     child = os.fork()
     if not child:
-        sys.setprofile(lambda frame, event, _: os._exit(9) if (event, frame.f_code.co_name) == HEARD else None)
+        sys.setprofile(hear_nothing)
         start(f"sleep {mark}")
         os._exit(0)
     os.waitpid(child, 0)
@@ -131,6 +140,38 @@ def test_whose_starter_dies_before_it_heard_of_it_was_never_there(
     assert comes_true(lambda: not is_kept(str(folder)), 60.0)
     assert sessions.listed() == []
     assert running(mark) == []
+
+
+def test_a_keeper_that_is_killed_while_it_starts_leaves_nothing(
+    start_confined: Start, sessions: ProcessSessions, tmp_path: Path, mark: str
+) -> None:
+    def kill(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == HEARD:
+            sys.setprofile(None)
+            [folder] = (tmp_path / "processes").iterdir()
+            for process in keepers_of(folder):
+                os.kill(process, signal.SIGKILL)
+
+    sys.setprofile(kill)
+    try:
+        one = start_confined(f"sleep {mark}")
+    except ToolError as error:
+        assert error.code == "INTERRUPTED"
+        assert sessions.listed() == []
+    else:  # it was faster than we
+        assert comes_true(lambda: one.record().state == "lost", 60.0)
+    assert comes_true(lambda: running(mark) == [], 60.0)
+
+
+def keepers_of(folder: Path) -> list[int]:
+    """Those that have it open, but for this process."""
+    found: list[int] = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            names = os.listdir(f"/proc/{process}/fd")
+            if any(os.readlink(f"/proc/{process}/fd/{name}") == str(folder) for name in names):
+                found.append(int(process))
+    return [process for process in found if process != os.getpid()]
 
 
 def test_a_child_that_is_forked_during_a_start_holds_nothing_of_it(start_confined: Start) -> None:

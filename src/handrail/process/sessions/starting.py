@@ -156,9 +156,18 @@ def _heard(hearing: int) -> Json:
             raise ToolError("TIMEOUT", "The command was not started within 30 s: the machine is too busy. Try again.")
         piece = os.read(hearing, _LONGEST_ANSWER)
         if not piece:
-            raise ToolError("INTERNAL", "The keeper of the command ended before it had begun. Nothing was run.")
+            raise _killed()
         data += piece
     return json.loads(data)
+
+
+def _killed() -> ToolError:
+    """Of a keeper that is gone without a word; what it was just starting must not wait for it."""
+    from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
+
+    end_abandoned()
+    text = "What was to keep the command was killed while it started it, and the command with it."
+    return ToolError("INTERRUPTED", f"{text} Whether it had begun is not known: look before you repeat it.")
 
 
 def _check(answer: Json, launch: Launch) -> None:
