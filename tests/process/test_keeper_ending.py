@@ -153,13 +153,9 @@ def test_a_keeper_that_is_killed_while_it_starts_leaves_nothing(
                 os.kill(process, signal.SIGKILL)
 
     sys.setprofile(kill)
-    try:
-        one = start_confined(f"sleep {mark}")
-    except ToolError as error:
-        assert error.code == "INTERRUPTED"
-        assert sessions.listed() == []
-    else:  # it was faster than we
-        assert comes_true(lambda: one.record().state == "lost", 60.0)
+    with suppress(ToolError):  # unless it was faster than we
+        start_confined(f"sleep {mark}")
+    assert comes_true(lambda: all(one.record().state == "lost" for one in sessions.listed()), 60.0)
     assert comes_true(lambda: running(mark) == [], 60.0)
 
 
