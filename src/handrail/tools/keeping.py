@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from handrail.process.ran import Ending, Ran
 from handrail.process.updates import Updates
-from handrail.protocol.error import ToolError
+from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
@@ -50,16 +50,26 @@ class Keeping:
         process = self._start(launch, limits)
         try:
             if self._arguments.yield_ms is not None:
-                ran = self._wait(process, limits, updates, self._arguments.yield_ms / 1000)
-                if ran is not None:
-                    self._tell_tried(process)
-                    process.remove()
-                    return ran
+                return self._waited(process, limits, updates, self._arguments.yield_ms / 1000)
             self._background.told_begun(process)
         except BaseException:
-            process.remove()
+            self._break_off(process)
             raise
         return process
+
+    def _waited(
+        self, process: "ProcessSession", limits: Limits, updates: Updates, seconds: float
+    ) -> "Ran | ProcessSession":
+        """As long as nobody knows of it, it ends with us."""
+        with process.waited_for() as let_go:
+            ran = self._wait(process, limits, updates, seconds)
+            if ran is None:
+                self._background.told_begun(process)
+                let_go()
+                return process
+        untold = self._tell_tried(process)
+        process.remove()
+        return replace(ran, warnings=(*ran.warnings, *untold))
 
     def _start(self, launch: Launch, limits: Limits) -> "ProcessSession":
         try:
@@ -112,15 +122,27 @@ class Keeping:
             limits=_LIMITS.get(ending, ()),
         )
 
-    def _tell_tried(self, process: "ProcessSession") -> None:
+    def _break_off(self, process: "ProcessSession") -> None:
+        """Ends it; what it tried to reach is told all the same, where that is possible."""
+        try:
+            process.stop()
+            self._tell_tried(process)
+        except (StoreError, ToolError, OSError):
+            pass
+        finally:
+            process.remove()
+
+    def _tell_tried(self, process: "ProcessSession") -> tuple[str, ...]:
+        """Tells each attempt; warns of those that are not told."""
         if self._proxy is None:
-            return
+            return ()
         from handrail.tools.network import Tried  # noqa: PLC0415  few commands have one
 
         tried = Tried(self._context)
         for attempt in process.attempts(0):
             tried.add(attempt)
         self.blocked = tried.told
+        return tried.warnings
 
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
