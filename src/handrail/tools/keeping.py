@@ -109,11 +109,15 @@ class Keeping:
         return self._ran(process, limits, time.monotonic() - began, ending)
 
     def _ran(self, process: "ProcessSession", limits: Limits, seconds: float, ended_by_us: Ending | None) -> Ran:
-        record = process.record()
+        try:
+            record = process.record()
+        except ToolError:
+            raise _interrupted("Somebody removed the command while the call waited for it; it is gone.") from None
         ending = ended_by_us or _ENDINGS.get(record.reason or "") or "exit"
         if ending == "exit" and record.exit_code is None:
-            message = "What kept the command was killed while the call waited for it, and the command with it."
-            raise ToolError("INTERRUPTED", f"{message} What it had done by then stays done: look before you repeat it.")
+            raise _interrupted(
+                "What kept the command was killed while the call waited, and the command with it."
+            )
         return Ran(
             ending=ending,
             exit_code=record.exit_code if ending == "exit" else None,
@@ -147,3 +151,7 @@ class Keeping:
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
 _LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), "memory": ("memory",), "processes": ("processes",)}
+
+
+def _interrupted(how: str) -> ToolError:
+    return ToolError("INTERRUPTED", f"{how} What it had done by then stays done: look before you repeat it.")
