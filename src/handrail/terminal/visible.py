@@ -42,6 +42,8 @@ class _Visible(dict[int, str]):
 
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """Not printable for Python, and yet harmless, but where a blank would mean something else."""
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800" + "".join(map(chr, range(0xE0100, 0xE01F0))))
+_SELECTORS = "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))) + "\u180b\u180c\u180d\u180f"
+"""They choose a form of the character before them; by itself, or behind a letter, none of them is seen."""
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\U00016fe4\U0001d159" + _SELECTORS)
 """Printable for Python, and yet nothing is seen of them."""
 _VISIBLE = _Visible()
