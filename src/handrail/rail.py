@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
 from types import ModuleType, TracebackType
@@ -69,6 +69,9 @@ class Handrail(NamedTools):
 
     `project_tools=True` also loads the workspace's own tools, `.handrail/tools/*.py`. That runs them in this process:
     say it only of a workspace you trust.
+
+    `variables` are what commands get in the place of what would be chosen for them from this process's environment.
+    Of these too they get only what a command may get.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Handrail(NamedTools):
         settings: Settings | Loaded | None = None,
         resolver: Resolver | None = None,
         project_tools: bool = False,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         if mode is not None:
             _refuse_unknown("mode", mode, MODES)
@@ -119,6 +123,7 @@ class Handrail(NamedTools):
             deny=(*chosen.tools.deny, *deny),
             repair=repair,
             resolver=resolver,
+            variables=variables,
         )
         if chosen.events.jsonl:
             lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
@@ -146,9 +151,7 @@ class Handrail(NamedTools):
     def processes(self) -> tuple[ProcessRecord, ...]:
         """The process sessions of this session, the oldest first: those that run, and those that have ended."""
         background = self._session.background
-        return self._enter(
-            lambda: tuple(one.record() for one in background.sessions.listed()) if background.any else ()
-        )
+        return self._enter(lambda: background.sessions.records() if background.any else ())
 
     def raw_output(self, call_id: str) -> bytes:
         """What a command printed, byte for byte, where that is kept: `meta.raw` or `meta.output` of its result say so;
@@ -271,10 +274,10 @@ class Handrail(NamedTools):
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
 
-    def would_differ(self, request: PermissionRequest) -> bool:
-        """Whether its command would get other variables in this process than in the one that asked: a yes given here
-        would not count then."""
-        return request.environment is not None and self._enter(environment_of, self._session) != request.environment
+    def would_differ(self, environment: str | None) -> bool:
+        """Whether a command would get other variables here than where it was asked about (`request.environment`): a
+        yes given here would not count then."""
+        return environment is not None and self._enter(environment_of, self._session) != environment
 
     def resume(self) -> Done | None:
         """Runs what a process that was killed left of batches that everything is answered of: the results of those

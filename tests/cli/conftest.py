@@ -57,7 +57,13 @@ def environment(tmp_path: Path, byte_code: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(workspace: Path, environment: dict[str, str]) -> Run:
+def run(apart: Run) -> Run:
+    """How the tests of a file run commands: in processes of their own, if it does not say otherwise."""
+    return apart
+
+
+@pytest.fixture
+def apart(workspace: Path, environment: dict[str, str]) -> Run:
     """Runs `handrail …` in the workspace; keyword arguments change the environment, None removes."""
 
     def run(*words: str, stdin: bytes = b"", cwd: Path = workspace, **changes: str | None) -> Done:

@@ -273,16 +273,62 @@ def test_a_tool_that_only_the_program_has_is_not_answered_from_the_shell(run, li
     assert outcome.results[0].content == "deployed"
 
 
-def test_a_yes_that_would_not_count_here_is_not_given(run, workspace: Path) -> None:
-    run("call", "exec", TOUCH)
+def test_a_yes_that_would_not_count_here_is_not_given(run, state: Path, workspace: Path, tmp_path: Path) -> None:
+    """The folder of programs that it was to have is gone, and what was kept of it does not bring it back."""
+    programs = folder_of_programs(tmp_path / "bin", "greet", "hello")
+    path = f"{programs}:{os.environ['PATH']}"
+    run("call", "exec", TOUCH, PATH=path)
     [waiting] = waits(run)
-    done = run("approvals", "allow", waiting["id"], LANG="de_DE.UTF-8")
+    programs.rename(tmp_path / "elsewhere")
+    done = run("approvals", "allow", waiting["id"], PATH=path)
     assert (done.code, done.out) == (1, "")
-    assert "than in the shell that asked, so a yes from here would not count. Nothing was answered." in done.err
-    assert run("approvals", "allow", waiting["id"]).code == 0
+    assert "than when it was asked, so a yes would not count. Nothing was answered." in done.err
+    (tmp_path / "elsewhere").rename(programs)
+    assert run("approvals", "allow", waiting["id"], PATH=path).code == 0
     assert (workspace / "made").exists()
-    run("call", "exec", TOUCH)
-    assert run("approvals", "deny", waits(run)[0]["id"], LANG="de_DE.UTF-8").code == 0
+
+
+def test_a_command_answered_from_another_shell_runs_as_it_would_have_where_it_was_asked(
+    apart, state: Path, workspace: Path
+) -> None:
+    """Real processes: one asks, and one with another PATH, language and listed variables answers."""
+    there, here = (folder_of_programs(workspace / name, "greet", name) for name in ("there", "here"))
+    asked = {"PATH": f"{there}:{os.environ['PATH']}", "LANG": "de_DE.UTF-8", "GOPATH": str(there), "SECRET": "x"}
+    assert apart("call", "exec", '{"command": "greet; echo $LANG $GOPATH $TZ; touch made"}', **asked).code == 3
+    [kept] = state.glob("workspaces/*/cli/environments/*")
+    assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert "SECRET" not in kept.read_text()
+    [waiting] = waits(apart)
+    answering = {"PATH": f"{here}:{os.environ['PATH']}", "LANG": "C.UTF-8", "GOPATH": str(here), "TZ": "Asia/Tokyo"}
+    done = apart("approvals", "allow", waiting["short"], **answering)
+    assert (done.code, done.out.split()) == (0, ["there", "de_DE.UTF-8", str(there)])
+
+
+def test_variables_that_were_tampered_with_are_not_taken(run, state: Path) -> None:
+    run("call", "exec", TOUCH, LANG="de_DE.UTF-8")
+    [kept] = state.glob("workspaces/*/cli/environments/*")
+    kept.write_text(kept.read_text().replace("de_DE", "fr_FR"))
+    done = run("approvals", "allow", waits(run)[0]["id"])
+    assert (done.code, done.err.count("Nothing was answered.")) == (1, 1)
+    assert run("approvals", "deny", waits(run)[0]["id"]).code == 0
+
+
+def test_the_last_answer_of_a_batch_runs_its_commands_with_their_variables_whatever_it_is_to(
+    run, library: Library, workspace: Path
+) -> None:
+    assert isinstance(library().batch([call("e", "exec", command="touch made"), write("w", "a.txt")]), Parked)
+    for one in waits(run):
+        assert run("approvals", "allow", one["id"], LANG="de_DE.UTF-8").code in {0, 3}
+    assert ((workspace / "made").exists(), (workspace / "a.txt").exists()) == (True, True)
+
+
+def folder_of_programs(folder: Path, name: str, says: str) -> Path:
+    """A folder with one program in it."""
+    folder.mkdir()
+    program = folder / name
+    program.write_text(f"#!/bin/sh\necho {says}\n")
+    program.chmod(0o755)
+    return folder
 
 
 KILLED = """

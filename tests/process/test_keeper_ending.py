@@ -14,6 +14,7 @@ from process_launches import comes_true, launched, running
 
 from handrail.process.abandoned import end_abandoned
 from handrail.process.sessions.known import Record, read_record
+from handrail.process.sessions.ports import is_there
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.error import ToolError
@@ -111,6 +112,16 @@ def test_who_reads_the_log_keeps_it_alive(start_confined: Start) -> None:
     assert comes_true(lambda: bool(one.log.read_from(0, 10)) and not one.running, 60.0)
     assert one.record().reason is None
     assert one.record().exit_code == 0
+
+
+def test_whose_folder_is_removed_by_somebody_else_ends(start: Start, mark: str) -> None:
+    one = start(f"(setsid sleep {mark} &); while echo ready; do sleep 0.1; done")
+    assert prints(one, b"ready")
+    keeper = known(one).keeper
+    shutil.rmtree(one.folder, ignore_errors=True)
+    assert comes_true(lambda: not is_there(keeper), 60.0)
+    assert running(mark) == []
+    shutil.rmtree(one.folder, ignore_errors=True)
 
 
 def test_memory_is_limited(start: Start) -> None:

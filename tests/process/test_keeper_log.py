@@ -1,5 +1,6 @@
 """The log of a kept command: its beginning and its end, exact, whatever is dropped in between."""
 
+import fcntl
 import itertools
 import os
 import resource
@@ -39,6 +40,7 @@ def test_both_ends_are_kept_and_the_rest_is_counted(tmp_path: Path, pieces: list
     place = tmp_path / str(next(_folders))
     place.mkdir()
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(folder, fcntl.LOCK_EX)  # as a keeper does
     written, read = writer(folder), ProcessLog(str(place))
     gone = 0
     for number, size in enumerate(pieces):
@@ -117,3 +119,13 @@ def test_clearing_drops_what_was_printed_so_far(start_confined: Callable[..., Pr
     assert one.wait(60.0)
     assert b"".join(one.log.kept()) == b"after\n"
     assert (one.record().size, one.record().dropped) == (13, 7)
+
+
+def test_clearing_what_has_ended_leaves_nothing_on_disk(start_confined: Callable[..., ProcessSession]) -> None:
+    one = start_confined("seq 1 5000")
+    assert one.wait(60.0)
+    one.stop()  # its keeper is gone too
+    size = one.log.size
+    one.log.clear()
+    assert list(Path(one.folder).glob("log-*")) == []
+    assert (one.record().size, one.record().dropped) == (size, size)

@@ -2,8 +2,10 @@
 
 import http.server
 import os
+import resource
 import shutil
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +13,10 @@ from pathlib import Path
 import pytest
 from process_launches import comes_true
 
+from handrail.process.keeper.files import ATTEMPTS
+from handrail.process.keeper.network import network
 from handrail.process.sessions.known import read_record
-from handrail.process.sessions.network import ProxyPlan
+from handrail.process.sessions.network import ProxyPlan, read_attempts
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.error import ToolError
@@ -95,3 +99,29 @@ def test_an_entry_that_is_none_starts_nothing(sessions: ProcessSessions, tmp_pat
     with pytest.raises(ToolError):
         start(sessions, tmp_path, "true", "not an entry", listed=())
     assert sessions.listed() == []
+
+
+def get(folder: Path, port: int) -> bytes:
+    with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as answer:
+        connection.settimeout(60)
+        connection.connect(str(folder / "proxy.sock"))
+        connection.sendall(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        return answer.read()
+
+
+def test_what_cannot_be_written_down_is_not_let_through_and_leaves_no_half_line(tmp_path: Path, port: int) -> None:
+    """A command can fill the disk that its own attempts are written to."""
+    session, limits = os.open(tmp_path, os.O_RDONLY), resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with network(session, str(tmp_path / "net"), [f"127.0.0.1:{port}"]):
+            assert get(tmp_path / "net", port).endswith(b"served")
+            full = (tmp_path / ATTEMPTS).stat().st_size + 10
+            resource.setrlimit(resource.RLIMIT_FSIZE, (full, limits[1]))
+            try:
+                assert b"could not be written down" in get(tmp_path / "net", port)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            assert get(tmp_path / "net", port).endswith(b"served")
+    finally:
+        os.close(session)
+    assert [attempt.allowed for attempt in read_attempts(str(tmp_path), 0)] == [True, True]

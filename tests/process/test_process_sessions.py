@@ -1,7 +1,9 @@
 """Process sessions: started, found, written to, read, stopped, removed."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from process_launches import comes_true
@@ -59,3 +61,15 @@ def test_any_beginning_of_its_id_that_no_other_has_will_do(start: Start, session
     assert second.id in caught.value.message
     with pytest.raises(ToolError):
         sessions.find("p-nothing")
+
+
+def test_one_that_is_removed_while_all_are_listed_is_left_out(start_confined: Start, sessions: ProcessSessions) -> None:
+    removed, left = start_confined("true"), start_confined("true")
+
+    def remove(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("return", "listed"):
+            sys.setprofile(None)
+            removed.remove()
+
+    sys.setprofile(remove)
+    assert [record.id for record in sessions.records()] == [left.id]

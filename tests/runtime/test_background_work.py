@@ -1,11 +1,12 @@
 """What a session tells of its process sessions: exactly once, whoever is there, and without being asked."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -105,6 +106,66 @@ def test_who_is_killed_while_telling_is_made_up_for_exactly(named: Make, tmp_pat
     assert claim.read_bytes() == b"told\n"
 
 
+def test_who_is_killed_while_handing_over_leaves_what_is_told_to_its_end(named: Make) -> None:
+    child = os.fork()
+    if not child:
+        _run_until(named(), ("return", "tell"), yield_ms=0)
+    os.waitpid(child, 0)
+    [process] = named().processes()
+    named().process("remove", process.id)
+    assert told(named()) == [(process.id, state) for state in ("started", "ended", "removed")]
+
+
+def test_who_is_killed_while_a_call_only_begins_to_wait_leaves_nothing_running(named: Make) -> None:
+    child = os.fork()
+    if not child:
+        _run_until(named(), ("return", "start_keeper"), yield_ms=600_000)
+    os.waitpid(child, 0)
+    assert named().processes() == ()
+    assert told(named()) == []
+
+
+def _run_until(rail: Handrail, moment: tuple[str, str], *, yield_ms: int) -> NoReturn:
+    """Starts a command in a child, which is gone as soon as something of the given name is called, or returns."""
+    sys.setprofile(lambda frame, event, _: os._exit(9) if (event, frame.f_code.co_name) == moment else None)
+    rail.exec("sleep 1000", yield_ms=yield_ms)
+    os._exit(0)
+
+
+def test_who_is_killed_while_removing_leaves_nothing_and_it_is_told_once(named: Make) -> None:
+    first = named()
+    processes = [started(first, "true") for _ in range(12)]  # more than there are files in the folder of one
+    wait_until(lambda: len(told(first)) == 2 * len(processes))
+    first.close()
+    for place, process in enumerate(processes):
+        child = os.fork()
+        if not child:
+            _remove_and_die(named(), process, place)
+        os.waitpid(child, 0)
+    second = named()
+    assert second.processes() == ()
+    assert sorted(told(second)) == sorted(
+        (one, state) for one in processes for state in ("started", "ended", "removed")
+    )
+
+
+def _remove_and_die(rail: Handrail, process: str, place: int) -> NoReturn:
+    """Removes it in a child, which is gone at once when a file is about to be unlinked for the so-manieth time."""
+    left = [place]
+
+    def count_down(event: str, args: tuple[Any, ...]) -> None:
+        if event == "os.remove" and (process in str(args[0]) or args[1] >= 0):
+            if not left[0]:
+                os._exit(9)
+            left[0] -= 1
+
+    try:
+        sys.addaudithook(count_down)
+        rail.process("remove", process)
+    finally:
+        os._exit(0)
+
+
 def test_a_listener_may_ask_about_what_it_is_told(named: Make) -> None:
     one, heard = named(), threading.Event()
     polled: list[Any] = []
@@ -132,6 +193,18 @@ def test_a_named_session_keeps_what_goes_on_and_a_nameless_one_does_not(rail: Ma
     assert again.processes() == ()
     assert told(again) == [(other, "started"), (other, "ended"), (other, "removed")]
     assert told(named())[0] == (process, "started")
+
+
+def test_what_cannot_be_told_at_the_end_keeps_nothing_else_from_ending(named: Make, tmp_path: Path) -> None:
+    one = named()
+    processes = [started(one, "sleep 1000") for _ in range(3)]
+    full = Path(folder_of(tmp_path / "state", processes[0]), "told-ended")
+    full.mkdir()  # in the place of a file that cannot be written
+    one.end_session()
+    assert [record.id for record in named().processes()] == processes[:1]
+    full.rmdir()
+    again = named()
+    assert (again.processes()[0].state, again.processes()[0].reason) == ("ended", "session")
 
 
 def test_the_end_of_a_session_says_why(named: Make) -> None:

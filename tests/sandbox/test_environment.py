@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.sandbox.confinement import Confinement, Trust
 from handrail.sandbox.host import Host
+from handrail.sandbox.variables.approved import approved_variables, host_as_approved
 from handrail.sandbox.variables.environment import environment_for, kept_back
 from handrail.sandbox.variables.git import GIT_ONLY_LOOKS
 from handrail.sandbox.variables.toolchains import LISTS, PLACES
@@ -322,3 +323,20 @@ def test_git_keeps_its_hooks_for_commands_that_may_write(hostile: Path) -> None:
     environment = {**made(os.environ, "approved", root=str(hostile)), "HOME": str(hostile.parent)}
     git(hostile, "status", environment=environment)
     assert (hostile.parent / "ran").exists()
+
+
+@given(environs, environs)
+def test_what_was_approved_in_one_environment_is_what_a_command_gets_in_any_other(
+    there: dict[str, str], here: dict[str, str]
+) -> None:
+    asked, answering = (Host(home="/usr", environ=one, state="/s", variables=LISTED) for one in (there, here))
+    variables = approved_variables(asked, ())
+    assert approved_variables(host_as_approved(answering, variables), ()) == variables
+
+
+@given(environs)
+def test_what_no_command_may_get_it_does_not_get_by_having_been_kept(environ: dict[str, str]) -> None:
+    bare = Host(home="/usr", environ={}, state="/s")
+    forged = {**environ, **dict.fromkeys(STEERING, "x"), "GOPATH": SECRETS[0]}
+    given = approved_variables(host_as_approved(bare, forged), ())
+    assert not given.keys() & {*STEERING, "GOPATH"}

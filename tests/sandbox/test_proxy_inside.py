@@ -46,9 +46,9 @@ def run(world: World, asked: Proxied, text: str, **changes: Any) -> Ended:
 
 
 def test_a_command_reaches_the_proxy_by_its_variables(world: World, asked: Proxied) -> None:
-    done = run(world, asked, "curl -s http://evil.test/; curl -s --unix-socket " + PLACE + " http://other.test/")
-    assert done.out.startswith("handrail: evil.test is not listed\n")
-    assert asked.attempts[0].host == "evil.test"
+    done = run(world, asked, "curl -s http://evil.test/")
+    assert done.out == "handrail: evil.test is not listed\n"
+    assert asked.only_attempt().host == "evil.test"
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"])
@@ -126,20 +126,13 @@ def test_the_socket_cannot_be_taken_away_or_replaced_by_the_command(world: World
     assert not os.path.exists(PLACE)
 
 
-def test_a_command_cannot_hand_over_another_port(world: World, asked: Proxied) -> None:
-    text = f"""
-import socket, sys
-listener = socket.create_server(("127.0.0.1", 9999))
-way = socket.socket(socket.AF_UNIX); way.connect("{PLACE}"); way.settimeout(20)
-way.sendmsg([b"listen"], [(1, 1, listener.fileno().to_bytes(4, sys.byteorder))]); way.shutdown(1)
-print(way.recv(12))
-other = socket.create_connection(("127.0.0.1", 9999), 20); listener.setblocking(False)
-print(listener.accept()[0] is not None)
-"""
-    world.write("home/projects/mine/hand.py", text)
-    confinement = world.confinement(proxy=asked.proxy.path)
-    done = world.run(f"{PYTHON} hand.py", confinement, toolchains=SHOWN)
-    assert done.out == "b''\nTrue\n"
+def test_a_command_cannot_come_by_the_socket_itself(world: World, asked: Proxied) -> None:
+    """It could hand over another port, or a descriptor that takes as long to be closed as it likes."""
+    text = f"curl -sS --unix-socket {PLACE} http://evil.test/; curl -s http://evil.test/"
+    done = run(world, asked, text)
+    assert "Could not connect to server" in done.out or "Couldn't connect to server" in done.out
+    assert done.out.endswith("handrail: evil.test is not listed\n")
+    assert len(asked.attempts) == 1
 
 
 def test_without_a_proxy_that_answers_the_command_is_not_begun(world: World, asked: Proxied) -> None:

@@ -97,6 +97,43 @@ def test_what_is_no_request_or_could_be_two_is_refused(text: str, reason: str) -
     assert caught.value.named.isprintable()
 
 
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        ("GET https://me:secret@a.example/secret?secret HTTP/1.1", "a.example"),
+        ("GET http://a.example/secret HTTP/3", "a.example"),
+        ("GET http://a.example?secret#secret", "a.example"),
+        ("CONNECT me:secret@a.example:443 HTTP/9", "a.example:443"),
+        ("GET /secret?secret HTTP/1.1", ""),
+        ("AUTH secret", ""),
+        ("secret", ""),
+        ("\x16\x03secret \x01 secret", ""),
+    ],
+)
+def test_what_is_told_of_a_wrong_request_is_no_more_than_its_host(first: str, named: str) -> None:
+    for text in (first, f"{first}\r\nX: 1\r\n wrong", f"{first}\nX: 1"):
+        with pytest.raises(MalformedError) as caught:
+            parse_request(text.encode("latin-1"))
+        assert caught.value.named == named
+        assert "secret" not in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"GET http://a.example/ HTTP/1.1\r\nX:{' ' * 16_000}\x01",
+        f"GET http://a.example/ HTTP/1.1\r\nX: {' x' * 8_000}\x01",
+        f"GET http://{':' * 16_000}] HTTP/1.1\r\nX: 1",
+        f"GET http://a.example/ HTTP/1.1\r\nHost: {':' * 16_000}]",
+    ],
+    ids=["blanks", "words", "url", "host"],
+)
+def test_no_head_takes_longer_the_more_ways_there_are_to_read_it(text: str) -> None:
+    """While one is read, nothing else of the process moves: in hours, if they were tried one by one."""
+    with pytest.raises(MalformedError):
+        parse_request(text.encode("latin-1"))
+
+
 def test_a_host_that_cannot_be_listed_is_told_with_its_reason() -> None:
     request = parse_request(b"CONNECT pypi.org.:443 HTTP/1.1")
     assert request.target == Refused("pypi.org.", "pypi.org. ends with a dot", 443)

@@ -1,5 +1,7 @@
 """exec that lets its command go on: at once, or when it takes longer than the call waits."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from background import SECONDS, asked, ended, polled_until, started
 
 from handrail import Handrail
+from handrail.process.sessions.known import read_record
 from handrail.protocol.event import Process, ToolCallUpdate
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Restricted, Results
@@ -168,6 +171,26 @@ def test_cancelling_the_call_ends_it(full: Handrail) -> None:
     full.cancel()
     call.join(SECONDS)
     assert code(results[0]) == "CANCELLED"
+    assert full.processes() == ()
+
+
+def test_a_command_whose_keeper_is_killed_meanwhile_is_not_said_never_to_have_run(
+    full: Handrail, tmp_path: Path
+) -> None:
+    begun = threading.Event()
+    full.subscribe(lambda event: begun.set() if isinstance(event, ToolCallUpdate) else None)
+    results: list[Any] = []
+    command = "while echo on; do sleep 0.1; done"
+    call = threading.Thread(target=lambda: results.append(full.exec(command, yield_ms=600_000)))
+    call.start()
+    assert begun.wait(SECONDS)
+    [folder] = tmp_path.glob("state/**/processes/p-*")
+    record = read_record(str(folder))
+    assert record is not None
+    os.kill(record.keeper.number, signal.SIGKILL)
+    call.join(SECONDS)
+    assert code(results[0]) == "INTERRUPTED"
+    assert "Nothing was run" not in results[0].content
     assert full.processes() == ()
 
 

@@ -194,6 +194,14 @@ def test_many_blocked_hosts_are_told_in_a_few_lines(rail: Make) -> None:
     assert len(attempts(one)) == 8
 
 
+def test_what_is_kept_of_blocked_hosts_has_an_end(rail: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "MOST_EVENTS", 6)
+    one = rail(mode="full", settings=listing("example.org:443"))
+    result = run(one, f"for n in 1 2 3 4 5 6 7 8; do {CURL} -o /dev/null http://h$n.example.com; done")
+    assert result.content.count("[blocked: h") == 5
+    assert result.content.endswith("[at least 1 more hosts were blocked]\n")
+
+
 def test_of_very_many_attempts_the_first_are_events_and_the_others_counted(
     rail: Make, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

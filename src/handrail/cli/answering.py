@@ -15,11 +15,12 @@ from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
+from handrail.store.environments import kept_variables
 from handrail.store.inbox import Waiting
 
 _OTHER_VARIABLES = (
-    "the command would get other variables here (PATH, language, toolchains) than in the shell that asked, so a yes "
-    "from here would not count. Nothing was answered. Answer it from a shell like that one, or call it again from here."
+    "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes would not "
+    "count. Nothing was answered. Deny it, and have it called again."
 )
 
 
@@ -30,7 +31,7 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
         raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
     with opened(options, waiting) as rail:
         _refuse_foreign(rail, waiting)
-        if answer.kind != "deny" and rail.would_differ(waiting.request):
+        if answer.kind != "deny" and rail.would_differ(waiting.environment):
             raise Stop(_OTHER_VARIABLES, FAILED)
         try:
             outcome = rail.answer(waiting.request.id, answer)
@@ -42,13 +43,15 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
 
 
 def opened(options: Namespace, waiting: Waiting) -> Handrail:
-    """The session that asked, in the mode that its call was judged in: an answer from another shell is to the same
-    question. Somebody is there, whatever the environment says."""
+    """The session that asked, in the mode that its call was judged in and with the variables that its commands would
+    have had there: an answer from another shell is to the same question. Somebody is there, whatever this one says."""
     workspace = options.workspace or waiting.workspace
     if workspace is None:
         raise Stop("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
     loaded = loaded_for(options, waiting.mode, workspace)
-    return Handrail(workspace, session=waiting.request.session_id, settings=loaded, on_permission=_later)
+    session, asked = waiting.request.session_id, waiting.environment
+    variables = kept_variables(waiting.folder, asked) if asked is not None else None
+    return Handrail(workspace, session=session, settings=loaded, on_permission=_later, variables=variables)
 
 
 def _refuse_foreign(rail: Handrail, waiting: Waiting) -> None:

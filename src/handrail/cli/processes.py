@@ -6,6 +6,7 @@ from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, can_show, cut, note, table
 from handrail.cli.process_places import places
 from handrail.cli.short_ids import short_ids
+from handrail.process.sessions.sessions import known_of
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.wire import encode
 from handrail.tools.process_words import age_of, state_of
@@ -14,7 +15,7 @@ from handrail.tools.process_words import age_of, state_of
 def run(options: Namespace) -> int:
     """Lists the process sessions, the oldest first."""
     found = places(options, everywhere=options.all, session=options.session)
-    records = sorted((place.process.record() for place in found), key=lambda record: record.started)
+    records = sorted(known_of(place.process for place in found), key=lambda record: record.started)
     if options.json:
         answer_json(encode({"schema": "handrail.processes/1", "processes": records}))
     elif records:

@@ -5,6 +5,7 @@ Nothing of it is loaded before a session has one.
 
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from handrail.protocol.error import StoreError, ToolError
@@ -21,6 +22,10 @@ _KEPT_ENDED = 64
 """Process sessions that have ended and can still be looked at; older ones are forgotten when another begins."""
 _PAUSE = 0.25
 """Seconds between two looks for what has ended."""
+
+
+_FAILURES = (StoreError, ToolError, OSError)
+"""Why something is not told, or not ended, now: left to whoever looks next."""
 
 
 class BackgroundWork:
@@ -56,6 +61,12 @@ class BackgroundWork:
         return seconds(self._limits.idle)
 
     @property
+    def awaited(self) -> dict[str, str]:
+        """For one whose call waits for it: if this process is killed meanwhile, whoever opens the session next ends
+        it."""
+        return {_AWAITED: self._journal.runner}
+
+    @property
     def any(self) -> bool:
         """Whether there may be some: one look."""
         return os.path.isdir(self.folder)
@@ -64,9 +75,14 @@ class BackgroundWork:
         """To be called when a session is opened: tells what nobody was there to tell, and goes on watching."""
         if not self.any:
             return
+        from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
+
         for process in self.sessions.listed():
-            if not self._end_unawaited(process):
-                self._tell_all(process)
+            with suppress(ToolError, OSError):  # as one that cannot be ended now, which keeps nobody out
+                if was_told(process, "removed"):
+                    process.remove()  # whoever told it was killed before it was done
+                elif not self._end_unawaited(process):
+                    self._tell_all(process)
         self._watch()
 
     def make_room(self) -> None:
@@ -82,18 +98,13 @@ class BackgroundWork:
         for process in ended[:-_KEPT_ENDED]:
             self.forget(process)
 
-    def awaited(self, process: "ProcessSession") -> None:
-        """Its call waits for it: if this process is killed meanwhile, whoever opens the session next ends it."""
-        with open(os.path.join(process.folder, _AWAITED), "w", encoding="ascii") as file:
-            file.write(self._journal.runner)
-
     def told_begun(self, process: "ProcessSession") -> None:
         """Nobody waits for it any more."""
         from handrail.runtime.telling import tell  # noqa: PLC0415  as said
 
-        tell(process, "started", self._journal)
         if os.path.exists(path := os.path.join(process.folder, _AWAITED)):
-            os.unlink(path)
+            os.unlink(path)  # first: what was told of ends with a word
+        tell(process, "started", self._journal)
         self._watch()
 
     def told_ended(self, process: "ProcessSession") -> None:
@@ -106,18 +117,23 @@ class BackgroundWork:
 
         if not process.wait(0):
             process.stop(reason)
+        with suppress(OSError):
+            process.log.clear()  # first: a disk that it has filled has no room for what is told
         self._tell_all(process)
         tell(process, "removed", self._journal)
         process.remove()
 
     def end_all(self) -> None:
-        """The session is over: nothing of it goes on, and nothing is kept."""
+        """The session is over: nothing of it goes on, and nothing is kept. What cannot be ended, or not be told, is
+        left to whoever looks next, and hinders no other."""
         if not self.any:
             return
         sessions = self.sessions
-        sessions.end_all("session")
+        with suppress(*_FAILURES):  # each of them is tried once more
+            sessions.end_all("session")
         for process in sessions.listed():
-            self.forget(process, "session")
+            with suppress(*_FAILURES):
+                self.forget(process, "session")
         sessions.remove_rest()
 
     def close(self) -> None:
@@ -177,7 +193,7 @@ class BackgroundWork:
             try:
                 if not self._look():
                     return
-            except (StoreError, ToolError, OSError):
+            except _FAILURES:
                 continue  # it is told by whoever can write it down, or look, next
 
     def _look(self) -> bool:

@@ -106,10 +106,19 @@ def park(session: Session, flights: list[Flight]) -> Parked:
         drafts = (start_draft(flight), *flight.drafts)
         calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
+    _keep_variables(session, requests)
     session.journal.park(batch_id, tuple(calls), rows)
     note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
+
+
+def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None:
+    """Before anybody can answer: who does it in another shell is to carry it out as it would have been here."""
+    if any(request.environment is not None for request in requests):
+        from handrail.store.environments import keep_variables  # noqa: PLC0415  only where commands ask
+
+        keep_variables(session.folder, session.commands.variables(session.workspace.roots))
 
 
 def waiting(session: Session, batch_id: str | None = None) -> Parked:

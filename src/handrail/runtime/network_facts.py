@@ -14,7 +14,7 @@ from handrail.protocol.decision import SeenCommand
 from handrail.protocol.error import ToolError
 from handrail.workspace.workspace import Workspace
 
-_LARGEST = 1 << 20
+_LARGEST = 1 << 18
 _MOST_REMOTES = 10
 _LINK = "gitdir: "
 

@@ -1,7 +1,7 @@
 """Opens a session: puts the rooms together, and takes them apart again when something cannot be opened."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Literal
 
@@ -67,6 +67,7 @@ def open_session(
     deny: tuple[Permission, ...],
     repair: str | None,
     resolver: Resolver | None,
+    variables: Mapping[str, str] | None,
 ) -> tuple[Session, Database, Runner]:
     root = os.path.realpath(workspace)
     for other in (root, *map(os.path.realpath, (*settings.paths.read_only, *settings.paths.writable))):
@@ -87,7 +88,7 @@ def open_session(
             "workspace": OpenedFolders(state.opened(root)),
         }
         outside = open_outside(house, stores, session_id, state, rules)
-        commands = Commands(settings, state.path, os.environ)
+        commands = Commands(settings, state.path, os.environ, variables)
         background = BackgroundWork(folder, journal, settings.limits)
         base = _base_tools(journal, outputs, recorder, commands, background, settings)
         registry = Registry(base, (*custom, *found))
@@ -148,13 +149,14 @@ class _NoSession:
     folder = ""
 
     @property
+    def awaited(self) -> dict[str, str]:
+        return {}
+
+    @property
     def sessions(self) -> "ProcessSessions":
         raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
 
     def make_room(self) -> None:
-        pass
-
-    def awaited(self, process: "ProcessSession") -> None:
         pass
 
     def told_begun(self, process: "ProcessSession") -> None:

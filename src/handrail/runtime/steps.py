@@ -245,7 +245,9 @@ def _check_surroundings(session: Session, flight: Flight) -> None:
 
 def environment_of(session: Session) -> str:
     """A digest of the variables that a command would get now."""
-    return session.commands.environment_digest(session.workspace.roots)
+    from handrail.store.environments import digest_of  # noqa: PLC0415  only where somebody is asked
+
+    return digest_of(session.commands.variables(session.workspace.roots))
 
 
 def write_started(session: Session, flight: Flight) -> None:

@@ -29,6 +29,7 @@ FROM request r JOIN call c ON c.id = r.call_id JOIN event e ON e.seq = c.start_s
 WHERE r.answer IS NULL OR c.state IN ('ready', 'claimed') ORDER BY r.id
 """
 _BATCH = "SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq WHERE c.batch_id = ? AND c.state <> 'started'"
+_ASKED = "SELECT data FROM request WHERE batch_id = ? ORDER BY id"
 _ANSWERED = "SELECT id, answer FROM request WHERE answer IS NOT NULL"
 _FRESH_NANOSECONDS = 2 * 10**9
 
@@ -47,6 +48,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """The mode that the call was judged in."""
     tools: tuple[str, ...]
     """The tools of all calls of its batch."""
+    environment: str | None = None
+    """The digest of the variables that the commands of its batch were to get."""
     answer: Answer | None = None
     """What was answered, where the call is only left to be run: whoever was to run it was killed."""
 
@@ -138,15 +141,30 @@ def _waiting_in(folder: str) -> Iterator[Waiting]:
             event = decode_event(start)
             mode = msgspec.json.decode(decided or b"", type=Decided).mode
             tools = tuple(_tool(row[0]) for row in _rows(folder, _BATCH, request.batch_id))
+            environment = _environment(folder, request.batch_id)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # what cannot be read cannot be answered either
         given = None if answer is None else msgspec.json.decode(answer, type=Answer)
-        yield Waiting(request=request, folder=folder, time=event.time, mode=mode, tools=tools, answer=given)
+        yield Waiting(
+            request=request,
+            folder=folder,
+            time=event.time,
+            mode=mode,
+            tools=tools,
+            environment=environment,
+            answer=given,
+        )
 
 
 def _tool(data: bytes) -> str:
     event = decode_event(data)
     return event.tool_call_name if isinstance(event, ToolCallStart) else ""
+
+
+def _environment(folder: str, batch_id: str) -> str | None:
+    """One process asked for the whole batch, so there is one."""
+    requests = (msgspec.json.decode(row[0], type=PermissionRequest) for row in _rows(folder, _ASKED, batch_id))
+    return next((request.environment for request in requests if request.environment is not None), None)
 
 
 def _rows(folder: str, query: str, *values: str) -> list[Row]:

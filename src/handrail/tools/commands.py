@@ -27,10 +27,18 @@ _RESTRICTED_OUTPUT = 256 * 1024
 class Commands:
     """The sandbox, the limits and the hidden files of one session's commands."""
 
-    def __init__(self, settings: Settings, state: str, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        state: str,
+        environ: Mapping[str, str],
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """`variables`: what commands get, in the place of what would be chosen from the environment."""
         self._settings = settings
         self._state = state
         self._environ = environ
+        self._variables = variables
         self._printed: PrintedFolder | None = None
 
     @property
@@ -46,24 +54,29 @@ class Commands:
         chosen = self._settings.sandbox
         return Sandbox(self._host, most=chosen.tier, least=chosen.least)
 
-    def environment_digest(self, roots: "tuple[Root, ...]") -> str:
-        """A digest of the variables that a command with effects gets: other ones, another digest."""
-        from handrail.sandbox.variables.digest import environment_digest  # noqa: PLC0415  as said above
+    def variables(self, roots: "tuple[Root, ...]") -> dict[str, str]:
+        """The variables that a command gets that somebody said yes to."""
+        from handrail.sandbox.variables.approved import approved_variables  # noqa: PLC0415  as said above
 
-        return environment_digest(self._host, tuple(root.path for root in roots))
+        return approved_variables(self._host, tuple(root.path for root in roots))
 
     @cached_property
     def _host(self) -> "Host":
         from handrail.sandbox.host import Host  # noqa: PLC0415  as said above
 
         chosen = self._settings.sandbox
-        return Host(
+        host = Host(
             home=os.path.realpath(os.path.expanduser("~")),
             environ=self._environ,
             state=os.path.realpath(self._state),
             toolchains=tuple(map(os.path.expanduser, chosen.toolchains)),
             variables=chosen.environment,
         )
+        if self._variables is None:
+            return host
+        from handrail.sandbox.variables.approved import host_as_approved  # noqa: PLC0415  as said above
+
+        return host_as_approved(host, self._variables)
 
     @property
     def spill_folder(self) -> str:

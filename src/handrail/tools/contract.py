@@ -158,8 +158,10 @@ class Background(Protocol):
         """To be called before one is started; ToolError LIMIT_EXCEEDED where too many run."""
         ...
 
-    def awaited(self, process: "ProcessSession") -> None:
-        """Its call waits for it. If this process is killed meanwhile, it is to be ended: nobody knows its id."""
+    @property
+    def awaited(self) -> dict[str, str]:
+        """Files for the folder of one whose call waits for it, by their names. If this process is killed meanwhile, it
+        is to be ended: nobody knows its id."""
         ...
 
     def told_begun(self, process: "ProcessSession") -> None:

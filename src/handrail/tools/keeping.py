@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from handrail.process.ran import Ending, Ran
 from handrail.process.updates import Updates
+from handrail.protocol.error import ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
@@ -49,7 +50,6 @@ class Keeping:
         process = self._start(launch, limits)
         try:
             if self._arguments.yield_ms is not None:
-                self._background.awaited(process)
                 ran = self._wait(process, limits, updates, self._arguments.yield_ms / 1000)
                 if ran is not None:
                     self._tell_tried(process)
@@ -72,6 +72,7 @@ class Keeping:
                 limits=limits,
                 idle_seconds=self._background.idle_seconds,
                 proxy=self._proxy,
+                files=self._background.awaited if self._arguments.yield_ms is not None else {},
             )
         except BaseException:
             launch.close()
@@ -99,8 +100,10 @@ class Keeping:
 
     def _ran(self, process: "ProcessSession", limits: Limits, seconds: float, ended_by_us: Ending | None) -> Ran:
         record = process.record()
-        by_itself: Ending = "exit" if record.exit_code is not None else "failed"
-        ending = ended_by_us or _ENDINGS.get(record.reason or "") or by_itself
+        ending = ended_by_us or _ENDINGS.get(record.reason or "") or "exit"
+        if ending == "exit" and record.exit_code is None:
+            message = "What kept the command was killed while the call waited for it, and the command with it."
+            raise ToolError("INTERRUPTED", f"{message} What it had done by then stays done: look before you repeat it.")
         return Ran(
             ending=ending,
             exit_code=record.exit_code if ending == "exit" else None,

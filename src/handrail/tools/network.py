@@ -35,7 +35,8 @@ class Tried:
     def told(self) -> tuple[str, ...]:
         """What the model is told: what was blocked, each host once."""
         blocked = list(self._blocked)
-        more = [f"{len(blocked) - _MOST_TOLD} more hosts were blocked"] if len(blocked) > _MOST_TOLD else []
+        least = "at least " if len(blocked) == MOST_EVENTS else ""
+        more = [f"{least}{len(blocked) - _MOST_TOLD:,} more hosts were blocked"] if len(blocked) > _MOST_TOLD else []
         return (*blocked[:_MOST_TOLD], *more)
 
     @property
@@ -50,7 +51,7 @@ class Tried:
         """In whatever thread."""
         with self._lock:
             self._attempts += 1
-            if not attempt.allowed:
+            if not attempt.allowed and len(self._blocked) < MOST_EVENTS:  # a command can make up any number
                 self._blocked.setdefault(words_for(attempt))
             if self._attempts > MOST_EVENTS:
                 return
@@ -93,6 +94,8 @@ class OpenNetwork:
 
 def words_for(attempt: Attempt) -> str:
     """An attempt that was not let through: `blocked: example.org:443 is not listed`."""
+    if not attempt.host:
+        return f"blocked: a request to the proxy: {attempt.reason}"
     where = f"{attempt.host}:{attempt.port}" if attempt.port else attempt.host
     if attempt.reason.startswith(f"{attempt.host} "):
         return f"blocked: {where}{attempt.reason.removeprefix(attempt.host)}"

@@ -32,7 +32,7 @@ def process(context: Context, arguments: ProcessArguments, background: Backgroun
 
 
 def _list(background: Background) -> Output:
-    records = tuple(one.record() for one in background.sessions.listed())
+    records = background.sessions.records()
     running = sum(record.state == "running" for record in records)
     content = "".join(f"{_row(record)}\n" for record in records) or "Nothing is running, and nothing has ended.\n"
     return Output(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from handrail.policy.network.git import Remote
 
-_SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)"\s*)?\]')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*(.*)", re.DOTALL)
 _PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"?|\\(.)|([#;].*)|([^"\\#;]+)', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -28,14 +28,17 @@ class Setting(NamedTuple):
     value: str
 
 
+Gathered = dict[tuple[str, str, str], list[str]]
+"""Values by section, part and key, in the order of the file."""
+
+
 def urls_of(remote: Remote, config: str, head: str = "", modules: str = "") -> tuple[str, ...]:
     """The URLs that are meant, by the texts of `config`, `HEAD` and `.gitmodules`."""
-    settings = tuple(settings_in(config))
+    settings = _gathered(config)
     names = _known(settings) if remote.every else remote.names or (_default(settings, head, push=remote.push),)
     found = [url for name in names for url in _urls(settings, name, push=remote.push)]
     if remote.modules:
-        found += _values(settings, "submodule", None, "url")
-        found += _values(tuple(settings_in(modules)), "submodule", None, "url")
+        found += (*_of_modules(settings), *_of_modules(_gathered(modules)))
     return tuple(dict.fromkeys(found))
 
 
@@ -64,7 +67,15 @@ def _plain(written: str) -> str:
     return text.strip()
 
 
-def _default(settings: tuple[Setting, ...], head: str, *, push: bool) -> str:
+def _gathered(text: str) -> Gathered:
+    """All settings by their names: a file can hold very many."""
+    found: Gathered = {}
+    for one in settings_in(text):
+        found.setdefault((one.section, one.part, one.key), []).append(one.value)
+    return found
+
+
+def _default(settings: Gathered, head: str, *, push: bool) -> str:
     """The remote that git takes where none is named."""
     branch = _BRANCH.match(head.strip())
     name = branch[1] if branch else ""
@@ -76,20 +87,21 @@ def _default(settings: tuple[Setting, ...], head: str, *, push: bool) -> str:
     return known[0] if len(known) == 1 else "origin"
 
 
-def _urls(settings: tuple[Setting, ...], name: str, *, push: bool) -> tuple[str, ...]:
-    found = _values(settings, "remote", name, "pushurl") if push else ()
+def _urls(settings: Gathered, name: str, *, push: bool) -> list[str]:
+    found = _values(settings, "remote", name, "pushurl") if push else []
     found = found or _values(settings, "remote", name, "url")
     # What is no remote is a repository itself: a URL, or a path that leads to no other machine.
-    return found or (name,)
+    return found or [name]
 
 
-def _known(settings: tuple[Setting, ...]) -> tuple[str, ...]:
-    names = [one.part for one in settings if one.section == "remote" and one.key == "url" and one.part]
-    return tuple(dict.fromkeys(names))
+def _known(settings: Gathered) -> list[str]:
+    return [part for section, part, key in settings if (section, key) == ("remote", "url") and part]
 
 
-def _values(settings: tuple[Setting, ...], section: str, part: str | None, key: str) -> tuple[str, ...]:
-    """The values of a key; of every part where none is given."""
-    return tuple(
-        one.value for one in settings if one.section == section and one.key == key and part in {None, one.part}
-    )
+def _of_modules(settings: Gathered) -> list[str]:
+    found = [urls for (section, _, key), urls in settings.items() if (section, key) == ("submodule", "url")]
+    return [url for urls in found for url in urls]
+
+
+def _values(settings: Gathered, section: str, part: str, key: str) -> list[str]:
+    return settings.get((section, part, key), [])

@@ -5,7 +5,7 @@ import time
 
 from handrail.kernel.signals import Waiting
 from handrail.process.keeper.events import READ, Events
-from handrail.process.keeper.files import ASKED
+from handrail.process.keeper.files import ASKED, RECORD
 from handrail.process.keeper.input import Input
 from handrail.process.keeper.plan import Plan
 from handrail.process.keeper.pressing import Keyboard
@@ -68,6 +68,8 @@ class Keeping:
                 self.reason, self._over = self.reason or over, True
         if self._plan.idle and now >= self._idle_at() and self._is_idle(now):
             self._stop("idle")
+        if not os.access(RECORD, os.F_OK, dir_fd=self._plan.folder):
+            self._stop("removed")  # nobody could find it any more, nor end it
 
     def _pause(self, now: float) -> float:
         pauses = [self._watch.next_look - now, self._input.pause(), self._server.pause(now), _LONGEST_PAUSE]

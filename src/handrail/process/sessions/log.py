@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from handrail.process.keeper.files import ASKED, CLEARED, END, LOG, log_name, make_empty, read_json
+from handrail.process.sessions.known import is_kept
 
 _PIECE = 1 << 18
 
@@ -63,7 +64,7 @@ class ProcessLog:
             parts = _parts(folder)
             size = _size(folder, parts)
             make_empty(folder, f"{CLEARED}{size:020d}")
-            for part in parts[:-1]:  # the last one may be written to
+            for part in parts[:-1] if is_kept(self._path) else parts:  # the last one may be written to
                 _remove(folder, log_name(part.begin))
             for name in _names(folder, CLEARED)[:-1]:
                 _remove(folder, name)

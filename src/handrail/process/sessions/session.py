@@ -1,5 +1,6 @@
 """One process session, for whoever has its folder: nothing of it is kept in memory."""
 
+import contextlib
 import os
 import shutil
 import time
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 
 from handrail.process.cleaning import cleaned
 from handrail.process.exit_codes import signal_of
-from handrail.process.keeper.files import Json
+from handrail.process.keeper.files import RECORD, Json
 from handrail.process.sessions.asking import NoKeeperError, ask
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
@@ -111,6 +112,8 @@ class ProcessSession:
         known = read_record(self.folder)
         if known is not None and known.proxy is not None:  # of a keeper that was killed
             shutil.rmtree(known.proxy, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.folder, RECORD))  # first: half of it is nobody's, whoever is killed here
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def attempts(self, after: int) -> list[Attempt]:

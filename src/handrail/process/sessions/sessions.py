@@ -3,18 +3,30 @@
 import base64
 import os
 import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.starting import USUAL_SIZES, LogSizes, ToKeep, remove_abandoned, start_keeper
 from handrail.protocol.error import ToolError
+from handrail.protocol.process import ProcessRecord
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
 from handrail.sandbox.proxy.place import places_in
 
 _LETTERS = 20
 """Of five random bits each."""
+
+
+def known_of(sessions: Iterable[ProcessSession]) -> tuple[ProcessRecord, ...]:
+    """What is known of some that were there a moment ago, without those that have been removed since."""
+    found: list[ProcessRecord] = []
+    for one in sessions:
+        with suppress(ToolError):
+            found.append(one.record())
+    return tuple(found)
 
 
 class ProcessSessions:
@@ -34,12 +46,16 @@ class ProcessSessions:
         limits: Limits,
         idle_seconds: float,
         proxy: ProxyPlan | None = None,
+        files: Mapping[str, str] | None = None,
     ) -> ProcessSession:
-        """Starts it under a keeper, which takes the launch over; ToolError where it cannot be, and nothing is left."""
+        """Starts it under a keeper, which takes the launch over; ToolError where it cannot be, and nothing is left.
+
+        `files` lie in its folder, by their names, before anybody can find it there.
+        """
         name = "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
         folder = os.path.join(self._folder, name)
         record = {"id": name, "command": command, "cwd": cwd, "session_id": session_id}
-        start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy))
+        start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy, files or {}))
         return ProcessSession(folder)
 
     def listed(self) -> list[ProcessSession]:
@@ -49,6 +65,10 @@ class ProcessSessions:
             remove_abandoned(folder)
         found = sorted((record.started, folder) for folder, record in known if record is not None)
         return [ProcessSession(folder) for _, folder in found]
+
+    def records(self) -> tuple[ProcessRecord, ...]:
+        """What is known of each of them; one that is removed meanwhile is not among them."""
+        return known_of(self.listed())
 
     def find(self, spelled: str) -> ProcessSession:
         """The one whose id that is, or the beginning of; ToolError where there is none, or more than one."""

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
@@ -51,6 +52,8 @@ class ToKeep(NamedTuple):
     idle_seconds: float
     sizes: LogSizes
     proxy: ProxyPlan | None
+    files: Mapping[str, str]
+    """What the folder has from the beginning, by name."""
 
 
 def start_keeper(folder: str, launch: Launch, to_keep: ToKeep) -> None:
@@ -59,6 +62,7 @@ def start_keeper(folder: str, launch: Launch, to_keep: ToKeep) -> None:
         _make(folder)
         made.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
+            _fill(folder, to_keep.files)
             answer = _started(folder, launch, to_keep)
         except (OSError, ValueError) as error:
             raise not_started(error, launch) from None
@@ -81,6 +85,12 @@ def _make(folder: str) -> None:
         code = "NO_SPACE" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "IO_ERROR"
         text = f"The command cannot be kept: no folder can be made for it ({error.strerror}). Nothing was run."
         raise ToolError(code, f"{text} A person has to see to it.") from None
+
+
+def _fill(folder: str, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
+            file.write(text)
 
 
 def _started(folder: str, launch: Launch, to_keep: ToKeep) -> Json:

@@ -2,7 +2,7 @@
 
 A sandbox has a network of its own with nothing in it. A socket belongs to the network it was made in, whoever holds it:
 so one that is made inside, and handed out by the proxy's unix socket before the command begins, lets the command reach
-the proxy, with nothing of ours running beside it.
+the proxy, with nothing of ours running beside it. The unix socket is shut then.
 """
 
 import os

@@ -36,8 +36,8 @@ class Lookup:
         answer: list[list[Address] | OSError] = []
         with self._changed:
             self._wait(lambda: self._running < _MOST_AT_ONCE, seconds)
+            _start(self._ask, host, port, answer)
             self._running += 1
-            threading.Thread(target=self._ask, args=(host, port, answer), name="handrail-lookup", daemon=True).start()
             self._wait(lambda: bool(answer), seconds)
         if isinstance(answer[0], OSError):
             raise answer[0]
@@ -68,3 +68,10 @@ class Lookup:
         except (OSError, ValueError) as error:
             return error if isinstance(error, OSError) else OSError(str(error))
         return addresses or OSError("it has no address")
+
+
+def _start(work: Callable[..., None], *arguments: object) -> None:
+    try:
+        threading.Thread(target=work, args=arguments, name="handrail-lookup", daemon=True).start()
+    except RuntimeError as error:
+        raise OSError(str(error)) from None

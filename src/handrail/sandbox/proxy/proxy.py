@@ -102,7 +102,7 @@ class Proxy:
             self._threads = {thread, *(one for one in self._threads if one.is_alive())}
 
     def _listen(self, listener: socket.socket, serve: Callable[[socket.socket], None]) -> None:
-        while True:
+        while self._handed in {None, listener}:
             with self._lock:
                 self._lock.wait_for(lambda: self._closed or self._visits < _MOST_AT_ONCE)
             try:
@@ -141,7 +141,9 @@ class Proxy:
             self._lock.notify_all()
 
     def _begin(self, connection: socket.socket) -> None:
-        """A connection by the unix socket: a request, or, for the first who comes with one, a socket to listen at."""
+        """A connection by the unix socket: a request, or, for the first who comes with one, a socket to listen at.
+        Nobody comes by the unix socket after that: a command could send descriptors with what it says, and one that
+        takes for ever to be closed would hold whoever is given it."""
         begun = beginning_of(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
         if begun.data:
             self._visit.serve(connection, begun.data)
@@ -156,6 +158,8 @@ class Proxy:
         if not is_first:
             listener.close()
             return False
+        if self._listener is not None:
+            self._listener.shutdown(socket.SHUT_RDWR)  # which wakes who waits for it
         self._start(self._listen, listener, self._visit.serve)
         return True
 

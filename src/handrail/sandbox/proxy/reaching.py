@@ -8,6 +8,7 @@ from handrail.policy.network.hosts import Address, Target, shown
 from handrail.policy.network.listed import Listed
 from handrail.sandbox.proxy.answers import NOT_REACHED, REFUSED, TOO_SLOW
 from handrail.sandbox.proxy.lookup import Lookup
+from handrail.sandbox.proxy.own import is_own
 from handrail.sandbox.proxy.waiting import Deadline, TooSlowError, Waiting
 
 _SECONDS_TO_LOOK_UP = 15.0
@@ -50,9 +51,17 @@ class Reaching:
             return NotReached(NOT_REACHED, why, allowed=True)
         # One is enough to refuse all: who owns the name chooses the order.
         for address in found:
-            if reason := self._allow.judge_address(address, target.port):
+            if reason := self._against(address, target.port):
                 return NotReached(REFUSED, f"{target.host} is listed, but {reason}", allowed=False)
         return found
+
+    def _against(self, address: Address, port: int) -> str | None:
+        """Why an address is not connected to that a listed name leads to."""
+        if reason := self._allow.judge_address(address, port):
+            return reason
+        if is_own(address) and self._allow.judge(Target(str(address), port, address)):
+            return f"it leads to {address}, an address of this machine, which is not listed as an address"
+        return None
 
     def _connected(self, addresses: list[Address], port: int) -> socket.socket | NotReached:
         deadline = Deadline(_SECONDS_TO_CONNECT)

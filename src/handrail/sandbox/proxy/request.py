@@ -9,11 +9,13 @@ from typing import NamedTuple
 from handrail.policy.network.hosts import Refused, Target, parse_target, shown
 
 _METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
-_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
+_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)")
+"""With the blanks around its value: who looked for them here would try every way to share them out."""
 _VERSION = re.compile(r"HTTP/1\.[01]")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _URL = re.compile(r"http://([^/?#]*)([/?][^#]*)?", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_AUTHORITY_END = re.compile(r"[/?#\\\s]")
 _HTTP_PORT = 80
 _OF_ONE_CONNECTION = frozenset(
     {
@@ -58,12 +60,21 @@ def parse_request(head: bytes) -> Request:
     first, *rest = _lines(head)
     words = first.split(" ")
     if len(words) != 3 or not _METHOD.fullmatch(words[0]) or not _VERSION.fullmatch(words[2]):
-        raise MalformedError("it is no HTTP/1 request", words[1] if len(words) > 1 else first)
+        raise MalformedError("it is no HTTP/1 request", named_in(first))
     method, named, version = words
     try:
         return _request(method, named, version, _fields(rest))
     except MalformedError as error:
-        raise MalformedError(error.reason, error.named or named, error.port) from None
+        raise MalformedError(error.reason, error.named or named_in(first), error.port) from None
+
+
+def named_in(first: str) -> str:
+    """What the first line of a request names in the place of a host, if it is like one. No path, query or password: it
+    is written down, and they may be secrets."""
+    method, _, rest = first.partition(" ")
+    named = rest.partition(" ")[0]
+    after = named if method == "CONNECT" else named.partition("://")[2]
+    return _AUTHORITY_END.split(after, maxsplit=1)[0].rpartition("@")[2]
 
 
 def forwarded(request: Request, target: Target) -> bytes:
@@ -82,7 +93,7 @@ def forwarded(request: Request, target: Target) -> bytes:
 def _lines(head: bytes) -> list[str]:
     lines = head.decode("latin-1").split("\r\n")
     if any("\r" in line or "\n" in line for line in lines):
-        raise MalformedError("a line of it does not end as lines of HTTP do", lines[0])
+        raise MalformedError("a line of it does not end as lines of HTTP do", named_in(lines[0]))
     return lines
 
 
@@ -92,7 +103,7 @@ def _fields(lines: list[str]) -> tuple[tuple[str, str], ...]:
         field = _FIELD.fullmatch(line)
         if field is None:
             raise MalformedError("a header of it is none, or goes on in the next line")
-        fields.append((field[1], field[2]))
+        fields.append((field[1], field[2].strip(" \t")))
     return tuple(fields)
 
 
@@ -122,15 +133,19 @@ def _in_url(url: str) -> tuple[Target | Refused, str]:
     authority, rest = found[1], found[2] or "/"
     if "@" in authority:
         raise MalformedError("its address holds a user name or password", authority.rpartition("@")[2])
-    named = authority if re.search(r":[^\]]*$", authority) else f"{authority}:{_HTTP_PORT}"
     if any(not "!" <= one <= "~" for one in rest):
         raise MalformedError("its address holds what no address does", authority)
-    return parse_target(named), rest if rest.startswith("/") else f"/{rest}"
+    return parse_target(_with_port(authority, _HTTP_PORT)), rest if rest.startswith("/") else f"/{rest}"
 
 
 def _same_host(host: str, target: Target) -> bool:
-    named = parse_target(host if re.search(r":[^\]]*$", host) else f"{host}:{target.port}")
+    named = parse_target(_with_port(host, target.port))
     return isinstance(named, Target) and (named.host, named.port) == (target.host, target.port)
+
+
+def _with_port(authority: str, port: int) -> str:
+    """With the port that is meant where it names none; a colon in brackets names none."""
+    return authority if ":" in authority.rpartition("]")[2] else f"{authority}:{port}"
 
 
 def _length(fields: tuple[tuple[str, str], ...], version: str) -> int | None:

@@ -10,7 +10,7 @@ from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.bodies import body_of
 from handrail.sandbox.proxy.reaching import NotReached, Reaching
 from handrail.sandbox.proxy.relaying import relay
-from handrail.sandbox.proxy.request import MalformedError, Request, forwarded, parse_request
+from handrail.sandbox.proxy.request import MalformedError, Request, forwarded, named_in, parse_request
 from handrail.sandbox.proxy.waiting import Deadline, TooSlowError, Waiting
 
 _LONGEST_HEAD = 16_384
@@ -77,14 +77,14 @@ class Visit:
         data, deadline = begun, Deadline(_SECONDS_FOR_HEAD)
         while _END not in data[:_LONGEST_HEAD]:
             if len(data) >= _LONGEST_HEAD:
-                raise MalformedError(f"its head is longer than {_LONGEST_HEAD // 1024} KB", _first_line(data))
+                raise MalformedError(f"its head is longer than {_LONGEST_HEAD // 1024} KB", _named_in(data))
             try:
                 piece = self._waiting.receive(client, _PIECE, deadline)
             except TooSlowError:
-                raise MalformedError("its head did not come in time", _first_line(data)) from None
+                raise MalformedError("its head did not come in time", _named_in(data)) from None
             if not piece:
                 if data:
-                    raise MalformedError("it broke off in its head", _first_line(data))
+                    raise MalformedError("it broke off in its head", _named_in(data))
                 return b""
             data += piece
         return data
@@ -109,8 +109,8 @@ class Visit:
             continue
 
 
-def _first_line(data: bytes) -> str:
-    return data[:_PIECE].decode("latin-1").partition("\r\n")[0]
+def _named_in(data: bytes) -> str:
+    return named_in(data[:_PIECE].decode("latin-1").partition("\r\n")[0])
 
 
 def end(connection: socket.socket) -> None:

@@ -30,6 +30,8 @@ _LANGUAGES = re.compile(r"(?:C|POSIX|(?:C|[a-z]{2,3}(?:_[A-Z]{2})?)\.(?:UTF-8|ut
 _LANGUAGE_NAMES = ("LANG", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME")
 _ZONE = re.compile(r"[A-Za-z_]{1,20}(?:[+-]?[0-9]{1,2}(?:[A-Z]{3,4})?)?(?:/[A-Za-z_-]{1,20}(?:[+-]?[0-9]{1,2})?){0,2}")
 _ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
+CHOSEN_FROM = PLACES | LISTS | {*_LANGUAGE_NAMES, "TZ", "PATH", "HOME", "USER"}
+"""The variables of the runtime that a command's own are chosen from, besides those that a person listed."""
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
 _LONGEST = 8192
 """Characters of one value; with more, programs may not start at all."""
