@@ -253,7 +253,7 @@ class Handrail(NamedTools):
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
-        given = tuple(cleaned(call) for call in calls)
+        given = tuple(cleaned(_tool_call(call)) for call in calls)
         for call in given:
             _refuse_bad_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -454,6 +454,12 @@ def _terminal() -> ModuleType:
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:
     if name not in known:
         raise UsageError(f"there is no {what} {shown(name)}; use {', '.join(known)}")
+
+
+def _tool_call(call: object) -> ToolCall:
+    if not isinstance(call, ToolCall):
+        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {shown(call)}")
+    return call
 
 
 def _refuse_bad_id(call_id: object) -> None:

@@ -64,7 +64,11 @@ def grants(run) -> list[dict]:
 
 def test_nothing_waits_at_first(run, state: Path) -> None:
     done = run("approvals", "--workspace", ".")
-    assert (done.code, done.out, done.err) == (0, "", "nobody waits for you, and nothing is granted\n")
+    assert (done.code, done.out, done.err) == (
+        0,
+        "",
+        "nobody waits for you here, and nothing is granted; every workspace: --all\n",
+    )
     assert run("approvals", "--json").json == {"schema": "handrail.approvals/1", "waiting": [], "granted": []}
     assert not state.exists()
 
@@ -127,7 +131,7 @@ def test_deny_says_why_to_the_model_and_is_no_failure(run, library: Library, wor
     rail = library()
     rail.batch([write("a", "a.txt")])
     done = run("approvals", "deny", waits(run)[0]["short"], "--reason", "use the staging config")
-    assert (done.code, done.out) == (0, "denied: write; nothing of it was run\n")
+    assert (done.code, done.out) == (0, "denied: Write a.txt; nothing of it was run\n")
     result = rail.call("write", {"path": "a.txt", "content": "x\n"}, tool_call_id="a")
     assert result.error is not None
     assert '"use the staging config"' in result.error.message
@@ -148,7 +152,9 @@ def test_of_a_batch_nothing_runs_before_its_last_answer(run, library: Library, w
 
 def test_a_grant_is_listed_and_revoked_at_once(run) -> None:
     run("call", "exec", TOUCH)
-    assert run("approvals", "allow", waits(run)[0]["id"], "--scope", "workspace").code == 0
+    done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "workspace")
+    told = "no longer asks for `touch` in this workspace; handrail approvals lists it, revoke takes it back\n"
+    assert (done.code, done.err) == (0, told)
     [grant] = grants(run)
     assert (grant["kind"], grant["command"], grant["scope"]) == ("command", "touch", "workspace")
     assert run("call", "exec", '{"command": "touch again"}', "--session", "another").code == 0
@@ -183,7 +189,10 @@ def test_an_answer_that_is_not_offered_is_refused_and_it_still_waits(run) -> Non
     run("call", "write", WRITE)
     done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "session")
     assert (done.code, done.out) == (2, "")
-    assert "a request can be answered with once or deny; 'session' is not possible for this request" in done.err
+    assert (
+        "this request can be answered with once or deny, not with 'session'. Nothing was run; it still waits."
+        in done.err
+    )
     assert len(waits(run)) == 1
 
 

@@ -87,6 +87,34 @@ def test_the_mode_that_is_named_works(here) -> None:
     assert here(*write("a.txt"), "--mode", "auto").code == 0
 
 
+def test_what_needs_hosts_is_told_that_a_looser_mode_opens_none(here) -> None:
+    step = "list registry.npmjs.org:443 in network.allow, since modes open no host, and add --mode full."
+    done = here("call", "exec", '{"command": "npm install left-pad"}')
+    assert (done.code, done.err.splitlines()[-2]) == (3, f"Nothing was run. To let it run without being asked, {step}")
+    refused = here("call", "exec", '{"command": "curl https://example.org/"}', "--unattended").err.splitlines()[-1]
+    assert refused.endswith(
+        "To let it run, list its hosts in network.allow, since modes open none, and add --mode full."
+    )
+
+
+def test_what_goes_on_is_told_with_the_commands_of_people(here) -> None:
+    done = here("call", "exec", '{"command": "cat", "background": true}', "--mode", "full")
+    [process] = [one["id"] for one in here("processes", "--json").json["processes"]]
+    step = f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}"
+    assert (done.code, done.err.splitlines()[-1]) == (0, step)
+    assert here("processes", "remove", process).code == 0
+
+
+def test_what_is_sent_to_a_program_asks_in_every_mode_but_full(here) -> None:
+    kept = here("call", "exec", '{"command": "sh", "background": true}', "--mode", "full", "--json").json
+    try:
+        send = json.dumps({"action": "write", "sessionId": kept["data"]["sessionId"], "data": "true\n"})
+        assert here("call", "process", send).err.splitlines()[-2] == ask_for("full")
+        assert here("call", "process", send, "--mode", "full").code == 0
+    finally:
+        here("processes", "remove", kept["data"]["sessionId"])
+
+
 def test_where_nobody_is_asked_it_says_why(here) -> None:
     assert here(*write("a.txt"), "--unattended").err.splitlines()[-1] == UNATTENDED
     by_variable = "The variable CI is set, so what would ask is refused. To let it run, add --mode auto."

@@ -61,7 +61,9 @@ def test_every_workspace_and_one_session(here: Run, rail: Handrail, tmp_path: Pa
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert "--all" in here("processes", cwd=elsewhere).err
-    assert process[:5] in here("processes", "--all", cwd=elsewhere).out
+    head, row = here("processes", "--all", cwd=elsewhere).out.splitlines()
+    assert head.split() == ["id", "state", "age", "port", "workspace", "command", "last", "line"]
+    assert (row.split()[0], row.split()[4]) == (process[:5], str(workspace))
     assert process[:5] in here("processes", "--session", "cli").out
     refused = here("processes", "--session", "nobody")
     assert (refused.code, refused.err.splitlines()[-1].startswith("handrail: there is no session")) == (1, True)

@@ -126,13 +126,21 @@ def test_the_help_of_a_command_has_a_sentence_two_examples_options_and_exit_code
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("name", ["approvals", "processes", "log", "audit"])
+def test_the_help_of_a_command_names_those_that_begin_with_it(name: str, capsys) -> None:
+    run_here([name, "--help"])
+    text = capsys.readouterr().out
+    assert all(f"  {other} " in text for other in COMMANDS if other.startswith(f"{name} "))
+
+
 MISTAKES = [
     (["cal"], "there is no command 'cal'. Did you mean call? See: handrail --help"),
     (["Doctor"], "there is no command 'Doctor'. Did you mean doctor? See: handrail --help"),
     (["xyzzy"], "there is no command 'xyzzy'. See: handrail --help"),
     (["--json", "tools"], "there is no option '--json'. See: handrail --help"),
     (["tools", "--wrong"], "unrecognized arguments: --wrong. See: handrail tools --help"),
-    (["audit", "verfy"], "unrecognized arguments: verfy. See: handrail audit --help"),
+    (["audit", "verfy"], "there is no command 'audit verfy'. Did you mean audit verify? See: handrail audit --help"),
+    (["processes", "kill", "p-7fq"], "there is no command 'processes kill'. See: handrail processes --help"),
     (["log", "export"], "the following arguments are required: TASK. See: handrail log export --help"),
     (["undo", "abc"], "argument N: must be a whole number from 1 on, got 'abc'. See: handrail undo --help"),
     (["diff", "0"], "argument N: must be a whole number from 1 on, got '0'. See: handrail diff --help"),

@@ -159,6 +159,12 @@ def test_two_calls_of_one_id_in_a_batch_are_refused(rail: Make) -> None:
     assert runs == []
 
 
+def test_a_batch_of_something_else_than_calls_is_refused(rail: Make) -> None:
+    given: Any = [{"name": "ls", "args": {"path": "."}}]
+    with pytest.raises(UsageError, match=r"a batch is made of ToolCall\(.*, not of "):
+        rail().batch(given)
+
+
 @pytest.mark.parametrize("call_id", ["a b", "a/b", "a\n", "\ud800", "ä", "x" * 129, 5, b"x", ["x"]])
 def test_an_id_that_is_none_is_refused(rail: Make, call_id: Any) -> None:
     one = rail()

@@ -48,7 +48,7 @@ def test_of_the_persons_list_and_the_managed_one_what_both_have_counts(tmp_path:
     ("entry", "why"),
     [
         ("https://pypi.org/simple", "it is a URL, and only its host and port count"),
-        ("localhost:8080", "it leads to this machine, which only an address can list, such as 127.0.0.1:8080"),
+        ("localhost:8080", "it is the sandbox's own; this machine is listed by its address, such as 127.0.0.1:8080"),
         ("*", "a star stands for the names below one, as in *.example.org"),
         ("*.org", "it would list the names of very many owners"),
         ("0.0.0.0/0", "it would list a good part of all addresses"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -395,6 +396,19 @@ def test_a_commit_that_nobody_was_asked_about_commits_no_emptied_file(
 def test_a_command_without_network_is_told_that_there_is_none(rail: Make) -> None:
     result = run(rail(mode="full"), "echo 'getaddrinfo EAI_AGAIN example.org'; exit 1")
     assert result.content.endswith("[exit code 1; commands have no network here, so trying again does not help]\n")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://example.org/", "exit code 6: The host's name could not be resolved; commands have no network here, "),
+        ("http://127.0.0.1:9/", "exit code 7: The host could not be reached; commands have no network here, "),
+    ],
+)
+def test_a_host_that_nobody_opened_is_named_also_one_of_this_machine(rail: Make, url: str, why: str) -> None:
+    result = run(rail(mode="full"), f"curl -sS {url}")
+    assert f"[{why}so trying again does not help until network.allow in the settings lists " in result.content
 
 
 @pytest.mark.parametrize("command", [" ", "\n\t "])

@@ -248,6 +248,15 @@ def test_writing_asks_with_the_program_and_what_it_is_sent(named: Make) -> None:
     assert "1\n" in polled_until(asking, python, "1\n")
 
 
+def test_nobody_is_asked_about_writing_to_what_has_ended(named: Make) -> None:
+    shell = started(named(mode="full"), "sh")
+    assert named(mode="full").process("kill", shell).ok
+    result = named(mode="ask").process("write", shell, data="x\n")
+    assert result.error is not None
+    assert result.error.code == "PROCESS_ENDED"
+    assert named(mode="ask").waiting() == ()
+
+
 def test_writing_to_what_only_looks_asks_nobody_and_all_else_is_denied_in_plan(named: Make) -> None:
     one = named(mode="full")
     cat, python = started(one, "cat"), started(one, "python3 -q -i")

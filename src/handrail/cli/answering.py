@@ -6,7 +6,7 @@ from typing import Any
 from handrail.cli.call import exit_of, show
 from handrail.cli.exits import FAILED, OK, WAITING, Stop
 from handrail.cli.output import answer as answer_text
-from handrail.cli.output import answer_json, note, one_line
+from handrail.cli.output import answer_json, cut, note, one_line
 from handrail.cli.preferences import loaded_for
 from handrail.cli.short_ids import short_ids
 from handrail.protocol.batch import Done, Parked
@@ -37,9 +37,14 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
             outcome = rail.answer(waiting.request.id, answer)
         except UsageError as error:
             if any(one.id == waiting.request.id for one in rail.waiting()):
-                raise  # such an answer is not possible
+                raise Stop(f"{error}. Nothing was run; it still waits.") from None
             raise Stop(f"answered elsewhere: {error}", FAILED) from None
-        return _show_rest(options, outcome) if isinstance(outcome, Parked) else _show(options, waiting, outcome, rail)
+        if isinstance(outcome, Parked):
+            return _show_rest(options, outcome)
+        code = _show(options, waiting, outcome, rail)
+        if answer.kind in {"session", "workspace"} and not (options.json or options.quiet):
+            note(_granted(waiting, answer))
+        return code
 
 
 def opened(options: Namespace, waiting: Waiting) -> Handrail:
@@ -67,11 +72,22 @@ def _show(options: Namespace, waiting: Waiting, done: Done, rail: Handrail) -> i
         answer_json(encode({"schema": "handrail.approvals/1", "results": done.results, "waiting": ()}))
     for result in () if options.json else done.results:
         if _is_denied(result):
-            answer_text(f"denied: {one_line(result.name)}; nothing of it was run\n")
+            answer_text(f"denied: {_denied_what(waiting, result)}; nothing of it was run\n")
         else:
             show(result, options, waiting.mode or "ask", rail.why_off(result.name))
     codes = [exit_of(result) for result in done.results if not _is_denied(result)]
     return next((code for code in codes if code), OK)
+
+
+def _denied_what(waiting: Waiting, result: ToolResult[Any]) -> str:
+    """What is not done; of what was denied before, which nobody looked up again, the tool."""
+    request = waiting.request
+    return cut(one_line(request.description if request.tool_call_id == result.tool_call_id else result.name), 80)
+
+
+def _granted(waiting: Waiting, answer: Answer) -> str:
+    classes = ", ".join(f"`{one}`" for one in waiting.request.grants) or "this folder"
+    return f"no longer asks for {classes} in this {answer.kind}; handrail approvals lists it, revoke takes it back"
 
 
 def _is_denied(result: ToolResult[Any]) -> bool:

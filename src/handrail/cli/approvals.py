@@ -37,7 +37,8 @@ def run(options: Namespace) -> int:
             first = names[waiting[0].request.id]
             note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
     elif not options.quiet:
-        note("nobody waits for you, and nothing is granted")
+        where = "" if options.all else " here"
+        note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
     return OK
 
 

@@ -15,9 +15,9 @@ def split(words: list[str]) -> tuple[str, list[str]]:
     """The command that the first one or two words name, and the words after it."""
     for count in (2, 1):
         name = " ".join(words[:count])
-        if name in COMMANDS and len(words) >= count:
+        if name in COMMANDS and len(words) >= count and not _is_misnamed(name, words[count:]):
             return name, words[count:]
-    if is_group(group := words[0]):
+    if is_group(group := words[0]) or group in COMMANDS:
         name = f"{group} {words[1]}"
         raise Stop(f"there is no command {_shown(name)}.{_nearest_in(group, words[1])} See: handrail {group} --help")
     raise Stop(f"there is no {_kind(words[0])} {_shown(words[0])}.{_nearest(words[0])} See: handrail --help")
@@ -25,7 +25,17 @@ def split(words: list[str]) -> tuple[str, list[str]]:
 
 def is_group(word: str) -> bool:
     """Whether a word is the first of several commands, and none by itself."""
-    return word not in COMMANDS and any(name.startswith(f"{word} ") for name in COMMANDS)
+    return word not in COMMANDS and bool(_below(word))
+
+
+def _is_misnamed(name: str, words: list[str]) -> bool:
+    """Whether what follows is meant as the second word of a command: those that have such take no words themselves."""
+    return bool(_below(name)) and bool(words) and not words[0].startswith("-")
+
+
+def _below(name: str) -> dict[str, Command]:
+    """The commands whose first word is this one."""
+    return {other: command for other, command in COMMANDS.items() if other.startswith(f"{name} ")}
 
 
 def parse(name: str, words: list[str]) -> Namespace | None:
@@ -53,8 +63,7 @@ def _without_dashes(name: str, words: list[str]) -> Stop:
 def overview(group: str = "") -> str:
     """What `handrail --help` prints, or `handrail GROUP --help` about the commands that begin with that word."""
     if group:
-        shown = {name: command for name, command in COMMANDS.items() if name.startswith(f"{group} ")}
-        return "\n".join((f"usage: handrail {group} COMMAND [options]\n", "commands:", *_listed(shown), ""))
+        return "\n".join((f"usage: handrail {group} COMMAND [options]\n", "commands:", *_listed(_below(group)), ""))
     return "\n".join(
         (
             "Tools for coding agents that you can watch, check and take back.\n",
@@ -100,9 +109,10 @@ class _Formatter(RawDescriptionHelpFormatter):
 def _parser(name: str, command: Command) -> ArgumentParser:
     examples = "\n".join(f"  {example}" for example in command.examples)
     exits = "\n".join(f"  {code:<4} {meaning}" for code, meaning in sorted(command.exits.items()))
+    commands = "\n".join(("\n\ncommands:", *_listed(_below(name)))) if _below(name) else ""
     parser = _Parser(
         f"handrail {name}",
-        description=f"{command.sentence}\n\nexamples:\n{examples}",
+        description=f"{command.sentence}\n\nexamples:\n{examples}{commands}",
         epilog=f"exit codes:\n{exits}",
         formatter_class=_Formatter,
         allow_abbrev=False,
@@ -137,7 +147,7 @@ def _nearest(word: str) -> str:
 def _nearest_in(group: str, word: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    names = [name.removeprefix(f"{group} ") for name in COMMANDS if name.startswith(f"{group} ")]
+    names = [name.removeprefix(f"{group} ") for name in _below(group)]
     near = get_close_matches(word.lower()[:80], names, n=1)
     return f" Did you mean {group} {near[0]}?" if near else ""
 

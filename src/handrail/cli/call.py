@@ -83,6 +83,8 @@ def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str |
             note(f"{result.summary}; {_how_to_go_on(result)}")
         if result.meta.undo is not None and not options.quiet:
             note(f"to take it back: handrail undo {result.meta.undo}")
+        if (process := getattr(result.data, "session_id", None)) and not options.quiet:
+            note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
     elif result.error.code == "PERMISSION_REQUIRED":
         _print_request(result.error, mode)
     else:
@@ -123,7 +125,8 @@ def _print_request(error: ErrorInfo, mode: Mode) -> None:
 
     details = error.details
     answer(request_text(details))
-    note(after_request(details["rule"], mode, command="command" in details))
+    hosts = details.get("hosts", ())
+    note(after_request(details["rule"], mode, command="command" in details, hosts=hosts))
     _print_how_to_answer(error)
 
 

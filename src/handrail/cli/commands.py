@@ -37,7 +37,7 @@ COMMANDS: dict[str, Command] = {
         "Run one tool call and print its result.",
         options.for_call,
         (
-            """handrail call read '{"path": "README.md"}'""",
+            """handrail call exec '{"command": "make test"}'""",
             "handrail call write - --mode auto --json < arguments.json",
         ),
         _EXITS
@@ -47,7 +47,7 @@ COMMANDS: dict[str, Command] = {
         "approvals",
         "List what waits for your yes, and what you granted.",
         options.for_approvals,
-        ("handrail approvals", "handrail approvals --watch --all"),
+        ("handrail approvals --watch", "handrail approvals allow 8f2"),
         _EXITS,
     ),
     "approvals allow": Command(
@@ -126,7 +126,7 @@ COMMANDS: dict[str, Command] = {
         "processes",
         "List the commands that go on in the background, and those that did.",
         options.for_processes,
-        ("handrail processes", "handrail processes --all --json"),
+        ("handrail processes --all", "handrail processes stop p-7fq"),
         _EXITS | {FAILED: "there is no such session"},
     ),
     "processes log": Command(

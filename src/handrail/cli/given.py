@@ -21,7 +21,10 @@ def given_json(text: str) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Stop(f"the arguments are not JSON: {error}. Nothing was run.") from None
+        example = """'{"path": "README.md"}'"""
+        raise Stop(
+            f"the arguments are not JSON: {error}. Nothing was run. Write them as one object: {example}"
+        ) from None
 
 
 def given_lines() -> Iterator[bytes | None]:

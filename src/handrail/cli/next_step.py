@@ -1,6 +1,7 @@
 """What a person can do about a call that policy did not let run."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, cast
 
 from handrail.policy.modes import TABLE, Cell
@@ -8,16 +9,18 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import ErrorInfo
 
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
+_REACHES = frozenset({"exec.network", "git.network"})
 
 
-def after_request(rule: str, mode: Mode, *, command: bool = False) -> str:
-    """How the same call would not ask, where there is a way."""
+def after_request(rule: str, mode: Mode, *, command: bool = False, hosts: Sequence[str] = ()) -> str:
+    """How the same call would not ask, where there is a way; a yes opens its hosts, a looser mode does not."""
     if _is_written(rule):
         return f"Nothing was run. Rule {rule} asks in every mode; handrail config shows where it stands."
     looser = _unasked_in(rule, mode, command=command)
     if looser is None:
         return "Nothing was run. This asks in every mode."
-    return f"Nothing was run. To let it run without being asked, add --mode {looser}."
+    listed = f"list {', '.join(hosts)} in network.allow, since modes open no host, and " if hosts else ""
+    return f"Nothing was run. To let it run without being asked, {listed}add --mode {looser}."
 
 
 def how_to_answer(request_id: str) -> str:
@@ -66,7 +69,8 @@ _CI = "The variable CI is set, so what would ask is refused."
 
 def _with_looser(rule: str, mode: Mode, *, command: bool) -> str:
     looser = None if _is_written(rule) else _unasked_in(rule, mode, command=command)
-    return f"To let it run, add --mode {looser}." if looser else ""
+    listed = "list its hosts in network.allow, since modes open none, and " if rule in _REACHES else ""
+    return f"To let it run, {listed}add --mode {looser}." if looser else ""
 
 
 def _unasked_in(rule: str, mode: Mode, *, command: bool) -> Mode | None:
@@ -75,8 +79,8 @@ def _unasked_in(rule: str, mode: Mode, *, command: bool) -> Mode | None:
         return None
     let_be = {"allow"} if command else {"allow", "undoable"}
     rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
-    other = "network" if rule.startswith("tool.") else "write"  # no undo covers what a tool of others does
-    row = rows.get(rule, TABLE[other])
+    covered = not rule.startswith(("tool.", "process."))  # no undo covers what the tools and programs of others do
+    row = rows.get(rule, TABLE["write" if covered else "network"])
     looser = MODES[MODES.index(mode) + 1 :]
     return next((one for one in looser if row[one] in let_be), None)
 

@@ -50,7 +50,8 @@ def for_approvals_deny(parser: ArgumentParser) -> None:
 def for_approvals_revoke(parser: ArgumentParser) -> None:
     """approvals revoke"""
     parser.add_argument("id", metavar="ID", type=some_text, help="the grant, or the path of an opened folder")
-    for_approvals_answer(parser)
+    parser.add_argument("--workspace", metavar="DIR", help="where it counts (here first, then anywhere)")
+    as_json(parser)
 
 
 def for_approvals_answer(parser: ArgumentParser) -> None:

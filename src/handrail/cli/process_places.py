@@ -16,6 +16,7 @@ from handrail.protocol.event import Notice
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.wire import encode
 from handrail.settings.model import Limits
+from handrail.store.places import place_of as noted_place
 
 if TYPE_CHECKING:
     from handrail.runtime.background import BackgroundWork
@@ -31,6 +32,11 @@ class Place(NamedTuple):
     def session(self) -> str:
         """The session's id."""
         return os.path.basename(self.session_folder)
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder that it works in, where that was noted."""
+        return noted_place(os.path.dirname(self.session_folder))
 
 
 def places(options: Namespace, *, everywhere: bool = False, session: str | None = None) -> list[Place]:

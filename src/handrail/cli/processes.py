@@ -15,14 +15,17 @@ from handrail.tools.process_words import age_of, state_of
 def run(options: Namespace) -> int:
     """Lists the process sessions, the oldest first."""
     found = places(options, everywhere=options.all, session=options.session)
-    records = sorted(known_of(place.process for place in found), key=lambda record: record.started)
+    known = [(record, place.workspace) for place in found for record in known_of((place.process,))]
+    rows = sorted(known, key=lambda row: row[0].started)
+    records = [record for record, _ in rows]
     if options.json:
         answer_json(encode({"schema": "handrail.processes/1", "processes": records}))
     elif records:
         ids = short_ids(record.id for record in records)
         several = len({record.session_id for record in records}) > 1
-        head = ("id", "state", "age", "port", *(("session",) if several else ()), "command", "last line")
-        answer(table([head, *(_row(record, f"p-{ids[record.id]}", several) for record in records)]))
+        where = (*(("session",) if several else ()), *(("workspace",) if options.all else ()))
+        head = ("id", "state", "age", "port", *where, "command", "last line")
+        answer(table([head, *(_row(record, f"p-{ids[record.id]}", where, place or "?") for record, place in rows)]))
         if not options.quiet and any(record.state == "running" for record in records):
             note("what they change is not covered by undo; to end one: handrail processes stop ID")
     elif not options.quiet:
@@ -30,8 +33,8 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def _row(record: ProcessRecord, shown: str, several: bool) -> tuple[str, ...]:
+def _row(record: ProcessRecord, shown: str, where: tuple[str, ...], workspace: str) -> tuple[str, ...]:
     none = "–" if can_show("–") else "-"
     ports = ",".join(map(str, record.ports)) or none
-    session = (record.session_id,) if several else ()
-    return shown, state_of(record), age_of(record), ports, *session, cut(record.command, 40), cut(record.last_line, 60)
+    places = ({"session": record.session_id, "workspace": workspace}[one] for one in where)
+    return shown, state_of(record), age_of(record), ports, *places, cut(record.command, 40), cut(record.last_line, 60)

@@ -31,10 +31,12 @@ _FAILURES = (StoreError, ToolError, OSError)
 class BackgroundWork:
     """What goes on in a session after its calls."""
 
-    def __init__(self, session_folder: str, journal: Journal, limits: Limits) -> None:
+    def __init__(self, session_folder: str, journal: Journal, limits: Limits, workspace: str | None = None) -> None:
         self._session_folder = session_folder
         self._journal = journal
         self._limits = limits
+        self._workspace = workspace
+        """Noted with the first that goes on, for people who list those of every workspace."""
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
@@ -101,7 +103,10 @@ class BackgroundWork:
     def told_begun(self, process: "ProcessSession") -> None:
         """Nobody waits for it any more."""
         from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+        from handrail.store.places import note_place  # noqa: PLC0415
 
+        if self._workspace is not None:
+            note_place(os.path.dirname(self._session_folder), self._workspace)
         if os.path.exists(path := os.path.join(process.folder, _AWAITED)):
             os.unlink(path)  # first: what was told of ends with a word
         tell(process, "started", self._journal)

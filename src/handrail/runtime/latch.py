@@ -14,8 +14,9 @@ from handrail.protocol.event import (
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
 )
-from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest, Preview, permission_type
+from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest, Preview, permission_type
 from handrail.protocol.wire import encode
+from handrail.protocol.wording import shown
 from handrail.runtime.closing import named, start_draft
 from handrail.runtime.outside import asked_folders, request_to_open
 from handrail.runtime.pipeline import DECIDING, take_steps
@@ -135,8 +136,8 @@ def answer(session: Session, request_id: str, given: Answer) -> list[str] | Park
     if request is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
     if given.kind not in request.answers:
-        known = f"; {given.kind!r} is not possible for this request" if given.kind in ANSWERS else ""
-        raise UsageError(f"a request can be answered with {' or '.join(request.answers)}{known}")
+        can = " or ".join(request.answers)
+        raise UsageError(f"this request can be answered with {can}, not with {shown(given.kind)}")
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})

@@ -89,7 +89,7 @@ def open_session(
         }
         outside = open_outside(house, stores, session_id, state, rules)
         commands = Commands(settings, state.path, os.environ, variables)
-        background = BackgroundWork(folder, journal, settings.limits)
+        background = BackgroundWork(folder, journal, settings.limits, root)
         base = _base_tools(journal, outputs, recorder, commands, background, settings)
         registry = Registry(base, (*custom, *found))
         session = Session(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from handrail.policy.confinement import runnable
+from handrail.process.sessions.session import has_ended
 from handrail.protocol.decision import Facts, ProcessFact
 from handrail.tools.contract import ProcessUse
 
@@ -12,11 +13,14 @@ if TYPE_CHECKING:
 
 
 def process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", tier: Callable[[], int]) -> Facts:
-    """The facts of one; ToolError PROCESS_NOT_FOUND where there is none of that id."""
+    """The facts of one; ToolError PROCESS_NOT_FOUND where there is none of that id, and PROCESS_ENDED where there is
+    nobody left to write to, so that no person is asked in vain."""
     if use.action == "list":
         return Facts(process=ProcessFact(action=use.action))
     found = sessions().find(use.spelled)
     record = found.record()
+    if use.action == "write" and record.state != "running":
+        raise has_ended(found.id)
     # A command that only looks has a sandbox that lets it do nothing else, unless there is none.
     looks = use.action == "write" and runnable(record.command, record.cwd).proven and tier() > 0
     return Facts(process=ProcessFact(action=use.action, id=found.id, command=record.command, looks=looks))

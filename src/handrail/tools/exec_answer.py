@@ -24,6 +24,8 @@ _NETWORK = re.compile(
     "|Name or service not known|failed to (?:download|fetch)|No matching distribution found"
 )
 """What programs say that have found no network."""
+_REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
+"""What they say of an address of this machine: in the sandbox nobody listens there."""
 _ROOM_FOR_ENDING = 300
 """Characters of the result that say how it ended."""
 
@@ -41,8 +43,8 @@ def answer_of(
     data = _data(ran, todo, told)
     failure = _failure(ran, confinement)
     return Output(
-        summary=_summary(ran, data) + (f"; {blocked[0]}" if blocked else ""),
-        content=_content(told.shown, ran, data, failure, _offline(context, confinement)) + _lines(blocked),
+        summary=_then(_summary(ran, data), f"; {blocked[0]}" if blocked else ""),
+        content=_content(told.shown, ran, data, failure, _offline(context, confinement, told.shown)) + _lines(blocked),
         data=data,
         truncated=told.shown != told.text or told.kept is not None,
         meta={"limits": ran.limits, "sandbox": sandbox},
@@ -135,11 +137,13 @@ def _data(ran: Ran, todo: Runnable, told: _Told) -> ExecData:
     )
 
 
-def _offline(context: Context, confinement: Confinement) -> str:
+def _offline(context: Context, confinement: Confinement, shown: str) -> str:
     """What to say to a program that has found no network."""
     if confinement.proxy:
         return ""  # it has some; what it may not reach is told
     named = context.facts.command.hosts if context.facts.command and not confinement.only_looks else ()
+    if not (_NETWORK.search(shown) or (named and _REFUSED.search(shown))):
+        return ""
     listed = f" until network.allow in the settings lists {', '.join(named[:3])}" if named else ""
     return f"; commands have no network here, so trying again does not help{listed}"
 
@@ -154,7 +158,12 @@ def _content(shown: str, ran: Ran, data: ExecData, failure: ToolError | None, of
         return f"{text}[{failure.message}]\n"
     if data.exit_code == 0:
         return text or "(no output)\n"
-    return f"{text}[{_exit(data)}{_limits(ran)}{offline if _NETWORK.search(text) else ''}]\n"
+    return f"{text}[{_then(_exit(data), f'{_limits(ran)}{offline}')}]\n"
+
+
+def _then(sentence: str, more: str) -> str:
+    """Both in one row: no full stop before a semicolon."""
+    return f"{sentence.removesuffix('.')}{more}" if more else sentence
 
 
 def _exit(data: ExecData) -> str:

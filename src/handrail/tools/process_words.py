@@ -25,7 +25,7 @@ def state_of(record: ProcessRecord) -> str:
 def how_it_is(record: ProcessRecord) -> str:
     """In a sentence's worth of words."""
     if record.state == "running":
-        ports = f", listens on port {', '.join(map(str, record.ports))}" if record.ports else ""
+        ports = f", listens on port {', '.join(map(str, record.ports))} of its own network" if record.ports else ""
         return f"running for {age_of(record)}{ports}"
     if record.state == "lost":
         return "gone: what kept it was killed, and nobody knows how it ended"

@@ -77,7 +77,7 @@ def _entry(text: str, host: str, ports: str | None) -> Entry:
     if target.address is not None:
         return Entry(text, listed, block=ip_network(target.address))
     if target.labels[-1] == "localhost":
-        raise ValueError("it leads to this machine, which only an address can list, such as 127.0.0.1:8080")
+        raise ValueError("it is the sandbox's own; this machine is listed by its address, such as 127.0.0.1:8080")
     return Entry(text, listed, target.labels)
 
 

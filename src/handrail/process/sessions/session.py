@@ -76,13 +76,13 @@ class ProcessSession:
     def write(self, data: bytes, *, eof: bool = False) -> None:
         """Types it, and then the end of the file; ToolError where it has ended, or does not read."""
         if not self.running:
-            raise _has_ended(self.id)
+            raise has_ended(self.id)
         try:
             asked: Json = {"do": "write", "size": len(data), "eof": eof}
             answer = ask(self.folder, asked, data, seconds=_ANSWER_WITHIN)
         except NoKeeperError as error:
             if not self.running:
-                raise _has_ended(self.id) from None
+                raise has_ended(self.id) from None
             raise ToolError("TIMEOUT", f"The keeper of {self.id} does not answer ({error}); kill it.") from None
         if "error" in answer:
             said = answer.get("taken")
@@ -127,7 +127,8 @@ class ProcessSession:
         return known
 
 
-def _has_ended(name: str) -> ToolError:
+def has_ended(name: str) -> ToolError:
+    """What is told to who would write to one that does not read any more."""
     return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
 
 

@@ -78,15 +78,19 @@ class ProcessSessions:
         if found:
             names = ", ".join(one.id for one in found[:10])
             raise ToolError("PROCESS_NOT_FOUND", f"{spelled[:40]!r} is the beginning of more than one id: {names}.")
-        raise ToolError("PROCESS_NOT_FOUND", f"There is no process session {spelled[:40]!r}: list them.")
+        raise ToolError(
+            "PROCESS_NOT_FOUND", f"There is no process session {spelled[:40]!r} in this session: list them."
+        )
 
     def end_all(self, reason: str) -> None:
-        """Ends all that run, at the same time."""
+        """Ends all that run, at the same time; one that cannot be ended keeps no other from it."""
         running = [one for one in self.listed() if one.running]
         for one in running:
-            one.ask_to_stop(reason)
+            with suppress(ToolError):
+                one.ask_to_stop(reason)
         for one in running:
-            one.stop(reason)
+            with suppress(ToolError):
+                one.stop(reason)
 
     def remove_rest(self) -> None:
         """Removes what keepers left that were killed before anybody knew of them; all others must be gone."""
