@@ -416,6 +416,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "test_what_ended_while_nobody_was_there_is_told_when_the_session_is_opened",
         ),
         clause(
+            "many at once, in bounded memory and disk; what they listen on is seen; nothing is left of them",
+            "must_hold/test_hold_keeper.py::test_many_at_once_are_listed_written_to_and_stopped",
+            "must_hold/test_hold_keeper.py::test_a_server_that_prints_much_is_kept_in_bounded_memory_and_disk",
+            "must_hold/test_hold_keeper.py::test_keepers_that_are_killed_leave_nothing_but_the_log",
+            "must_hold/test_hold_keeper.py::test_nothing_is_left_of_trees_that_are_stopped",
+            "process/test_keeper_ending.py::test_its_ports_are_seen",
+        ),
+        clause(
             "writing to a shell or interpreter is execution",
             "policy/judging/test_process_calls.py::test_writing_to_a_program_is_running_something",
             "tools/test_process.py::test_writing_asks_with_the_program_and_what_it_is_sent",
