@@ -202,12 +202,13 @@ def test_what_is_kept_of_blocked_hosts_has_an_end(rail: Make, monkeypatch: pytes
     assert result.content.endswith("[at least 1 more hosts were blocked]\n")
 
 
+@pytest.mark.parametrize("more", [{}, {"yieldMs": 60_000}], ids=["waited for", "kept"])
 def test_of_very_many_attempts_the_first_are_events_and_the_others_counted(
-    rail: Make, port: int, monkeypatch: pytest.MonkeyPatch
+    rail: Make, port: int, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(network, "MOST_EVENTS", 3)
     one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"))
-    result = run(one, f"for n in 1 2 3 4 5; do {CURL} http://127.0.0.1:{port}/$n; done")
+    result = run(one, f"for n in 1 2 3 4 5; do {CURL} http://127.0.0.1:{port}/$n; done", **more)
     assert result.content.count("here is") == 5
     assert result.warnings == ("2 attempts to reach a host, after the first 3, are no events of their own.",)
     assert len(attempts(one)) == 3

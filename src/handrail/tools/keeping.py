@@ -19,6 +19,7 @@ from handrail.tools.kept_output import printed_of
 if TYPE_CHECKING:
     from handrail.process.sessions.network import ProxyPlan
     from handrail.process.sessions.session import ProcessSession
+    from handrail.tools.network import Tried
 
 _STEP = 0.1
 """Seconds between two looks at what it prints."""
@@ -29,8 +30,8 @@ class Keeping:
     """One command that may go on: how it is started, waited for, and read back where it ended in time."""
 
     def __init__(self, context: Context, arguments: ExecArguments, background: Background, spill_folder: str) -> None:
-        self.blocked: tuple[str, ...] = ()
-        """What it tried to reach in vain, where it ended in time."""
+        self.tried: Tried | None = None
+        """What it tried to reach, where it has a network and ended in time."""
         self._context, self._arguments = context, arguments
         self._background, self._spill_folder = background, spill_folder
         self._proxy: ProxyPlan | None = None
@@ -117,10 +118,9 @@ class Keeping:
             return
         from handrail.tools.network import Tried  # noqa: PLC0415  few commands have one
 
-        tried = Tried(self._context)
+        self.tried = Tried(self._context)
         for attempt in process.attempts(0):
-            tried.add(attempt)
-        self.blocked = tried.told
+            self.tried.add(attempt)
 
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
