@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from handrail.process.ran import Ending, Ran
 from handrail.process.updates import Updates
-from handrail.protocol.error import ToolError
+from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
@@ -58,7 +58,7 @@ class Keeping:
                     return ran
             self._background.told_begun(process)
         except BaseException:
-            process.remove()
+            self._break_off(process)
             raise
         return process
 
@@ -112,6 +112,16 @@ class Keeping:
             output=printed_of(process.log, limits, self._spill_folder),
             limits=_LIMITS.get(ending, ()),
         )
+
+    def _break_off(self, process: "ProcessSession") -> None:
+        """Ends it; what it tried to reach is told all the same, where that is possible."""
+        try:
+            process.stop()
+            self._tell_tried(process)
+        except (StoreError, ToolError, OSError):
+            pass
+        finally:
+            process.remove()
 
     def _tell_tried(self, process: "ProcessSession") -> None:
         if self._proxy is None:
