@@ -117,7 +117,7 @@ class ProcessSession:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def attempts(self, after: int) -> list[Attempt]:
-        """What it tried to reach through its proxy, without the first so many; the first 10,000 are kept."""
+        """What it tried to reach through its proxy, without the first so many; of what was blocked, the first 1,000."""
         return read_attempts(self.folder, after)
 
     def _known(self) -> Record:
