@@ -125,7 +125,8 @@ def _remarks(request: PermissionRequest) -> Iterator[str]:
     if request.tier == 0:
         yield f"! {_NO_SANDBOX}"
     if request.hosts:
-        yield f"Would open {', '.join(map(_host, request.hosts))} for this call."
+        how_long = "as long as it goes on" if request.background else "for this call"
+        yield f"Would open {', '.join(map(_host, request.hosts))} {how_long}."
     if request.background:
         yield f"! {_GOES_ON}"
     if request.kind == "external_directory":

@@ -51,16 +51,26 @@ class Keeping:
         process = self._start(launch, limits)
         try:
             if self._arguments.yield_ms is not None:
-                ran = self._wait(process, limits, updates, self._arguments.yield_ms / 1000)
-                if ran is not None:
-                    self._tell_tried(process)
-                    process.remove()
-                    return ran
+                return self._waited(process, limits, updates, self._arguments.yield_ms / 1000)
             self._background.told_begun(process)
         except BaseException:
             self._break_off(process)
             raise
         return process
+
+    def _waited(
+        self, process: "ProcessSession", limits: Limits, updates: Updates, seconds: float
+    ) -> "Ran | ProcessSession":
+        """As long as nobody knows of it, it ends with us."""
+        with process.waited_for() as let_go:
+            ran = self._wait(process, limits, updates, seconds)
+            if ran is None:
+                self._background.told_begun(process)
+                let_go()
+                return process
+        self._tell_tried(process)
+        process.remove()
+        return ran
 
     def _start(self, launch: Launch, limits: Limits) -> "ProcessSession":
         try:
