@@ -47,11 +47,15 @@ def test_every_process_of_the_tree_is_asked_to_end(start: Start) -> None:
     assert one.record().reason == "stopped"
 
 
-def test_who_does_not_want_to_end_is_killed(start: Start, mark: str) -> None:
-    one = start(f"trap '' TERM INT HUP; (setsid sleep {mark} &); echo ready; while :; do sleep 1000; done")
-    assert prints(one, b"ready")
-    one.stop("session")
-    assert (one.record().state, one.record().reason) == ("ended", "session")
+def test_who_does_not_want_to_end_is_killed(
+    start_in: Callable[[int], Start], sessions: ProcessSessions, mark: str
+) -> None:
+    """In every tier, all at once: each is given its seconds to end by itself."""
+    command = f"trap '' TERM INT HUP; (setsid sleep {mark} &); echo ready; while :; do sleep 1000; done"
+    made = [start_in(tier)(command) for tier in (2, 1, 0)]
+    assert all(prints(one, b"ready") for one in made)
+    sessions.end_all("session")
+    assert [(one.record().state, one.record().reason) for one in made] == [("ended", "session")] * 3
     assert running(mark) == []
 
 

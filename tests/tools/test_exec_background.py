@@ -218,7 +218,7 @@ def test_very_much_in_time_is_kept_aside_whole(rail: Make) -> None:
 
 def test_very_much_at_the_hand_over_comes_in_order(rail: Make) -> None:
     one = rail(mode="full", settings=Settings(results=Results(characters=2_000)))
-    result = one.exec("seq 1 2000; sleep 1000", yield_ms=2_000)
+    result = one.exec("seq 1 2000; sleep 1000", yield_ms=500)
     assert result.data is not None
     assert result.data.session_id
     assert len(result.content) <= 2_000

@@ -95,7 +95,8 @@ def _fill(folder: str, files: Mapping[str, str]) -> None:
 
 def _started(folder: str, launch: Launch, to_keep: ToKeep) -> Json:
     if not sys.executable:
-        raise ToolError("UNAVAILABLE", "Python cannot tell its own path (sys.executable), and commands are kept by it.")
+        text = "Nothing can go on after its call: Python cannot tell its own path (sys.executable). Nothing was run."
+        raise ToolError("UNAVAILABLE", f"{text} Run it without background and yieldMs.")
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as handed:
         locked = _closed_by(ours, beyond_standard(os.open(folder, _OPEN)))
         fcntl.flock(locked, fcntl.LOCK_EX)  # the keeper holds it on, without a moment in between
