@@ -118,6 +118,14 @@ def test_allow_as_json_has_the_results(run) -> None:
     assert [result["ok"] for result in done.json["results"]] == [True]
 
 
+def test_a_command_whose_file_changed_since_is_said_not_to_have_run(run, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    run("call", "exec", '{"command": "cp a.txt b.txt"}')
+    (workspace / "a.txt").write_text("two\n")
+    told = "CONFLICT: a.txt is another now than when the person was asked. Nothing was run. Call again.\n"
+    assert run("approvals", "allow", waits(run)[0]["id"]).err == told
+
+
 def test_the_exit_code_is_that_of_the_call(run, workspace: Path) -> None:
     run("call", "write", WRITE)
     (workspace / "new.txt").write_text("somebody else\n")

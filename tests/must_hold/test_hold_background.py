@@ -13,6 +13,7 @@ import background_victim
 import pytest
 
 from handrail import Handrail
+from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.event import Process, ToolCallError
 from handrail.settings import Settings
 
@@ -58,9 +59,12 @@ def test_after_kill_9_everything_is_found_again_and_can_be_used(
     workspace: Path, state: Path, count: Callable[[int], int]
 ) -> None:
     started = killed(workspace, state, count(20))
+    [processes] = state.glob("workspaces/*/s/processes")
+    # What was waited for is gone with who waited, and nobody has to come for that.
+    when(lambda: {one.id for one in ProcessSessions(str(processes)).listed() if one.running} == set(started))
     rail = Handrail(workspace, mode="full", session="s", state_dir=state, settings=Settings())
     try:
-        # All that went on is listed, and nothing besides: what was waited for is gone with who waited.
+        # All that went on is listed, and nothing besides.
         assert {record.id: record.command for record in rail.processes()} == started
         assert {record.state for record in rail.processes()} == {"running"}
         for process, command in started.items():

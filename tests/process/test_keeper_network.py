@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from process_launches import comes_true
 
+import handrail.process.keeper.network as keeper_network
 from handrail.process.keeper.files import ATTEMPTS
 from handrail.process.keeper.network import network
 from handrail.process.sessions.known import read_record
@@ -107,6 +108,21 @@ def get(folder: Path, port: int) -> bytes:
         connection.connect(str(folder / "proxy.sock"))
         connection.sendall(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         return answer.read()
+
+
+def test_what_is_let_through_is_written_down_whatever_was_blocked_before(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_network, "_MOST_BLOCKED", 2)
+    session = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with network(session, str(tmp_path / "net"), [f"127.0.0.1:{port}"]):
+            blocked = [get(tmp_path / "net", port - 1) for _ in range(4)]
+            assert get(tmp_path / "net", port).endswith(b"served")
+    finally:
+        os.close(session)
+    assert all(answer.startswith(b"HTTP/1.1 403") for answer in blocked)
+    assert [attempt.allowed for attempt in read_attempts(str(tmp_path), 0)] == [False, False, True]
 
 
 def test_what_cannot_be_written_down_is_not_let_through_and_leaves_no_half_line(tmp_path: Path, port: int) -> None:

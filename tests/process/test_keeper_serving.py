@@ -91,6 +91,19 @@ def test_a_writer_that_goes_away_gives_way_to_the_next(one: ProcessSession, open
     assert answers(one, b"second")
 
 
+def test_it_ends_with_whoever_waits_for_it_unless_they_have_let_go(start_confined: Start) -> None:
+    kept, left = start_confined("cat"), start_confined("cat")
+    with kept.waited_for() as let_go:
+        let_go()
+    with left.waited_for():
+        assert answers(left, b"still here")
+    assert left.wait(LIMIT)
+    assert left.record().reason == "session"
+    assert answers(kept, b"goes on")
+    with left.waited_for() as let_go:  # it has ended: there is nothing to wait for
+        let_go()
+
+
 def test_a_folder_with_a_long_path_will_do(tmp_path: Path) -> None:
     sessions = ProcessSessions(str(tmp_path / ("long" * 40) / ("path" * 40)))
     launch = sandboxed(2, tmp_path)("cat", Limits())

@@ -66,7 +66,8 @@ def test_what_a_yes_means_is_said() -> None:
     shown = text_of(cwd="src", tier=0, hosts=("example.org:443", "pypi.org:443"), background=True)
     assert "\nRuns in the folder src\n" in shown
     assert "\n! No sandbox here: it could read and change whatever you can (handrail doctor).\n" in shown
-    assert "\nWould open example.org:443, pypi.org:443 for this call.\n" in shown
+    assert "\nWould open example.org:443, pypi.org:443 as long as it goes on.\n" in shown
+    assert "\nWould open pypi.org:443 for this call." in text_of(hosts=("pypi.org:443",))
     assert shown.endswith("\n! Goes on after the call; not covered by undo.")
 
 

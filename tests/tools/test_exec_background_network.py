@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -89,6 +90,23 @@ def test_what_ends_in_time_is_told_like_any_call(rail: Make, port: int) -> None:
     assert "page\n" in result.content
     assert "blocked: 127.0.0.1:1 " in result.content
     assert attempts(one) == [("127.0.0.1", port, True, None, True), ("127.0.0.1", 1, False, None, True)]
+
+
+def test_who_is_interrupted_while_waiting_tells_what_was_tried(rail: Make, port: int, workspace: Path) -> None:
+    one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    main = threading.get_ident()
+
+    def interrupt() -> None:
+        wait_until((workspace / "tried").exists)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        one.exec(f"{CURL} http://127.0.0.1:{port}/; touch tried; sleep 1000", yield_ms=120_000)
+    thread.join()
+    assert attempts(one) == [("127.0.0.1", port, True, None, True)]
+    assert one.processes() == ()
 
 
 def test_what_nobody_opened_is_not_reached(rail: Make, port: int) -> None:

@@ -61,8 +61,10 @@ def place_of(options: Namespace) -> Place:
         return found[0]
     if found:
         ids = ", ".join(place.process.id for place in found[:10])
-        raise Stop(f"{options.id[:80]!r} is the beginning of several: {ids}. Type more of it.", FAILED)
-    raise Stop(f"there is no process session {options.id[:80]!r}. Look: handrail processes --all", FAILED)
+        raise Stop(f"{options.id[:80]!r} could be {ids}. Nothing was done. Say more of the id.")
+    raise Stop(
+        f"there is no process session {options.id[:80]!r}. Nothing was done. Look: handrail processes --all", FAILED
+    )
 
 
 def _named(spelled: str, among: list[Place]) -> list[Place]:

@@ -217,8 +217,13 @@ def check_basis(session: Session, flight: Flight) -> None:
     for basis in flight.based_on:
         real = leads[basis.path] if basis.path in leads else session.workspace.look(basis.path, "read").real
         if real != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
-            message = f"The preview was out of date: {clipped(basis.path)} changed. Nothing was kept. Call again."
-            raise ToolError("CONFLICT", message)
+            raise ToolError("CONFLICT", _outdated(flight, clipped(basis.path)))
+
+
+def _outdated(flight: Flight, path: str) -> str:
+    if flight.facts.command is not None:  # which was not tried: there is no preview
+        return f"{path} is another now than when the person was asked. Nothing was run. Call again."
+    return f"The preview was out of date: {path} changed. Nothing was kept. Call again."
 
 
 def _check_surroundings(session: Session, flight: Flight) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 State = Literal["started", "ended", "removed"]
 _NAME = "told-"
 _TOLD = b"told\n"
-_MOST_TRIED = 1_000
-"""Attempts to reach a host that are events, of one process session."""
+_AT_ONCE = 1_000
+"""Attempts to reach a host that are written down together."""
 _SECONDS = 1.0
 """How long somebody else may take to tell. Who listens may ask for the same process, in the midst of being told."""
 
@@ -65,11 +65,11 @@ def tell_tried(process: "ProcessSession", journal: Journal) -> None:
             if not _locked(descriptor):
                 return
             before = int(os.pread(descriptor, 20, 0) or 0)
-            tried = process.attempts(before)
-            told = [(Network, _tried_fields(process.id, one)) for one in tried[: max(0, _MOST_TRIED - before)]]
-            if told:
+            tried = [(Network, _tried_fields(process.id, one)) for one in process.attempts(before)]
+            for start in range(0, len(tried), _AT_ONCE):
+                told = tried[start : start + _AT_ONCE]
                 journal.append(*told)
-            os.pwrite(descriptor, f"{before + len(tried):020}".encode(), 0)
+                os.pwrite(descriptor, f"{before + start + len(told):020}".encode(), 0)
         finally:
             os.close(descriptor)
 

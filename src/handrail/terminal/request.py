@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from handrail.policy.network.told import shown_host
 from handrail.protocol.decision import DecisionPart
 from handrail.protocol.permission import PermissionRequest, Preview
 from handrail.terminal.cells import cells, padded, wrapped
@@ -109,6 +110,11 @@ def _reasons(request: PermissionRequest, width: int | None) -> Iterator[str]:
         yield from wrapped(line, width, "      ")
 
 
+def _host(host: str) -> str:
+    """A host with what it is, where it is not out on the internet."""
+    return one_line(shown_host(host))
+
+
 def _remarks(request: PermissionRequest) -> Iterator[str]:
     """What a yes means beyond what is seen."""
     if request.command is not None:
@@ -122,7 +128,8 @@ def _remarks(request: PermissionRequest) -> Iterator[str]:
     if request.tier == 0:
         yield f"! {_NO_SANDBOX}"
     if request.hosts:
-        yield f"Would open {', '.join(map(one_line, request.hosts))} for this call."
+        how_long = "as long as it goes on" if request.background else "for this call"
+        yield f"Would open {', '.join(map(_host, request.hosts))} {how_long}."
     if request.background:
         yield f"! {_GOES_ON}"
     if request.kind == "external_directory":

@@ -27,7 +27,9 @@ class ExecArguments(Arguments, frozen=True):
         Annotated[int, Meta(ge=100, le=MOST_MILLISECONDS)] | None,
         Meta(description="Milliseconds after which it is stopped; 120000 if not given."),
     ] = None
-    background: Annotated[bool, Meta(description="Return at once; it goes on as a process session.")] = False
+    background: Annotated[
+        bool, Meta(description="Return at once; it goes on as a process session, whose ports no other command reaches.")
+    ] = False
     yield_ms: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_MILLISECONDS)] | None,
         Meta(description="Wait so many milliseconds, then let it go on as a process session."),

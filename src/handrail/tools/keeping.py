@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from handrail.process.ran import Ending, Ran
 from handrail.process.updates import Updates
-from handrail.protocol.error import ToolError
+from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
@@ -19,6 +19,7 @@ from handrail.tools.kept_output import printed_of
 if TYPE_CHECKING:
     from handrail.process.sessions.network import ProxyPlan
     from handrail.process.sessions.session import ProcessSession
+    from handrail.tools.network import Tried
 
 _STEP = 0.1
 """Seconds between two looks at what it prints."""
@@ -29,8 +30,8 @@ class Keeping:
     """One command that may go on: how it is started, waited for, and read back where it ended in time."""
 
     def __init__(self, context: Context, arguments: ExecArguments, background: Background, spill_folder: str) -> None:
-        self.blocked: tuple[str, ...] = ()
-        """What it tried to reach in vain, where it ended in time."""
+        self.tried: Tried | None = None
+        """What it tried to reach, where it has a network and ended in time."""
         self._context, self._arguments = context, arguments
         self._background, self._spill_folder = background, spill_folder
         self._proxy: ProxyPlan | None = None
@@ -50,16 +51,26 @@ class Keeping:
         process = self._start(launch, limits)
         try:
             if self._arguments.yield_ms is not None:
-                ran = self._wait(process, limits, updates, self._arguments.yield_ms / 1000)
-                if ran is not None:
-                    self._tell_tried(process)
-                    process.remove()
-                    return ran
+                return self._waited(process, limits, updates, self._arguments.yield_ms / 1000)
             self._background.told_begun(process)
         except BaseException:
-            process.remove()
+            self._break_off(process)
             raise
         return process
+
+    def _waited(
+        self, process: "ProcessSession", limits: Limits, updates: Updates, seconds: float
+    ) -> "Ran | ProcessSession":
+        """As long as nobody knows of it, it ends with us."""
+        with process.waited_for() as let_go:
+            ran = self._wait(process, limits, updates, seconds)
+            if ran is None:
+                self._background.told_begun(process)
+                let_go()
+                return process
+        self._tell_tried(process)
+        process.remove()
+        return ran
 
     def _start(self, launch: Launch, limits: Limits) -> "ProcessSession":
         try:
@@ -99,11 +110,13 @@ class Keeping:
         return self._ran(process, limits, time.monotonic() - began, ending)
 
     def _ran(self, process: "ProcessSession", limits: Limits, seconds: float, ended_by_us: Ending | None) -> Ran:
-        record = process.record()
+        try:
+            record = process.record()
+        except ToolError:
+            raise _interrupted("Somebody removed the command while the call waited for it; it is gone.") from None
         ending = ended_by_us or _ENDINGS.get(record.reason or "") or "exit"
         if ending == "exit" and record.exit_code is None:
-            message = "What kept the command was killed while the call waited for it, and the command with it."
-            raise ToolError("INTERRUPTED", f"{message} What it had done by then stays done: look before you repeat it.")
+            raise _interrupted("What kept the command was killed while the call waited, and the command with it.")
         return Ran(
             ending=ending,
             exit_code=record.exit_code if ending == "exit" else None,
@@ -112,16 +125,29 @@ class Keeping:
             limits=_LIMITS.get(ending, ()),
         )
 
+    def _break_off(self, process: "ProcessSession") -> None:
+        """Ends it; what it tried to reach is told all the same, where that is possible."""
+        try:
+            process.stop()
+            self._tell_tried(process)
+        except (StoreError, ToolError, OSError):
+            pass
+        finally:
+            process.remove()
+
     def _tell_tried(self, process: "ProcessSession") -> None:
         if self._proxy is None:
             return
         from handrail.tools.network import Tried  # noqa: PLC0415  few commands have one
 
-        tried = Tried(self._context)
+        self.tried = Tried(self._context)
         for attempt in process.attempts(0):
-            tried.add(attempt)
-        self.blocked = tried.told
+            self.tried.add(attempt)
 
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
 _LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), "memory": ("memory",), "processes": ("processes",)}
+
+
+def _interrupted(how: str) -> ToolError:
+    return ToolError("INTERRUPTED", f"{how} What it had done by then stays done: look before you repeat it.")

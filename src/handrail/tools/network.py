@@ -14,8 +14,9 @@ from handrail.sandbox.proxy.place import new_place
 from handrail.sandbox.proxy.proxy import Proxy
 from handrail.tools.contract import Context
 
-MOST_EVENTS = 1_000
-"""Of one command, each an attempt; those after them are counted, and the result says how many."""
+MOST_BLOCKED = 1_000
+"""Of one command, each an event; those after them are counted, and the result says how many. Whatever is let through
+is an event, however much it is."""
 _MOST_TOLD = 5
 """Hosts in a result that were blocked; the events have them all."""
 
@@ -28,35 +29,40 @@ class Tried:
         command = context.facts.command
         self._approved = frozenset(command.hosts if command is not None and context.answered else ())
         self._lock = threading.Lock()
-        self._attempts = 0
+        self._refused = 0
         self._blocked: dict[str, None] = {}
 
     @property
     def told(self) -> tuple[str, ...]:
         """What the model is told: what was blocked, each host once."""
         blocked = list(self._blocked)
-        least = "at least " if len(blocked) == MOST_EVENTS else ""
+        least = "at least " if len(blocked) == MOST_BLOCKED else ""
         more = [f"{least}{len(blocked) - _MOST_TOLD:,} more hosts were blocked"] if len(blocked) > _MOST_TOLD else []
         return (*blocked[:_MOST_TOLD], *more)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a person is told: how many attempts have no event of their own."""
-        untold = self._attempts - MOST_EVENTS
+        untold = self._refused - MOST_BLOCKED
         if untold <= 0:
             return ()
-        return (f"{untold:,} attempts to reach a host, after the first {MOST_EVENTS:,}, are no events of their own.",)
+        return (
+            f"{untold:,} attempts were blocked, after the first {MOST_BLOCKED:,}, that are no events of their own.",
+        )
 
     def add(self, attempt: Attempt) -> None:
         """In whatever thread."""
-        with self._lock:
-            self._attempts += 1
-            if not attempt.allowed and len(self._blocked) < MOST_EVENTS:  # a command can make up any number
-                self._blocked.setdefault(words_for(attempt))
-            if self._attempts > MOST_EVENTS:
-                return
+        if not attempt.allowed and not self._is_worth_telling(attempt):
+            return
         reason = attempt.reason or self._why_open(attempt)
         self._context.attempted(attempt.host, attempt.port, attempt.allowed, reason)  # fails: nothing is let through
+
+    def _is_worth_telling(self, blocked: Attempt) -> bool:
+        with self._lock:
+            self._refused += 1
+            if len(self._blocked) < MOST_BLOCKED:  # a command can make up any number
+                self._blocked.setdefault(words_for(blocked))
+            return self._refused <= MOST_BLOCKED
 
     def _why_open(self, attempt: Attempt) -> str:
         host = f"[{attempt.host}]" if ":" in attempt.host else attempt.host

@@ -49,3 +49,9 @@ def test_a_weaker_sandbox_is_told_with_the_hosts() -> None:
 def test_where_nobody_is_asked_nothing_is_said_of_hosts() -> None:
     for mode in ("plan", "full"):
         assert "example.org:443" not in decided("curl https://example.org", mode).reason
+
+
+def test_of_very_many_hosts_every_part_names_the_first() -> None:
+    found = decided("; ".join(f"curl https://h{n}.org" for n in range(10)))
+    assert len(found.parts) == 10
+    assert all(part.reason.endswith("h6.org:443, h7.org:443 and 2 more") for part in found.parts)

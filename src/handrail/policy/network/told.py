@@ -8,6 +8,9 @@ OPENS_FROM = 2
 """The tier of the sandbox from which on single hosts can be opened."""
 
 
+_MOST_NAMED = 8
+
+
 def told(fact: CommandFact) -> str:
     """What a yes to a command that reaches other machines opens to it, and what not."""
     unopened = f"; not opened: {'; '.join(fact.unopened)}" if fact.unopened else ""
@@ -28,4 +31,6 @@ def shown_host(host: str) -> str:
 
 
 def _named(fact: CommandFact) -> str:
-    return f": {', '.join(map(shown_host, fact.hosts))}" if fact.hosts else ""
+    """The first of them: every part of a command that asks says so, and the request has them all."""
+    more = f" and {len(fact.hosts) - _MOST_NAMED} more" if len(fact.hosts) > _MOST_NAMED else ""
+    return f": {', '.join(map(shown_host, fact.hosts[:_MOST_NAMED]))}{more}" if fact.hosts else ""

@@ -12,8 +12,10 @@ from handrail.process.keeper.files import ATTEMPTS
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.proxy import Proxy
 
-_MOST = 10_000
-"""Attempts that are written down: who tries more often tells nothing new."""
+_MOST_BLOCKED = 1_000
+"""Attempts that are written down although nothing was let through: who tries more often tells nothing new."""
+_MOST_BYTES = 16 << 20
+"""Of the whole file. What is not written down is not let through, so that is the end of its network."""
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -37,19 +39,19 @@ class _Attempts:
     def __init__(self, session: int) -> None:
         self._descriptor = os.open(ATTEMPTS, _APPEND, 0o600, dir_fd=session)
         self._lock = threading.Lock()
-        self._left = _MOST
+        self._blocked_left = _MOST_BLOCKED
 
     def add(self, attempt: Attempt) -> None:
         """OSError where there is no room for it: the proxy then lets nothing through."""
         line = json.dumps(attempt._asdict()).encode() + b"\n"
         with self._lock:
-            if self._left > 0 and self._descriptor >= 0:
+            if self._descriptor >= 0 and (attempt.allowed or self._blocked_left > 0):
                 self._write(line)
-                self._left -= 1
+                self._blocked_left -= not attempt.allowed
 
     def _write(self, line: bytes) -> None:
         before = os.fstat(self._descriptor).st_size
-        if os.write(self._descriptor, line) < len(line):
+        if before + len(line) > _MOST_BYTES or os.write(self._descriptor, line) < len(line):
             os.ftruncate(self._descriptor, before)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -62,7 +62,9 @@ class Server:
         self._events.on(connection.fileno(), READ, lambda ready: self._take(client, ready))
 
     def _take(self, client: "_Client", ready: int) -> None:
-        if client.answered:
+        if client.waits:
+            self._look_who_waits(client)
+        elif client.answered:
             if not client.receive(_PIECE):  # what it still had to say is not wanted, but lost would be our answer too
                 self._close(client)
         elif client.writing is None:
@@ -91,6 +93,8 @@ class Server:
             elif what == "stop":
                 self._stop(str(asked["reason"])[:80])
                 self._answer(client, {})
+            elif what == "await":
+                self._begin_waiting(client)
             elif what == "write":
                 self._write(client, int(asked["size"]), eof=bool(asked["eof"]))
             else:
@@ -112,6 +116,17 @@ class Server:
         client.writing = Writing(max(0, size), eof=eof, fetch=fetch, done=done)
         self._events.change(client.descriptor, 0)
         self._input.add(client.writing)
+
+    def _begin_waiting(self, client: "_Client") -> None:
+        """Somebody waits for the command, and nobody else knows of it yet."""
+        self._answer(client, {})
+        client.waits, client.until = True, float("inf")
+
+    def _look_who_waits(self, client: "_Client") -> None:
+        let_go = client.receive(1)
+        self._close(client)
+        if not let_go:  # they are gone, and it with them
+            self._stop("session")
 
     def _answer(self, client: "_Client", answer: Json) -> None:
         client.send(json.dumps({"v": VERSION, **answer}).encode() + b"\n")
@@ -135,6 +150,8 @@ class _Client:
         self.request = b""
         self.writing: Writing | None = None
         self.answered = False
+        self.waits = False
+        """Whether it stays for as long as somebody waits for the command: any byte lets go of it."""
         self.until = time.monotonic() + _PATIENCE
 
     def fetch(self, size: int) -> bytes:

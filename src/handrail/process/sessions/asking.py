@@ -5,6 +5,8 @@ import os
 import select
 import socket
 import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 
 from handrail.process.keeper.files import SOCKET, VERSION, Json
 
@@ -18,17 +20,48 @@ class NoKeeperError(Exception):
 
 def ask(folder: str, request: Json, data: bytes = b"", *, seconds: float) -> Json:
     """The answer of the folder's keeper, who has so many seconds for each step; NoKeeperError where there is none."""
+    with _connected(folder, seconds) as connection:
+        return _answer_to(connection, request, data, seconds)
+
+
+@contextmanager
+def waiting(folder: str, *, seconds: float) -> Generator[Callable[[], None]]:
+    """Meanwhile the command ends with this process, however that ends; what is given lets go of it."""
+    with ExitStack() as opened:
+        try:
+            connection = opened.enter_context(_connected(folder, seconds))
+            _answer_to(connection, {"do": "await"}, b"", seconds)
+        except NoKeeperError:  # it has ended by itself
+            yield lambda: None
+            return
+        yield lambda: _let_go(connection)
+
+
+def _let_go(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.send(b"\n")
+
+
+@contextmanager
+def _connected(folder: str, seconds: float) -> Generator[socket.socket]:
     opened = _open(folder)
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
             connection.settimeout(seconds)
             connection.connect(f"/proc/self/fd/{opened}/{SOCKET}")  # a path has 108 bytes, a folder's may be longer
-            line = json.dumps({"v": VERSION, **request}).encode() + b"\n"
-            return _exchanged(connection, line + data, seconds)
+        except OSError as error:
+            raise NoKeeperError(str(error)) from None
+        finally:
+            os.close(opened)
+        yield connection
+
+
+def _answer_to(connection: socket.socket, request: Json, data: bytes, seconds: float) -> Json:
+    line = json.dumps({"v": VERSION, **request}).encode() + b"\n"
+    try:
+        return _exchanged(connection, line + data, seconds)
     except OSError as error:
         raise NoKeeperError(str(error)) from None
-    finally:
-        os.close(opened)
 
 
 def _exchanged(connection: socket.socket, data: bytes, seconds: float) -> Json:

@@ -5,12 +5,13 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 from handrail.process.cleaning import cleaned
 from handrail.process.exit_codes import signal_of
 from handrail.process.keeper.files import RECORD, Json
-from handrail.process.sessions.asking import NoKeeperError, ask
+from handrail.process.sessions.asking import NoKeeperError, ask, waiting
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
 from handrail.process.sessions.log import ProcessLog
 from handrail.process.sessions.network import read_attempts
@@ -73,6 +74,10 @@ class ProcessSession:
             time.sleep(_PAUSE)
         return True
 
+    def waited_for(self) -> AbstractContextManager[Callable[[], None]]:
+        """Meanwhile it ends with this process, also where that is killed; what is given lets go of it."""
+        return waiting(self.folder, seconds=_ANSWER_WITHIN)
+
     def write(self, data: bytes, *, eof: bool = False) -> None:
         """Types it, and then the end of the file; ToolError where it has ended, or does not read."""
         if not self.running:
@@ -117,7 +122,7 @@ class ProcessSession:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def attempts(self, after: int) -> list[Attempt]:
-        """What it tried to reach through its proxy, without the first so many; the first 10,000 are kept."""
+        """What it tried to reach through its proxy, without the first so many; of what was blocked, the first 1,000."""
         return read_attempts(self.folder, after)
 
     def _known(self) -> Record:
