@@ -150,8 +150,10 @@ def test_of_a_batch_nothing_runs_before_its_last_answer(run, library: Library, w
     library().batch([write("a", "a.txt"), write("b", "b.txt")])
     first, second = waits(run)
     done = run("approvals", "allow", first["id"])
-    rest = f"Noted. 1 more to answer before anything of it runs: handrail approvals allow {second['short']}\n"
-    assert (done.code, done.out, done.err) == (3, "", rest)
+    words, short = done.err.rstrip("\n").rsplit(" ", 1)
+    assert (done.code, done.out) == (3, "")
+    assert words == "Noted. 1 more to answer before anything of it runs: handrail approvals allow"
+    assert second["short"].startswith(short)  # alone, it may be shorter than beside the first
     assert not (workspace / "a.txt").exists()
     done = run("approvals", "deny", second["id"])
     assert (done.code, done.out.splitlines()[0]) == (0, "Created a.txt +1 −0.")
