@@ -424,6 +424,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "test_what_ended_while_nobody_was_there_is_told_when_the_session_is_opened",
         ),
         clause(
+            "many at once, in bounded memory and disk; what they listen on is seen; nothing is left of them",
+            "must_hold/test_hold_keeper.py::test_many_at_once_are_listed_written_to_and_stopped",
+            "must_hold/test_hold_keeper.py::test_a_server_that_prints_much_is_kept_in_bounded_memory_and_disk",
+            "must_hold/test_hold_keeper.py::test_keepers_that_are_killed_leave_nothing_but_the_log",
+            "must_hold/test_hold_keeper.py::test_nothing_is_left_of_trees_that_are_stopped",
+            "process/test_keeper_ending.py::test_its_ports_are_seen",
+        ),
+        clause(
             "writing to a shell or interpreter is execution",
             "policy/judging/test_process_calls.py::test_writing_to_a_program_is_running_something",
             "tools/test_process.py::test_writing_asks_with_the_program_and_what_it_is_sent",
@@ -1093,7 +1101,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "every connection attempt is an event",
             "tools/test_exec_network.py::test_what_is_not_listed_is_refused_told_and_an_event",
-            "tools/test_exec_network.py::test_of_very_many_attempts_the_first_are_events_and_the_others_counted",
+            "tools/test_exec_network.py::"
+            "test_of_very_many_blocked_attempts_the_first_are_events_and_what_is_let_through_always_is",
             "must_hold/test_hold_network.py::test_every_other_spelling_and_every_other_host_is_refused_as_one_attempt",
             "must_hold/test_hold_network.py::test_each_of_them_is_an_event_of_the_call",
             "must_hold/test_hold_network.py::test_no_bytes_whatever_reach_a_server_that_is_not_listed",

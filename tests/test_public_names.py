@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import handrail
 
@@ -23,22 +22,6 @@ def test_every_exported_name_is_there() -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, handrail; print(sorted({'msgspec', 'sqlite3', 'asyncio', 'ctypes'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_a_call_that_reads_loads_nothing_that_commands_processes_or_questions_need(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "a").write_text("a\n")
-    code = (
-        "import sys; before = set(sys.modules); from handrail import Handrail\n"
-        f"with Handrail({str(tmp_path / 'work')!r}, state_dir={str(tmp_path / 'state')!r}) as rail: rail.read('a')\n"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
-    assert "handrail.tools.read" in loaded
-    rooms = ("process", "sandbox", "terminal", "policy.network", "runtime.telling", "runtime.grants", "store.grants")
-    assert [name for name in loaded if name.startswith(tuple(f"handrail.{room}" for room in rooms))] == []
-    assert {"shutil", "subprocess", "socket", "asyncio", "select"} & set(loaded) == set()
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -150,8 +150,10 @@ def test_of_a_batch_nothing_runs_before_its_last_answer(run, library: Library, w
     library().batch([write("a", "a.txt"), write("b", "b.txt")])
     first, second = waits(run)
     done = run("approvals", "allow", first["id"])
-    rest = f"Noted. 1 more to answer before anything of it runs: handrail approvals allow {second['short']}\n"
-    assert (done.code, done.out, done.err) == (3, "", rest)
+    words, short = done.err.rstrip("\n").rsplit(" ", 1)
+    assert (done.code, done.out) == (3, "")
+    assert words == "Noted. 1 more to answer before anything of it runs: handrail approvals allow"
+    assert second["short"].startswith(short)  # alone, it may be shorter than beside the first
     assert not (workspace / "a.txt").exists()
     done = run("approvals", "deny", second["id"])
     assert (done.code, done.out.splitlines()[0]) == (0, "Created a.txt +1 −0.")
@@ -288,6 +290,47 @@ def test_a_tool_that_only_the_program_has_is_not_answered_from_the_shell(run, li
     )
     outcome = rail.answer(waiting["id"], "once")
     assert outcome.results[0].content == "deployed"
+
+
+def test_a_tool_that_only_the_program_has_can_be_refused_from_the_shell_where_no_other_call_needs_it(
+    run, library: Library
+) -> None:
+    @tool
+    def deploy() -> str:
+        """Deploys it."""
+        return "deployed"
+
+    rail = library(tools=[deploy])
+    rail.batch([call("a", "deploy")])
+    assert run("approvals", "deny", waits(run)[0]["id"], "--reason", "no").out.startswith("denied: Deploy")
+    assert rail.call("deploy", {}, tool_call_id="a").error.code == "PERMISSION_DENIED"
+    rail.batch([call("b", "deploy"), call("c", "deploy")])
+    assert run("approvals", "deny", waits(run)[0]["id"]).code == 1
+    assert len(waits(run)) == 2
+
+
+def test_a_request_about_a_folder_that_is_gone_still_waits_and_says_what_then(run, workspace: Path) -> None:
+    run("call", "write", WRITE)
+    [waiting] = waits(run)
+    workspace.rename(workspace.with_name("moved"))
+    for word in ("allow", "deny"):
+        done = run("approvals", word, waiting["id"], cwd=workspace.parent)
+        assert (done.code, done.out) == (1, "")
+        assert "is not there. Nothing was answered. It can be answered when the folder is there again." in done.err
+    workspace.with_name("moved").rename(workspace)
+    assert run("approvals", "allow", waiting["id"]).code == 0
+
+
+def test_a_broken_journal_of_another_session_keeps_nobody_from_answering(run, state: Path) -> None:
+    run("call", "write", WRITE)
+    broken = state / "workspaces" / "0123456789abcdef" / "s" / "journal.db"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("no database, and long enough to tell that it is none")
+    done = run("approvals", "--all", "--json")
+    assert (done.code, done.err.count(f"the journal {broken} cannot be read")) == (0, 1)
+    [waiting] = done.json["waiting"]
+    assert run("approvals", "allow", waiting["id"]).code == 0
+    assert run("approvals", "allow", waiting["id"]).err.count("was answered already: once.") == 1
 
 
 def test_a_yes_that_would_not_count_here_is_not_given(run, state: Path, workspace: Path, tmp_path: Path) -> None:

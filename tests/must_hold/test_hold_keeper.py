@@ -61,8 +61,8 @@ def keeper_of(one: ProcessSession) -> int:
     return known.keeper.number
 
 
-def test_many_at_once_are_listed_written_to_and_stopped(start: Start, folder: Path) -> None:
-    made = [start(f"read word; echo {number} $word; sleep 1000") for number in range(64)]
+def test_many_at_once_are_listed_written_to_and_stopped(start: Start, folder: Path, deep: bool) -> None:
+    made = [start(f"read word; echo {number} $word; sleep 1000") for number in range(64 if deep else 16)]
     assert [one.id for one in sessions_in(folder).listed()] == [one.id for one in made]
     for one in made:
         one.write(b"said\n", eof=False)
@@ -82,7 +82,7 @@ def memory_of(one: ProcessSession) -> int:
 
 def test_a_server_that_prints_much_is_kept_in_bounded_memory_and_disk(start: Start, deep: bool) -> None:
     """A gigabyte in a deep run; every day as much, in the same proportion, as keeps the day short."""
-    part = 1 if deep else 16
+    part = 1 if deep else 64
     sizes, size = LogSizes(kept=(64 << 20) // part, segment=(8 << 20) // part), (1 << 30) // part
     one = start(f"seq -w 1 999999999 | head -c {size}; read word; echo $word", sizes)
     while one.log.size < size:
@@ -159,18 +159,16 @@ def test_keepers_that_are_killed_leave_nothing_but_the_log(start: Start, folder:
     assert marked(str(folder)) == []
 
 
-@pytest.mark.parametrize("tier", [2, 1])
-def test_nothing_is_left_of_trees_that_are_stopped(
-    folder: Path, tier: int, deep: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_of_trees_that_are_stopped(folder: Path, deep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of tier 2 and of tier 1, together: who does not want to end takes its time."""
     sessions = sessions_in(folder)
-    for first in range(300, 400 if deep else 304, 4):
-        stages = [Stage(folder, seed, tier, leaves=False) for seed in range(first, first + 4)]
+    for first in range(300, 500 if deep else 304, 4):
+        stages = [Stage(folder, seed, 2 - seed % 2, leaves=False) for seed in range(first, first + 4)]
         with contextlib.ExitStack() as watching:
             watches = [watching.enter_context(stage.watch()) for stage in stages]
             for stage, watch in zip(stages, watches, strict=True):
                 monkeypatch.setenv(MARK, stage.mark)
-                made = launch(launcher(folder, tier, (MARK,)), stage.workspace, stage.command)
+                made = launch(launcher(folder, stage.tier, (MARK,)), stage.workspace, stage.command)
                 sessions.start(made, session_id="cli", command="x", cwd=".", limits=Limits(), idle_seconds=600.0)
                 assert watch.wait_ready(30), watch.trouble
             sessions.end_all("session")

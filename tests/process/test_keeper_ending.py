@@ -1,12 +1,16 @@
 """Kept commands end: when they are stopped, over a limit, idle, or when their keeper does."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from types import FrameType
 
 import msgspec
 import pytest
@@ -21,6 +25,7 @@ from handrail.protocol.error import ToolError
 from handrail.sandbox.limits import Limits
 
 Start = Callable[..., ProcessSession]
+HEARD = ("call", "_heard")
 
 
 def known(one: ProcessSession) -> Record:
@@ -42,11 +47,15 @@ def test_every_process_of_the_tree_is_asked_to_end(start: Start) -> None:
     assert one.record().reason == "stopped"
 
 
-def test_who_does_not_want_to_end_is_killed(start: Start, mark: str) -> None:
-    one = start(f"trap '' TERM INT HUP; (setsid sleep {mark} &); echo ready; while :; do sleep 1000; done")
-    assert prints(one, b"ready")
-    one.stop("session")
-    assert (one.record().state, one.record().reason) == ("ended", "session")
+def test_who_does_not_want_to_end_is_killed(
+    start_in: Callable[[int], Start], sessions: ProcessSessions, mark: str
+) -> None:
+    """In every tier, all at once: each is given its seconds to end by itself."""
+    command = f"trap '' TERM INT HUP; (setsid sleep {mark} &); echo ready; while :; do sleep 1000; done"
+    made = [start_in(tier)(command) for tier in (2, 1, 0)]
+    assert all(prints(one, b"ready") for one in made)
+    sessions.end_all("session")
+    assert [(one.record().state, one.record().reason) for one in made] == [("ended", "session")] * 3
     assert running(mark) == []
 
 
@@ -112,6 +121,85 @@ def test_who_reads_the_log_keeps_it_alive(start_confined: Start) -> None:
     assert comes_true(lambda: bool(one.log.read_from(0, 10)) and not one.running, 60.0)
     assert one.record().reason is None
     assert one.record().exit_code == 0
+
+
+def hear_nothing(frame: FrameType, event: str, _: object) -> None:
+    """Closes the ear before there is a keeper that could speak, however fast; is gone when it should listen."""
+    if (event, frame.f_code.co_name) == ("call", "_run_keeper") and frame.f_back is not None:
+        os.close(frame.f_back.f_locals["hearing"])
+    if (event, frame.f_code.co_name) == HEARD:
+        os._exit(9)
+
+
+def test_whose_starter_dies_before_it_heard_of_it_was_never_there(start: Start, tmp_path: Path, mark: str) -> None:
+    child = os.fork()
+    if not child:
+        sys.setprofile(hear_nothing)
+        start(f"sleep {mark}")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert comes_true(lambda: not any((tmp_path / "processes").iterdir()), 60.0)
+    assert running(mark) == []
+
+
+def test_a_keeper_that_is_killed_while_it_starts_leaves_nothing(
+    start_confined: Start, sessions: ProcessSessions, tmp_path: Path, mark: str
+) -> None:
+    def kill(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == HEARD:
+            sys.setprofile(None)
+            [folder] = (tmp_path / "processes").iterdir()
+            for process in keepers_of(folder):
+                os.kill(process, signal.SIGKILL)
+
+    sys.setprofile(kill)
+    with suppress(ToolError):  # unless it was faster than we
+        start_confined(f"sleep {mark}")
+    assert comes_true(lambda: all(one.record().state == "lost" for one in sessions.listed()), 60.0)
+    assert comes_true(lambda: running(mark) == [], 60.0)
+
+
+def keepers_of(folder: Path) -> list[int]:
+    """Those that have it open, but for this process."""
+    found: list[int] = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            names = os.listdir(f"/proc/{process}/fd")
+            if any(os.readlink(f"/proc/{process}/fd/{name}") == str(folder) for name in names):
+                found.append(int(process))
+    return [process for process in found if process != os.getpid()]
+
+
+def test_a_child_that_is_forked_during_a_start_holds_nothing_of_it(start_confined: Start) -> None:
+    children: list[int] = []
+
+    def fork(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == HEARD:
+            sys.setprofile(None)
+            children.append(os.fork())
+            if not children[0]:
+                signal.pause()
+
+    sys.setprofile(fork)
+    one = start_confined("sleep 1000")
+    try:
+        os.kill(known(one).keeper.number, signal.SIGKILL)
+        assert comes_true(lambda: one.record().state == "lost", 60.0)
+    finally:
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+
+
+def test_what_is_stopped_has_ended_whoever_holds_its_lock(start_confined: Start) -> None:
+    one = start_confined("sleep 1000")
+    os.kill(known(one).keeper.number, signal.SIGSTOP)
+    looking = os.open(one.folder, os.O_RDONLY | os.O_DIRECTORY)
+    holder = Thread(target=fcntl.flock, args=(looking, fcntl.LOCK_SH))
+    holder.start()  # it has the lock as soon as the keeper is gone
+    one.stop()
+    holder.join(60.0)
+    os.close(looking)
+    assert (one.record().state, one.record().reason) == ("ended", "stopped")
 
 
 def test_whose_folder_is_removed_by_somebody_else_ends(start: Start, mark: str) -> None:

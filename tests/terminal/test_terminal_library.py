@@ -125,6 +125,20 @@ def test_a_signal_that_ends_the_process_leaves_the_terminal_as_it_was(start: Sta
     assert program.terminal.shown.rstrip().endswith("\x1b[?2004l")
 
 
+def test_a_process_that_was_stopped_unasked_takes_single_keys_again_when_it_goes_on(start: Start) -> None:
+    """SIGSTOP cannot be handled: the shell has set the terminal for itself meanwhile."""
+    program = start()
+    program.terminal.sees("└")
+    os.kill(program.pid, signal.SIGSTOP)
+    os.waitpid(program.pid, os.WUNTRACED)
+    termios.tcsetattr(program.terminal.device, termios.TCSANOW, program.terminal.modes)
+    os.kill(program.pid, signal.SIGCONT)
+    sees_again(program, "└")
+    program.press_until(b"y", "You allowed Write a.txt once")
+    program.ends()
+    assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+
+
 def test_a_process_that_is_stopped_gives_the_terminal_back_and_asks_again_when_it_goes_on(start: Start) -> None:
     program = start(shell='set -m; "$@"; echo STOPPED $?; read -r; fg; echo ENDED $?')
     program.terminal.sees("└")
@@ -132,11 +146,15 @@ def test_a_process_that_is_stopped_gives_the_terminal_back_and_asks_again_when_i
     program.terminal.sees(f"STOPPED {128 + signal.SIGTSTP}")
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
     program.terminal.press(b"\n")
-    until = time.monotonic() + DEADLINE
-    while program.terminal.sees_whole().count("└") < 2:
-        assert time.monotonic() < until, program.terminal.shown
-        program.terminal.look(0.1)
+    sees_again(program, "└")
     program.press_until(b"y", "You allowed Write a.txt once")
     program.terminal.sees("ENDED 0")
     program.ends()
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+
+
+def sees_again(program: Program, text: str) -> None:
+    until = time.monotonic() + DEADLINE
+    while program.terminal.sees_whole().count(text) < 2:
+        assert time.monotonic() < until, program.terminal.shown
+        program.terminal.look(0.1)

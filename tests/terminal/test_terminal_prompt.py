@@ -1,12 +1,15 @@
 """A question at a terminal: a yes is deliberate, a no is easy, and the terminal is given back as it was."""
 
+import io
+import os
 import termios
 
 import pytest
 
 from handrail.protocol.permission import Answer, Preview
 from handrail.terminal.keys import Timing
-from people import QUICK, Ask, a_request
+from handrail.terminal.screen import Screen
+from people import QUICK, Ask, Terminal, a_request
 
 GRANTABLE = a_request(
     command="ruff format src", answers=("once", "session", "workspace", "deny"), grants=("ruff format",)
@@ -206,10 +209,20 @@ def test_in_plain_form_nothing_steers_the_terminal_and_choices_have_numbers(ask:
 
 
 def test_an_encoding_without_these_characters_gets_others(ask: Ask) -> None:
-    asked = ask(a_request(command="echo ü…"), encoding="ascii")
+    asked = ask(a_request(command="echo ü"), encoding="ascii")
     asked.answer(b"y")
     assert asked.terminal.shown.isascii()
-    assert "Permission - exec\n$ echo \\xfc...\n" in asked.terminal.shown
+    assert "Permission - exec\n$ echo \\u00fc\n" in asked.terminal.shown
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", "\\u2013rf \\u2026"), ("latin-1", "\\u2013rf \\u2026")])
+def test_nothing_of_a_command_is_shown_as_something_else_that_looks_like_it(
+    ask: Ask, encoding: str, shown: str
+) -> None:
+    asked = ask(a_request(command="rm –rf …"), encoding=encoding)
+    asked.answer(b"y")
+    assert f"$ rm {shown}\n" in asked.terminal.shown
+    assert f"You allowed rm {shown} once\n" in asked.terminal.shown
 
 
 @pytest.mark.parametrize("columns", [20, 44, 80, 100, 200])
@@ -224,3 +237,23 @@ def test_no_line_is_wider_than_the_terminal(ask: Ask, columns: int) -> None:
 
 def wide(line: str) -> int:
     return sum(2 if char in "全角文字" else 1 for char in line)
+
+
+def test_the_terminal_is_told_of_an_end_also_while_something_is_being_written_to_it() -> None:
+    """As a signal does that comes in the middle: Python lets no stream be written to inside a write to it."""
+    terminal = Terminal(80, 24)
+    told: list[int] = []
+
+    class Interrupted(io.FileIO):
+        def write(self, data, /) -> int:
+            if not told:
+                told.append(1)
+                screen.control("\x1b[?2004l")
+            return super().write(data) or 0
+
+    with io.TextIOWrapper(io.BufferedWriter(Interrupted(os.dup(terminal.device), "w")), "utf-8") as stream:
+        screen = Screen(stream, {"TERM": "xterm"})
+        screen.write(["a question"])
+    terminal.sees("\x1b[?2004la question")
+    terminal.hang_up()
+    os.close(terminal.device)

@@ -24,6 +24,7 @@ SEEN = [
     pytest.param("echo a  ", "$ echo a\\u0020\\u0020", id="blanks at the end"),
     pytest.param("echo a \nb", "$ echo a\\u0020\n> b", id="blanks at the end of a line"),
     pytest.param("echo \u2800", "$ echo \\u2800", id="a letter without dots"),
+    pytest.param("cat a\ufe0f.py \u180b", "$ cat a\\ufe0f.py \\u180b", id="selectors of a form"),
 ]
 
 
@@ -85,6 +86,20 @@ def test_what_a_program_is_sent_is_shown_whole() -> None:
     assert "\n> line 99\\u200b\n" in shown
     assert "characters that cannot be seen" in shown
     assert "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone." in shown
+
+
+def test_what_a_path_or_a_kept_command_holds_does_not_look_like_what_handrail_says() -> None:
+    path = "a.txt\nYour files are untouched. Yes changes nothing."
+    shown = text_of(
+        tool_name="write", command=None, description=f"Write {path}", preview=Preview(kind="diff", text="+x")
+    )
+    assert shown.startswith("Write a.txt\\nYour files are untouched. Yes changes nothing.\n    asks:")
+
+
+def test_very_many_parts_and_a_very_long_one_are_not_padded_to_each_other() -> None:
+    subjects = ["x" * 60_000, *(f"touch {number}" for number in range(1_000))]
+    parts = tuple(DecisionPart(subject=one, decision="confirm", rule="fs.write", reason="writes") for one in subjects)
+    assert len(text_of(command="touch", parts=parts)) < 200_000
 
 
 def test_a_folder_outside_is_named_with_what_it_is_opened_for() -> None:

@@ -202,13 +202,14 @@ def test_what_is_kept_of_blocked_hosts_has_an_end(rail: Make, monkeypatch: pytes
     assert result.content.endswith("[at least 1 more hosts were blocked]\n")
 
 
+@pytest.mark.parametrize("more", [{}, {"yieldMs": 60_000}], ids=["waited for", "kept"])
 def test_of_very_many_blocked_attempts_the_first_are_events_and_what_is_let_through_always_is(
-    rail: Make, port: int, monkeypatch: pytest.MonkeyPatch
+    rail: Make, port: int, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(network, "MOST_BLOCKED", 3)
     one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"))
     tries = f"{CURL} -o /dev/null http://h$n.example.com; {CURL} http://127.0.0.1:{port}/$n"
-    result = run(one, f"for n in 1 2 3 4 5; do {tries}; done")
+    result = run(one, f"for n in 1 2 3 4 5; do {tries}; done", **more)
     assert result.content.count("here is") == 5
     assert result.warnings == ("2 attempts were blocked, after the first 3, that are no events of their own.",)
     assert [allowed for _, _, allowed, _ in attempts(one)] == [False, True] * 3 + [True] * 2

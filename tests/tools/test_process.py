@@ -249,9 +249,9 @@ def test_writing_asks_with_the_program_and_what_it_is_sent(named: Make) -> None:
 
 
 def test_nobody_is_asked_about_writing_to_what_has_ended(named: Make) -> None:
-    shell = started(named(mode="full"), "sh")
-    assert named(mode="full").process("kill", shell).ok
-    result = named(mode="ask").process("write", shell, data="x\n")
+    python = started(named(mode="full"), "python3 -q -i")
+    assert named(mode="full").process("kill", python).ok
+    result = named(mode="ask").process("write", python, data="x\n")
     assert result.error is not None
     assert result.error.code == "PROCESS_ENDED"
     assert named(mode="ask").waiting() == ()

@@ -1,5 +1,6 @@
 """Answers a request of any session from the shell, and prints what came of it as `call` does."""
 
+import os
 from argparse import Namespace
 from typing import Any
 
@@ -30,7 +31,7 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
         told = f"it was answered already: {waiting.answer.kind}, and not run."
         raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
     with opened(options, waiting) as rail:
-        _refuse_foreign(rail, waiting)
+        _refuse_foreign(rail, waiting, answer)
         if answer.kind != "deny" and rail.would_differ(waiting.environment):
             raise Stop(_OTHER_VARIABLES, FAILED)
         try:
@@ -53,16 +54,23 @@ def opened(options: Namespace, waiting: Waiting) -> Handrail:
     workspace = options.workspace or waiting.workspace
     if workspace is None:
         raise Stop("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
+    if not os.path.isdir(workspace):
+        gone = f"the folder {one_line(workspace)} that it is about is not there. Nothing was answered."
+        raise Stop(f"{gone} It can be answered when the folder is there again.", FAILED)
     loaded = loaded_for(options, waiting.mode, workspace)
     session, asked = waiting.request.session_id, waiting.environment
     variables = kept_variables(waiting.folder, asked) if asked is not None else None
     return Handrail(workspace, session=session, settings=loaded, on_permission=_later, variables=variables)
 
 
-def _refuse_foreign(rail: Handrail, waiting: Waiting) -> None:
-    """A tool that only the program that asked has cannot be run here, and the yes would be lost."""
+def _refuse_foreign(rail: Handrail, waiting: Waiting, answer: Answer) -> None:
+    """A tool that only the program that asked has cannot be run here, and the yes would be lost. To say no to it takes
+    nothing, as long as no other call of its batch needs such a tool."""
     here = {spec.name for spec in rail.specs()}
-    if missing := [name for name in waiting.tools if name not in here]:
+    tools = list(waiting.tools)
+    if answer.kind == "deny" and waiting.request.tool_name in tools:
+        tools.remove(waiting.request.tool_name)
+    if missing := [name for name in tools if name not in here]:
         message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
         raise Stop(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
 

@@ -32,7 +32,8 @@ def found_request(options: Namespace) -> Waiting:
     answered = Inbox(state_of_here(), None).answered()
     before = matching(options.id, answered)
     if len(before) == 1:
-        raise Stop(f"{_quoted(options.id)} was answered already: {answered[before[0]].kind}. Nothing was run.", FAILED)
+        told = f"{_quoted(options.id)} was answered already: {answered[before[0]].kind}."
+        raise Stop(f"{told} Nothing more was run; handrail log tells what came of it.", FAILED)
     raise Stop(f"nothing waits under {_quoted(options.id)}. Nothing was run. {_NEXT}", FAILED)
 
 

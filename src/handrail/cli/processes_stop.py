@@ -20,7 +20,9 @@ def run(options: Namespace) -> int:
     running = [place for place in found if not place.process.wait(0)]
     if not running and not options.quiet:
         note("nothing is running")
-    codes = [_stop(options, place) for place in running]  # all of them, whatever becomes of one
+    for place in running:
+        place.process.ask_to_stop("stopped")  # together: one that does not want to end takes its time
+    codes = [_end(options, place) for place in running]  # all of them, whatever becomes of one
     return FAILED if any(codes) else OK
 
 
@@ -28,7 +30,10 @@ def _stop(options: Namespace, place: Place) -> int:
     if place.process.wait(0):
         note(f"{place.process.id} had ended before: {how_it_is(place.process.record())}")
         return OK
+    return _end(options, place)
 
+
+def _end(options: Namespace, place: Place) -> int:
     def stop(work: BackgroundWork) -> ProcessRecord:
         place.process.stop()
         work.told_ended(place.process)

@@ -134,7 +134,8 @@ class BackgroundWork:
         if not self.any:
             return
         sessions = self.sessions
-        sessions.end_all("session")
+        with suppress(*_FAILURES):  # each of them is tried once more
+            sessions.end_all("session")
         for process in sessions.listed():
             with suppress(*_FAILURES):
                 self.forget(process, "session")

@@ -2,6 +2,9 @@
 
 import termios
 from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
 
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.terminal.cells import cut
@@ -30,6 +33,7 @@ class Prompt:
     ) -> Answer | None:
         """The answer; None when there is none: left for later, answered elsewhere, or the terminal is gone."""
         screen, keys = self._screen, Keys(self._descriptor, self._timing)
+        request = _spelled(request, screen)
         question = _Question(request, screen, keys, title(request, number, of))
 
         def begin() -> None:
@@ -44,6 +48,19 @@ class Prompt:
                 return question.answered(still_open)
         except (OSError, termios.error):  # the terminal is gone
             return None
+
+
+def _spelled(request: PermissionRequest, screen: Screen) -> PermissionRequest:
+    """The request in characters that the terminal has."""
+
+    def spelled(value: Any) -> Any:
+        if isinstance(value, str):
+            return screen.spelled(value)
+        if isinstance(value, dict):
+            return {name: spelled(one) for name, one in cast("dict[str, Any]", value).items()}
+        return [spelled(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+
+    return request if screen.shows_all else msgspec.convert(spelled(msgspec.to_builtins(request)), PermissionRequest)
 
 
 class _Question:

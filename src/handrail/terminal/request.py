@@ -17,6 +17,8 @@ _NOT_TRIED = (
 _NOT_SENT = "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone."
 _NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
 _GOES_ON = "Goes on after the call; not covered by undo."
+_WIDEST_COLUMNS = 200
+"""In which parts stand in columns where the width does not matter: every part is padded to the longest."""
 _VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
 
 
@@ -77,7 +79,8 @@ def _what(request: PermissionRequest, width: int | None) -> Iterator[str]:
     else:
         sent = request.preview.text if request.preview and request.preview.kind == "input" else ""
         text = f"{request.description}\n{sent}"
-        yield from _marked(request.description, "", width)
+        # In one line: what a path or a kept command holds must not look like what handrail says.
+        yield from wrapped(exact_line(request.description), width, "    ")
         yield from _marked(sent, "> ", width) if sent else ()
     if hidden := written_out(text):
         kinds = ", ".join(hidden[:8]) + (", …" if len(hidden) > 8 else "")
@@ -90,7 +93,7 @@ def _marked(text: str, mark: str, width: int | None) -> Iterator[str]:
     """Every line of a text behind a mark, all of its characters seen; the lines after the first have another mark."""
     for line in text.split("\n"):
         yield from wrapped(f"{mark}{exact(line)}", width, "    ") if line else [mark]
-        mark = "> " if mark else ""
+        mark = "> "
 
 
 def _reasons(request: PermissionRequest, width: int | None) -> Iterator[str]:
@@ -100,7 +103,7 @@ def _reasons(request: PermissionRequest, width: int | None) -> Iterator[str]:
         return
     columns = [(exact_line(part.subject), f"asks: {one_line(part.reason)}") for part in asking]
     first, second = (max(map(cells, column)) for column in zip(*columns, strict=True))
-    if width is not None and first + second + max(len(part.rule) for part in asking) + 17 > width:
+    if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
         first = second = 0  # too wide for columns: each part as it comes
     for part, (name, reason) in zip(asking, columns, strict=True):
         line = f"    {padded(name, first)}    {padded(reason, second)}    rule {one_line(part.rule)}"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TextIO
 
 from handrail.terminal.cells import cells, cut, padded
+from handrail.terminal.visible import escaped
 
 _WIDEST = 102
 _NARROW = 44
@@ -24,6 +25,11 @@ class Screen:
         self._since: list[int] = []
         """The rows of what was written since the last mark, as wide as they were then."""
         self._size = self.size()
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether there is no character that it does not have."""
+        return (self._stream.encoding or "ascii").lower().replace("_", "-") in {"utf-8", "utf8"}
 
     def size(self) -> tuple[int, int]:
         """Columns and rows."""
@@ -53,6 +59,13 @@ class Screen:
         top = f"{corner} {name} {line * (width - cells(name))}{right}"
         inside = [f"{side} {padded(one, width)} {side}" for one in lines]
         return [top, *inside, f"{below}{line * (width + 2)}{last}"]
+
+    def spelled(self, text: str) -> str:
+        """A text that is not handrail's own, with what the terminal's encoding does not have written out: nothing else
+        may be put in its place."""
+        return (
+            text if self._can_show(text) else "".join(char if self._can_show(char) else escaped(char) for char in text)
+        )
 
     def mark(self) -> None:
         """What is written from here on may be taken away."""
@@ -89,10 +102,10 @@ class Screen:
         self._stream.flush()
 
     def control(self, sequence: str) -> None:
-        """Something for the terminal itself."""
+        """Something for the terminal itself. Past the stream: a signal may come while that is being written to, and
+        then it takes nothing."""
         if not self.plain:
-            self._put(sequence)
-            self._stream.flush()
+            os.write(self._stream.fileno(), sequence.encode("ascii"))
 
     def _put(self, text: str) -> None:
         shown = text.translate(_PLAINER) if self._ascii else text

@@ -64,6 +64,9 @@ def _signals(begin: Callable[[], None], end: Callable[[], None]) -> dict[int, An
         signal.signal(number, stop)
         begin()
 
-    handlers = {**dict.fromkeys(_ENDING, die), signal.SIGTSTP: stop}
+    def go_on(_: int, __: FrameType | None) -> None:
+        begin()  # it was stopped in a way that nobody could handle, and the shell took the terminal meanwhile
+
+    handlers = {**dict.fromkeys(_ENDING, die), signal.SIGTSTP: stop, signal.SIGCONT: go_on}
     free = {number: handler for number, handler in handlers.items() if signal.getsignal(number) == signal.SIG_DFL}
     return {number: signal.signal(number, handler) for number, handler in free.items()}

@@ -1,9 +1,17 @@
 """Text as it may reach a terminal: whatever steers one, or shows nothing, is written out."""
 
+import re
+
+_PICTURE = re.compile("([\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]\ufe0f)")
+"""A sign in the form of a picture: behind one of these, what chooses the form is seen by what it does."""
+
 
 def visible(text: str) -> str:
     """The text with everything that steers a terminal or shows nothing written out, in the form JSON has for it."""
-    return text.translate(_VISIBLE)
+    if "\ufe0f" not in text:
+        return text.translate(_VISIBLE)
+    pieces = _PICTURE.split(text)  # every second one is a picture
+    return "".join(piece if at % 2 else piece.translate(_VISIBLE) for at, piece in enumerate(pieces))
 
 
 def written_out(text: str) -> tuple[str, ...]:
@@ -14,7 +22,7 @@ def written_out(text: str) -> tuple[str, ...]:
 def exact(line: str) -> str:
     """One line of which every character counts: blanks that only look like one, and blanks at its end, too."""
     end = line.rstrip(" ")
-    shown = "".join(escaped(char) if char == "\t" or char in _SPACES else char for char in visible(end))
+    shown = "".join(escaped(char) if char == "\t" or char in _SPACES else char for char in end.translate(_VISIBLE))
     return shown + escaped(" ") * (len(line) - len(end))
 
 
@@ -42,6 +50,8 @@ class _Visible(dict[int, str]):
 
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """Not printable for Python, and yet harmless, but where a blank would mean something else."""
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800" + "".join(map(chr, range(0xE0100, 0xE01F0))))
+_SELECTORS = "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))) + "\u180b\u180c\u180d\u180f"
+"""They choose a form of the character before them; by itself, or behind a letter, none of them is seen."""
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\U00016fe4\U0001d159" + _SELECTORS)
 """Printable for Python, and yet nothing is seen of them."""
 _VISIBLE = _Visible()

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -20,13 +21,15 @@ from handrail.tools.contract import Background, Context, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 
+if TYPE_CHECKING:
+    from handrail.tools.network import Tried
+
 
 def execute(context: Context, arguments: ExecArguments, commands: Commands, background: Background) -> Output:
     """Runs the command, and says how it went, or what goes on."""
     fact = _command(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
-    blocked: tuple[str, ...] = ()
     hosts = commands.hosts_open_to(context, todo)
     if arguments.background or arguments.yield_ms is not None:
         from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
@@ -38,20 +41,33 @@ def execute(context: Context, arguments: ExecArguments, commands: Commands, back
             from handrail.tools.hand_over import handed_over  # noqa: PLC0415
 
             return handed_over(context, ran, _used(confinement, commands), waited=arguments.yield_ms is not None)
-        blocked = keeping.blocked
-    elif hosts:
+        return _answer(context, ran, todo, confinement, commands, keeping.tried)
+    if hosts:
         from handrail.tools.network import OpenNetwork, Tried  # noqa: PLC0415  few commands have one
 
         tried = Tried(context)
         with OpenNetwork(tried, hosts, commands.spill_folder) as network:
             confinement = network.confine(confinement)
             ran = _run(context, todo, confinement, commands)
-        blocked, ran = tried.told, replace(ran, warnings=(*ran.warnings, *tried.warnings))
-    else:
-        ran = _run(context, todo, confinement, commands)
+        return _answer(context, ran, todo, confinement, commands, tried)
+    return _answer(context, _run(context, todo, confinement, commands), todo, confinement, commands, None)
+
+
+def _answer(
+    context: Context,
+    ran: Ran,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    tried: "Tried | None",
+) -> Output:
+    """How it went, and what it tried to reach."""
     if ran.ending == "failed":
         raise commands.sandbox.failed(_why_not(ran))
+    if tried is not None:
+        ran = replace(ran, warnings=(*ran.warnings, *tried.warnings))
     try:
+        blocked = tried.told if tried is not None else ()
         return answer_of(context, ran, todo, confinement, _used(confinement, commands), blocked)
     except BaseException:
         _remove_printed(ran)

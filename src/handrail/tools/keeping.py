@@ -19,6 +19,7 @@ from handrail.tools.kept_output import printed_of
 if TYPE_CHECKING:
     from handrail.process.sessions.network import ProxyPlan
     from handrail.process.sessions.session import ProcessSession
+    from handrail.tools.network import Tried
 
 _STEP = 0.1
 """Seconds between two looks at what it prints."""
@@ -29,8 +30,8 @@ class Keeping:
     """One command that may go on: how it is started, waited for, and read back where it ended in time."""
 
     def __init__(self, context: Context, arguments: ExecArguments, background: Background, spill_folder: str) -> None:
-        self.blocked: tuple[str, ...] = ()
-        """What it tried to reach in vain, where it ended in time."""
+        self.tried: Tried | None = None
+        """What it tried to reach, where it has a network and ended in time."""
         self._context, self._arguments = context, arguments
         self._background, self._spill_folder = background, spill_folder
         self._proxy: ProxyPlan | None = None
@@ -67,9 +68,9 @@ class Keeping:
                 self._background.told_begun(process)
                 let_go()
                 return process
-        untold = self._tell_tried(process)
+        self._tell_tried(process)
         process.remove()
-        return replace(ran, warnings=(*ran.warnings, *untold))
+        return ran
 
     def _start(self, launch: Launch, limits: Limits) -> "ProcessSession":
         try:
@@ -109,11 +110,13 @@ class Keeping:
         return self._ran(process, limits, time.monotonic() - began, ending)
 
     def _ran(self, process: "ProcessSession", limits: Limits, seconds: float, ended_by_us: Ending | None) -> Ran:
-        record = process.record()
+        try:
+            record = process.record()
+        except ToolError:
+            raise _interrupted("Somebody removed the command while the call waited for it; it is gone.") from None
         ending = ended_by_us or _ENDINGS.get(record.reason or "") or "exit"
         if ending == "exit" and record.exit_code is None:
-            message = "What kept the command was killed while the call waited for it, and the command with it."
-            raise ToolError("INTERRUPTED", f"{message} What it had done by then stays done: look before you repeat it.")
+            raise _interrupted("What kept the command was killed while the call waited, and the command with it.")
         return Ran(
             ending=ending,
             exit_code=record.exit_code if ending == "exit" else None,
@@ -132,18 +135,19 @@ class Keeping:
         finally:
             process.remove()
 
-    def _tell_tried(self, process: "ProcessSession") -> tuple[str, ...]:
-        """Tells each attempt; warns of those that are not told."""
+    def _tell_tried(self, process: "ProcessSession") -> None:
         if self._proxy is None:
-            return ()
+            return
         from handrail.tools.network import Tried  # noqa: PLC0415  few commands have one
 
-        tried = Tried(self._context)
+        self.tried = Tried(self._context)
         for attempt in process.attempts(0):
-            tried.add(attempt)
-        self.blocked = tried.told
-        return tried.warnings
+            self.tried.add(attempt)
 
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
 _LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), "memory": ("memory",), "processes": ("processes",)}
+
+
+def _interrupted(how: str) -> ToolError:
+    return ToolError("INTERRUPTED", f"{how} What it had done by then stays done: look before you repeat it.")

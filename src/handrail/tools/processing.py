@@ -69,7 +69,8 @@ def _log(found: "ProcessSession", context: Context, arguments: ProcessArguments,
     page = log_page(found.log, offset, arguments.limit or _ROWS, context.limits.characters)
     record, total = found.record(), page.total or 0
     if offset > max(total, 1):
-        raise ToolError("INVALID_ARGUMENT", f"offset {offset} is past the end of the log ({total} lines).")
+        message = f"offset {offset} is past the end of the log, which has {total} lines."
+        raise ToolError("INVALID_ARGUMENT", f"{message} Ask from -200 for its end.")
     last = page.first + page.returned - 1
     lines = f"lines {page.first}–{last} of {total}" if page.returned else "nothing was printed"
     dropped = f"{record.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB."

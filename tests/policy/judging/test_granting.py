@@ -83,3 +83,39 @@ def test_nothing_is_offered_where_a_grant_would_not_end_the_asking() -> None:
     assert decided("cp a b", tier=0).grants == ()
     assert decided("cp a b", "plan").grants == decided("cp a b", "full").grants == ()
     assert decided("cp a b", unattended=True).grants == ()
+
+
+def test_a_class_of_the_projects_own_programs_does_not_cover_what_one_of_them_is_told_to_run() -> None:
+    for granted, told in (
+        ("git rebase main", "git rebase -x 'sh x' main"),
+        ("git rebase main", "git rebase -ix id main"),
+        ("git rebase main", "git rebase --exe=id main"),
+        ("git bisect good", "git bisect run sh x"),
+        ("go test ./...", "go test -exec 'sh -c' ./..."),
+        ("go build ./...", "go build -toolexec=x ./..."),
+        ("make test", "make test SHELL=./x"),
+        ("make test", "make test --eval='x:;id'"),
+        ("make test", "make test -fx.mk"),
+        ("just build", "just build --command sh"),
+        ("prove t", "prove --exec sh t"),
+        ("pylint src", "pylint src --init-hook=x"),
+        ("gcc a.c", "gcc a.c -wrapper sh,x"),
+        ("stack build", "stack exec sh"),
+        ("yarn run build", "yarn run node"),
+    ):
+        [name] = decided(granted).grants
+        decision = decided(told, grants=(Grant(id="g", command=name),))
+        assert (decision.decision, decision.grants) == ("confirm", ()), told
+
+
+def test_no_grant_lets_the_settings_of_git_be_changed() -> None:
+    for command in ("git config user.name x", "git init --template=x", "git remote add x y", "git difftool -x sh"):
+        assert decided(command).grants == (), command
+        grants = (Grant(id="g", command=" ".join(command.split()[:2])),)
+        assert decided(command, grants=grants).decision == "confirm", command
+
+
+def test_a_program_that_is_not_known_is_of_no_class() -> None:
+    for command in ("linux64 ls", "fakeroot ls", "runhaskell x", "frobnicate build", "git frobnicate"):
+        assert decided(command).grants == (), command
+        assert decided(command, grants=(Grant(id="g", command=command),)).decision == "confirm", command

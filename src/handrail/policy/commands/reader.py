@@ -27,8 +27,8 @@ def read_command(command: SimpleCommand) -> Reading:
         return _unproven("exec.script", f"{name} is a program given by its path", words[1:])
     found = known(name).find((name, *[word.text for word in words[1:]]))
     if found is None:
-        grant = _with_sub_command(name, words[1:])
-        return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:], grant)
+        # It may be an interpreter or a wrapper, so it is of no class.
+        return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:])
     return _read_known(name, words, found)
 
 
@@ -100,7 +100,7 @@ def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:
     if part.startswith("-"):
         return _unproven("exec.option", f"{name} with {part} before its sub-command may do anything", words[1:])
     reason = f"handrail does not know what {name} {part}".rstrip() + " does"
-    return _unproven("exec.unknown", reason, words[1:], _class(name, words[1:], has_parts=True) if part else "")
+    return _unproven("exec.unknown", reason, words[1:])  # of no class: an alias may stand for anything
 
 
 def _unproven(rule: str, reason: str, words: tuple[Word, ...], grant: str = "") -> Reading:

@@ -4,12 +4,14 @@ import msgspec
 
 from handrail.policy.commands.denies import never_done
 from handrail.policy.commands.reading import Reading, Use
+from handrail.policy.commands.told import is_told_what_to_run
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.deciding import GRANTED
 from handrail.policy.judging.inner import refused
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled, strictest, ungranted
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
+from handrail.policy.rules.code import runs_code
 from handrail.policy.rules.grant import granted
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import Step
@@ -19,12 +21,18 @@ def judge_step(step: Step, case: Case) -> Judged:
     """The verdict on one simple command: a built-in no, else what rules say, else grants, else the mode."""
     if step.endless:
         return denied(step.shown, "exec.limit", "it starts more commands than can be looked at")
-    by_default = _grantable(strictest(_by_default(step, case)), step.reading.grant)
+    by_default = _grantable(strictest(_by_default(step, case)), _class_of(step))
     judged = [by_default if by_default.code is not None else _by_rule(step, case, by_default)]
     # A rule about a program says nothing of where its output goes, nor of what else it starts.
     judged += (one for use in step.redirected if (one := judge_use(use, "", step.shown, case)))
     judged += (one for inner in step.inner if (one := refused(inner, step.folders, step.shown, case, literal=True)))
     return _restricted(_only_question(judged), step, case)
+
+
+def _class_of(step: Step) -> str:
+    """The class that a person may allow for good; none where the command runs what its words say."""
+    grant = step.reading.grant
+    return "" if grant and (runs_code(step.words) or is_told_what_to_run(step.words)) else grant
 
 
 def _only_question(judged: list[Judged]) -> Judged:

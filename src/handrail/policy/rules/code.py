@@ -17,6 +17,10 @@ _STARTERS = tuple(
         "kubectl exec", "ssh", "go run", "cargo run", "dotnet run", "git bisect run", "git submodule foreach",
         "corepack", "docker compose run", "docker compose exec", "docker container run", "docker container exec",
         "kubectl run", "kubectl debug", "npm explore", "npm init", "npm create", "cargo r", "nix shell",
+        "bundler exec", "gem exec", "composer exec", "stack exec", "stack runghc", "stack runhaskell", "stack script",
+        "stack eval", "stack ghci", "stack repl", "cabal exec", "cabal repl", "dotnet exec", "dotnet fsi",
+        "dotnet script", "nvm exec", "nvm run", "zig run", "dart run", "mix run", "mix eval", "nx exec", "yarn node",
+        "pnpm node", "poetry shell", "pipenv shell", "hatch shell", "hatch env",
     )
 )  # fmt: skip
 """They start what follows them: a rule may name that, but must name it."""

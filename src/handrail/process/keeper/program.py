@@ -10,7 +10,7 @@ import time
 from handrail.kernel.process_table import process_at, read_entry
 from handrail.kernel.signals import TERMINATE, Waiting, forget_inherited
 from handrail.process.control_group import ControlGroup
-from handrail.process.keeper.files import BOOT, Json, write_crash, write_end, write_record
+from handrail.process.keeper.files import BOOT, Json, remove, write_crash, write_end, write_record
 from handrail.process.keeper.keeping import Keeping, take_printed
 from handrail.process.keeper.plan import Plan
 from handrail.process.keeper.signalling import tree_below
@@ -63,8 +63,10 @@ def _keep_on(plan: Plan, tree: Tree, terminal: Terminal, signals: Waiting, group
     log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
     keeping = Keeping(plan, tree, terminal, log, signals)
     write_record(plan.folder, _record(plan, tree))
-    if not _tell(plan, {"pid": os.getpid()}):
-        return  # nobody knows of it, and nobody ever will
+    if not _tell(plan, {"pid": os.getpid()}):  # nobody knows of it, and nobody ever will
+        tree.end()
+        remove(plan.folder, plan.record["id"])
+        return
     keeping.to_the_end()
     gone = tree.end()
     terminal.hang_up()

@@ -77,7 +77,8 @@ class ProcessSessions:
             return found[0]
         if found:
             names = ", ".join(one.id for one in found[:10])
-            raise ToolError("PROCESS_NOT_FOUND", f"{spelled[:40]!r} is the beginning of more than one id: {names}.")
+            message = f"{spelled[:40]!r} is the beginning of more than one id: {names}."
+            raise ToolError("PROCESS_NOT_FOUND", f"{message} Give more of it.")
         raise ToolError(
             "PROCESS_NOT_FOUND", f"There is no process session {spelled[:40]!r} in this session: list them."
         )

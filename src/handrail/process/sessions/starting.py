@@ -95,7 +95,8 @@ def _fill(folder: str, files: Mapping[str, str]) -> None:
 
 def _started(folder: str, launch: Launch, to_keep: ToKeep) -> Json:
     if not sys.executable:
-        raise ToolError("UNAVAILABLE", "Python cannot tell its own path (sys.executable), and commands are kept by it.")
+        text = "Nothing can go on after its call: Python cannot tell its own path (sys.executable). Nothing was run."
+        raise ToolError("UNAVAILABLE", f"{text} Run it without background and yieldMs.")
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as handed:
         locked = _closed_by(ours, beyond_standard(os.open(folder, _OPEN)))
         fcntl.flock(locked, fcntl.LOCK_EX)  # the keeper holds it on, without a moment in between
@@ -156,9 +157,18 @@ def _heard(hearing: int) -> Json:
             raise ToolError("TIMEOUT", "The command was not started within 30 s: the machine is too busy. Try again.")
         piece = os.read(hearing, _LONGEST_ANSWER)
         if not piece:
-            raise ToolError("INTERNAL", "The keeper of the command ended before it had begun. Nothing was run.")
+            raise _killed()
         data += piece
     return json.loads(data)
+
+
+def _killed() -> ToolError:
+    """Of a keeper that is gone without a word; what it was just starting must not wait for it."""
+    from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
+
+    end_abandoned()
+    text = "What was to keep the command was killed while it started it, and the command with it."
+    return ToolError("INTERRUPTED", f"{text} Whether it had begun is not known: look before you repeat it.")
 
 
 def _check(answer: Json, launch: Launch) -> None:
@@ -174,5 +184,22 @@ def _check(answer: Json, launch: Launch) -> None:
 
 
 def _closed_by(stack: contextlib.ExitStack, descriptor: int) -> int:
-    stack.callback(os.close, descriptor)
+    _ours_alone.add(descriptor)
+    stack.callback(_close, descriptor)
     return descriptor
+
+
+def _close(descriptor: int) -> None:
+    _ours_alone.discard(descriptor)
+    os.close(descriptor)
+
+
+def _close_in_child() -> None:
+    while _ours_alone:
+        _close(next(iter(_ours_alone)))
+
+
+_ours_alone: set[int] = set()
+"""What a child must not have that another thread forks meanwhile: it would hold the lock of a keeper that is gone."""
+
+os.register_at_fork(after_in_child=_close_in_child)

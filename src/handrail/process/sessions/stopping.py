@@ -51,10 +51,11 @@ def _holding(held: contextlib.ExitStack, processes: tuple[Named, ...]) -> Iterat
 
 
 def _write_end(folder: str, reason: str) -> None:
-    """In the keeper's place, whose lock is free by now; two who try take turns."""
+    """In the keeper's place, which is gone; two who try take turns."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with contextlib.suppress(BlockingIOError):  # somebody just looks, or has it from a fork
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not os.access(END, os.F_OK, dir_fd=descriptor):
             size = ProcessLog(folder).size
             write_end(descriptor, {"ended": time.time(), "exit_code": None, "reason": reason, "size": size})

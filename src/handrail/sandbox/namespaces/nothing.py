@@ -21,8 +21,8 @@ def _is_there(place: str) -> bool:
 def _make(place: str) -> None:
     os.makedirs(f"{place}/folder", mode=0o700, exist_ok=True)
     # Written anew and put in place at once: another command may be starting with the one that is there.
-    new = f"{place}/file.{os.getpid()}"
-    os.close(os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444))
+    new = f"{place}/file.{os.urandom(6).hex()}"
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444))
     os.replace(new, f"{place}/file")
 
 
