@@ -385,6 +385,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "a person, and nobody else, opens a port of one on this machine, until Ctrl-C or its end",
             "cli/test_cli_forward.py::test_connections_at_once_are_kept_apart_and_either_side_may_end_its_own",
+            "cli/test_cli_forward.py::test_more_than_may_be_at_a_time_wait_until_one_has_ended",
+            "cli/test_cli_forward.py::test_one_that_is_killed_leaves_nobody_in_the_network",
             "cli/test_cli_forward.py::test_where_nobody_listens_the_connection_is_closed_and_it_goes_on",
             "cli/test_cli_forward.py::test_an_ordinary_user_reaches_their_own",
             "cli/test_cli_forward.py::test_in_the_network_of_the_machine_there_is_nothing_to_forward",

@@ -18,6 +18,8 @@ import pytest
 from tests.escape.starting import ordinary_number, python_for
 
 from handrail import Handrail
+from handrail.kernel.process_table import process_at
+from handrail.process.sessions.forwarding import MOST
 from handrail.protocol.event import Notice
 from handrail.sandbox.proxy.inside import PORT
 from handrail.settings import Settings
@@ -68,9 +70,15 @@ def forwarded(words: list[str], **options: Any) -> Iterator[tuple["subprocess.Po
             assert len(children) == 1
             yield made, int(said.split("/")[2].rpartition(":")[2])
             made.wait(SECONDS)
-            assert not any(Path("/proc", child).exists() for child in children)
+            assert all(is_gone(child) for child in children)
         finally:
             made.kill()
+
+
+def is_gone(number: str) -> bool:
+    """Whether it has ended; one whose parent was killed may wait for somebody to ask how."""
+    found = process_at(int(number))
+    return found is None or found.dead
 
 
 def started(rail: Handrail, command: str, *, ports: tuple[int, ...] = (8000,)) -> str:
@@ -149,6 +157,31 @@ def test_connections_at_once_are_kept_apart_and_either_side_may_end_its_own(rail
                 assert all_of(one) == b"X"
         until(lambda: len(open_descriptors(made)) == before)
         interrupted(made)
+
+
+def test_more_than_may_be_at_a_time_wait_until_one_has_ended(rail: Handrail, forward: Any) -> None:
+    (Path(rail.workspace) / "shouts.py").write_text(SHOUTS)
+    process = started(rail, "python3 shouts.py")
+    with forward(process) as (made, port), contextlib.ExitStack() as opened:
+        before = len(open_descriptors(made))
+        held = [opened.enter_context(connected(port)) for _ in range(MOST)]
+        until(lambda: len(open_descriptors(made)) == before + 2 * MOST)
+        waits = opened.enter_context(connected(port))
+        waits.sendall(b"late")
+        waits.shutdown(socket.SHUT_WR)
+        assert len(open_descriptors(made)) == before + 2 * MOST
+        held[0].close()
+        assert all_of(waits) == b"LATE"
+        interrupted(made)
+
+
+def test_one_that_is_killed_leaves_nobody_in_the_network(rail: Handrail, forward: Any) -> None:
+    process = started(rail, "python3 -m http.server 8000")
+    with forward(process) as (made, _):
+        [child] = Path(f"/proc/{made.pid}/task/{made.pid}/children").read_text().split()
+        made.kill()
+        made.wait(SECONDS)
+        until(lambda: is_gone(child))
 
 
 def test_where_nobody_listens_the_connection_is_closed_and_it_goes_on(rail: Handrail, forward: Any) -> None:
