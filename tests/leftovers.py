@@ -32,7 +32,7 @@ class Watch:
     def __init__(self, workspace: Path, mark: str) -> None:
         self.fifo = workspace / "alive"
         self._workspace, self._mark = str(workspace), f"{MARK}={mark}".encode()
-        self._said: set[tuple[str, str]] = set()
+        self._said: set[tuple[str, str, str]] = set()
         self._spaces: set[str] = set()
         self.trouble: list[str] = []
         """What a process of the tree could not do as planned."""
@@ -88,10 +88,11 @@ class Watch:
     def _why(self, folder: str, spaces: set[str]) -> str | None:
         status = Path(f"{folder}/status").read_text(errors="replace")
         numbers = next((line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")), [""])
-        if (numbers[-1], started(folder)) in self._said:
-            return "it said so"
         try:
-            if os.readlink(f"{folder}/ns/pid") in spaces:
+            space = os.readlink(f"{folder}/ns/pid")  # other commands count their processes from 1 too
+            if (numbers[-1], started(folder), space) in self._said:
+                return "it said so"
+            if space in spaces:
                 return "it counts processes with the command"
             if os.readlink(f"{folder}/cwd").startswith(self._workspace):
                 return "it works in the workspace"
@@ -130,7 +131,7 @@ class Watch:
             self.trouble.append(line)
         else:
             number, start, space = line.split()
-            self._said.add((number, start))
+            self._said.add((number, start, space))
             self._spaces.add(space)
 
 
