@@ -21,6 +21,8 @@ from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Journal
 
+_ANSWERS_WITHIN = 60.0
+"""Seconds."""
 README = "# Shop\n"
 TOTAL = """\
 def total(prices):
@@ -105,7 +107,10 @@ def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:
     server = _parked(rail.batch((_call("exec", {"command": "cat", "background": True}),)))
     started = _json(_well(rail.answer(server.requests[0].id, "once")).results[0].data)["sessionId"]
     _well(rail.batch((_call("process", {"action": "write", "sessionId": started, "data": "hello\n"}),)))
+    until = time.monotonic() + _ANSWERS_WITHIN
     while not rail.processes()[0].size:  # until it has answered: nobody is ended before it has begun
+        if time.monotonic() > until:
+            raise SystemExit("the process session of the story did not answer")
         time.sleep(0.01)
     kill = _call("process", {"action": "kill", "sessionId": started})
     killed = _well(rail.batch((kill,))).results[0]

@@ -11,7 +11,7 @@ from handrail.cli.output import answer, note
 from handrail.cli.process_places import place_of
 from handrail.process.cleaning import Cleaner
 from handrail.process.sessions.session import ProcessSession
-from handrail.tools.process_words import how_it_is
+from handrail.tools.process_words import how_it_is, what_is_missing
 
 _BLOCK = 1 << 18
 _PAUSE = 0.1
@@ -24,7 +24,7 @@ def run(options: Namespace) -> int:
     process = place_of(options).process
     record = process.record()
     if record.dropped and not options.quiet:
-        note(f"{record.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB")
+        note(what_is_missing(record))
     pieces = _followed(process) if options.follow else process.log.kept()
     if options.raw:
         _print_raw(pieces)

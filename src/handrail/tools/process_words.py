@@ -35,6 +35,11 @@ def how_it_is(record: ProcessRecord) -> str:
     return f"exit code {record.exit_code}{by}"
 
 
+def what_is_missing(record: ProcessRecord) -> str:
+    """Of a log of which something was dropped."""
+    return f"{record.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
+
+
 def age_of(record: ProcessRecord, now: datetime | None = None) -> str:
     """How long it has run: `02:14`, `1:02:14`, `3 d 01:02`."""
     until = record.ended or now or datetime.now(UTC)

@@ -9,7 +9,7 @@ from handrail.tools.contract import Background, Context, Output
 from handrail.tools.log_pages import log_page
 from handrail.tools.polling import poll
 from handrail.tools.process import Action, ProcessArguments, ProcessData
-from handrail.tools.process_words import age_of, how_it_is, state_of
+from handrail.tools.process_words import age_of, how_it_is, state_of, what_is_missing
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
@@ -73,14 +73,13 @@ def _log(found: "ProcessSession", context: Context, arguments: ProcessArguments,
         raise ToolError("INVALID_ARGUMENT", f"{message} Ask from -200 for its end.")
     last = page.first + page.returned - 1
     lines = f"lines {page.first}–{last} of {total}" if page.returned else "nothing was printed"
-    dropped = f"{record.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB."
     return Output(
         summary=f"{lines}; {how_it_is(record)}",
         content=page.content,
         data=ProcessData(process=record, output=page.content, first_line=page.first),
         truncated=page.next_offset is not None,
         meta={"returned": page.returned, "total": total, "next_offset": page.next_offset},
-        warnings=(dropped,) if record.dropped else (),
+        warnings=(f"{what_is_missing(record)}.",) if record.dropped else (),
     )
 
 
