@@ -161,13 +161,18 @@ def test_a_keeper_that_is_killed_while_it_starts_leaves_nothing(
 
 def keepers_of(folder: Path) -> list[int]:
     """Those that have it open, but for this process."""
-    found: list[int] = []
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
-            names = os.listdir(f"/proc/{process}/fd")
-            if any(os.readlink(f"/proc/{process}/fd/{name}") == str(folder) for name in names):
-                found.append(int(process))
-    return [process for process in found if process != os.getpid()]
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [number for number in numbers if number != os.getpid() and str(folder) in opened_by(number)]
+
+
+def opened_by(process: int) -> set[str]:
+    """What it has open; a file that it closes meanwhile hides no other."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{process}/fd"):
+            with suppress(OSError):
+                found.add(os.readlink(f"/proc/{process}/fd/{name}"))
+    return found
 
 
 def test_a_child_that_is_forked_during_a_start_holds_nothing_of_it(start_confined: Start) -> None:
