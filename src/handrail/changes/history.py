@@ -29,7 +29,7 @@ class History:
     """Where the change sets of a workspace are kept."""
 
     def __init__(self, folder: str, durability: Durability = "crash", *, days: int = 30) -> None:
-        self._folder = folder
+        self.folder = folder
         self._durability: Durability = durability
         self._days = days
         self._log: ChangeLog | None = None
@@ -47,18 +47,18 @@ class History:
             if self._log is None:
                 from handrail.store.change_log import ChangeLog  # noqa: PLC0415  who only reads does not pay for it
 
-                self._log = ChangeLog(Database(os.path.join(self._folder, "changes.db"), self._durability, CHANGES))
+                self._log = ChangeLog(Database(os.path.join(self.folder, "changes.db"), self._durability, CHANGES))
             return self._log
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever changed here."""
-        return self._log is None and not os.path.exists(os.path.join(self._folder, "changes.db"))
+        return self._log is None and not os.path.exists(os.path.join(self.folder, "changes.db"))
 
     @contextlib.contextmanager
     def settling(self) -> Generator[None]:
         """Lets one process at a time settle what a crash left; CONFLICT when another one does not come to an end."""
-        path = os.path.join(self._folder, "settling")
+        path = os.path.join(self.folder, "settling")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             until = time.monotonic() + _SETTLING_SECONDS
@@ -74,7 +74,7 @@ class History:
     def mark_work(self, session: str, runner: str) -> None:
         """Leaves a sign that a runner changes something; it goes when the history is closed."""
         if not self._sign:
-            sign = os.path.join(self._folder, f"{runner}{_AT_WORK}")
+            sign = os.path.join(self.folder, f"{runner}{_AT_WORK}")
             descriptor = os.open(sign, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 os.write(descriptor, session.encode())
@@ -85,8 +85,8 @@ class History:
     def others_at_work(self) -> dict[str, str]:
         """The runners that change something here, or were killed while they did, each with its session."""
         found: dict[str, str] = {}
-        for name in os.listdir(self._folder):
-            path = os.path.join(self._folder, name)
+        for name in os.listdir(self.folder):
+            path = os.path.join(self.folder, name)
             if name.endswith(_AT_WORK) and path != self._sign:
                 with contextlib.suppress(OSError), open(path, encoding="utf-8") as sign:
                     found[name.removesuffix(_AT_WORK)] = sign.read()
@@ -96,7 +96,7 @@ class History:
         """Removes the sign of a runner, once nothing that it began is left to settle."""
         if not any(entry.runner == runner for entry in self.log.begun()):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self._folder, f"{runner}{_AT_WORK}"))
+                os.unlink(os.path.join(self.folder, f"{runner}{_AT_WORK}"))
 
     def close(self) -> None:
         """Packs what was kept and closes the log."""
@@ -118,7 +118,7 @@ class History:
 
     def _swept(self) -> float:
         try:
-            return os.stat(os.path.join(self._folder, _SWEPT)).st_mtime
+            return os.stat(os.path.join(self.folder, _SWEPT)).st_mtime
         except FileNotFoundError:
             return 0.0
 
@@ -132,7 +132,7 @@ class History:
         for digest, path in self.blobs.every():
             if digest not in used:
                 self.blobs.remove_old(path, _YOUNG)
-        os.close(os.open(os.path.join(self._folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
 
 
 def _locked(descriptor: int) -> bool:

@@ -66,6 +66,8 @@ class CommandFact(Wire, frozen=True):
     """Whether it goes on after its call where it takes longer than the call waits."""
     tier: int = 2
     """The sandbox: 3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    snapshot: bool = False
+    """Whether what it changes can be taken back although there is no layer."""
     there: tuple[str, ...] = ()
     """Folders that a `cd` in it leads to, and that can be entered."""
     hosts: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from handrail.protocol.change import Change
 from handrail.protocol.decision import DecisionPart
 from handrail.protocol.wire import Time, Wire
 
@@ -42,14 +43,48 @@ def s4_kind(request: "PermissionRequest") -> str:
     return {"write": "edit", "read": "read"}.get(kind, request.tool_name)
 
 
+class Tried(Wire, frozen=True):
+    """How a command went that was tried in a throw-away copy of the workspace: nothing of it is kept yet."""
+
+    sealed: str
+    """Where the whole of it waits for the answer: what it printed, and what every file would become."""
+    exit_code: int | None
+    """As the shell tells it; null where it was stopped."""
+    duration_ms: float
+    ending: str = "exit"
+    """`exit`, or why it was stopped: `timeout`, `memory`, `processes`, `cancelled`."""
+    changes: tuple[Change, ...] = ()
+    """What it would change, the most harmful first; of very many the first ones."""
+    files: int = 0
+    """How many files it would change, in all."""
+    deleted: int = 0
+    """How many of them it would delete."""
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+    """Lines."""
+    lines: int = 0
+    """Of what it printed."""
+    last_line: str = ""
+    blocked: tuple[str, ...] = ()
+    """What it tried to reach, each in words: the network is off in the copy."""
+    unkept: tuple[str, ...] = ()
+    """What of it cannot be kept, each in words: a socket, a pipe."""
+
+
 class Preview(Wire, frozen=True):
     """What would change, shown before the answer."""
 
-    kind: Literal["diff", "run", "input"]
-    """`diff`: what a file would become; `run`: what a trial in a copy did; `input`: what a program is sent."""
+    kind: Literal["diff", "run", "input", "none"]
+    """`diff`: what a file would become; `run`: what a trial in a copy did; `input`: what a program is sent; `none`: the
+    command was not tried, and `text` says why."""
     text: str
+    """Of a trial, the differences that it would make."""
     truncated: bool = False
     """Whether `text` is only the beginning."""
+    output: str = ""
+    """What the trial printed, in what a view has room for."""
+    tried: Tried | None = None
 
 
 class Basis(Wire, frozen=True, omit_defaults=False):
@@ -108,6 +143,8 @@ class PermissionRequest(Wire, frozen=True):
     grants: tuple[str, ...] = ()
     """The classes of commands that `session` and `workspace` stop the asking for: `ruff format`."""
     preview: Preview | None = None
+    edited: bool = False
+    """Whether a person changed the command: it is not the one that was called."""
     based_on: tuple[Basis, ...] = ()
     """The files as the preview saw them; a yes to other bytes is no yes."""
     kind: RequestKind | None = None

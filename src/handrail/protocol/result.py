@@ -33,8 +33,13 @@ class SandboxUsed(Wire, frozen=True):
     """3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
     net: Literal["none", "listed", "open"]
     """Whether it could reach a network; `listed`: only `hosts`, through a proxy."""
-    undo: Literal["read-only", "none"]
-    """`read-only`: it could change nothing. `none`: what it changed cannot be taken back."""
+    undo: Literal["read-only", "layer", "snapshot", "none"]
+    """`read-only`: it could change nothing. `layer`: whatever it changed in the workspace can be taken back.
+    `snapshot`: what it changed can be taken back but for `not_covered`. `none`: what it changed cannot be."""
+    not_covered: tuple[str, ...] = ()
+    """What undo does not cover, in words: files that git ignores, what a listed host was told."""
+    no_layer: str = ""
+    """Why it had no layer, in words, where it could have changed something."""
     hosts: tuple[str, ...] = ()
     """What it could reach: `example.org:443`."""
     hidden: int = 0

@@ -28,7 +28,7 @@ from handrail.store.journal import Draft, NewCall
 from handrail.store.requests import answer_to, request_of, waiting_requests
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
-"""The answers that are always possible. Output only needs a preview of what a command would change."""
+"""The answers that are always possible. `output` is, beside them, where a command was tried."""
 GRANTING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
 """The answers where every part that asks is of a class that may be granted."""
 
@@ -61,7 +61,7 @@ def ask(session: Session, flight: Flight) -> None:
         rule=flight.decision.rule,
         reason=flight.decision.reason,
         permissions=tool.spec.permissions,
-        answers=GRANTING if grants else POSSIBLE,
+        answers=_answers(grants, preview),
         session_id=session.id,
         batch_id=flight.batch_id,
         paths=tuple(fact.path for fact in facts),
@@ -80,6 +80,11 @@ def ask(session: Session, flight: Flight) -> None:
     request = request_to_open(request, flight.facts)
     encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
     flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
+
+
+def _answers(grants: tuple[str, ...], preview: Preview | None) -> tuple[AnswerKind, ...]:
+    *yes, no = GRANTING if grants else POSSIBLE
+    return (*yes, "output", no) if preview is not None and preview.tried is not None else (*yes, no)
 
 
 def _description(flight: Flight) -> str:

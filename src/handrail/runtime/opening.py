@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorded, Recorder
@@ -213,7 +213,7 @@ def _base_tools(
         find_tool(searching),
         grep_tool(searching, outputs),
         ls_tool(settings.search.ignore),
-        exec_tool(commands, background),
+        exec_tool(commands, background, cast("Recorder", recorder)),
         process_tool(background),
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),

@@ -1,5 +1,7 @@
 """The steps of a call, in the order they are taken. Each is one function; pipeline.py strings them together."""
 
+import contextlib
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -7,6 +9,7 @@ from msgspec.structs import replace
 from handrail.policy.verdict import decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
+from handrail.protocol.change import Change
 from handrail.protocol.decision import Access, Decision, Facts, PathFact
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
@@ -87,7 +90,7 @@ def _facts_of_command(session: Session, command: Command) -> Facts:
         command.cwd,
         background=command.background,
         yields=command.yields,
-        tier=session.commands.tier,
+        tier=session.commands.tier_over(session.workspace.roots, background=command.background or command.yields),
     )
 
 
@@ -183,7 +186,7 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
 def take_locks(session: Session, flight: Flight) -> None:
     """Holds every file the call will change, against other sessions; always in the same order. Of very many files it
     holds the roots they are in instead, alone: a process has only so many descriptors."""
-    if not flight.tool.spec.side_effects:
+    if not flight.tool.spec.side_effects or _is_layered(flight):
         return
     changed = sorted({fact.real for fact in flight.facts.paths if fact.access != "read" and fact.real is not None})
     many = len(changed) > _MANY
@@ -198,6 +201,12 @@ def take_locks(session: Session, flight: Flight) -> None:
     shared = {session.workspace.shared_file(real): real for real in changed}
     for identity, real in sorted((identity, real) for identity, real in shared.items() if identity is not None):
         _lock(session, flight, session.locks.of(f"inode:{identity}"), session.lock_seconds, _held_up(real))
+
+
+def _is_layered(flight: Flight) -> bool:
+    """What it changes goes into a layer: only keeping that needs the files."""
+    command = flight.facts.command
+    return command is not None and command.tier >= 3
 
 
 def _held_up(real: str) -> str:
@@ -310,7 +319,39 @@ def context_of(session: Session, flight: Flight) -> Context:
         cancelled=session.cancelled.is_set,
         metadata=metadata,
         attempted=attempted,
+        answer=flight.answer.kind if flight.answer is not None else None,
+        sealed=_sealed(flight),
+        judge=lambda changes, configs: judged(flight, changes, configs),
+        alone=lambda: _alone(session),
     )
+
+
+def _sealed(flight: Flight) -> str | None:
+    preview = flight.asked.preview if flight.asked is not None else None
+    return preview.tried.sealed if preview is not None and preview.tried is not None else None
+
+
+def judged(flight: Flight, changes: tuple[Change, ...], configs: Mapping[str, str]) -> Decision:
+    """What policy says of what a command changed in its layer."""
+    from handrail.policy.changes import judge_changes  # noqa: PLC0415  few commands change something
+
+    rules = flight.rules
+    if rules is None:
+        raise AssertionError("a command was judged before it ran")
+    # Somebody, or a rule or a grant, let it write: the mode alone would have asked, or did not need to.
+    spoken_for = flight.answer is not None or (flight.decision.decision == "allow" and rules.mode == "ask")
+    return judge_changes(changes, rules, undo=True, spoken_for=spoken_for, configs=configs, tool=flight.name)
+
+
+@contextlib.contextmanager
+def _alone(session: Session) -> Generator[None]:
+    locks = [session.locks.of_root(root.path, alone=True) for root in session.workspace.roots if root.writable]
+    with contextlib.ExitStack() as held:
+        for lock in locks:
+            held.callback(lock.release)
+            if not lock.take(session.lock_seconds, session.cancelled.is_set):
+                raise _cancelled() if session.cancelled.is_set() else ToolError("CONFLICT", _held_up("The workspace"))
+        yield
 
 
 def _text(value: object) -> str | None:

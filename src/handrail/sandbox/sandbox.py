@@ -1,6 +1,7 @@
 """Confines commands as well as this machine can, and says how well that is."""
 
 import math
+import os
 import time
 from threading import Lock
 
@@ -10,6 +11,8 @@ from handrail.sandbox.choice import Choice, choose, identity
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.host import Host
 from handrail.sandbox.launch import Launch
+from handrail.sandbox.layer.fitness import why_no_layer
+from handrail.sandbox.layer.layer import Layer
 from handrail.sandbox.namespaces.preparing import Preparing
 from handrail.sandbox.report import Report, report
 from handrail.sandbox.text import check_text
@@ -38,14 +41,25 @@ class Sandbox:
         found = self._chosen()
         return report(found.tier, found.program, found.failures)
 
-    def launch(self, confinement: Confinement, text: str) -> Launch:
-        """A command that is ready to be started. ToolError where it cannot be confined as it must be."""
+    def why_no_layer(self, roots: tuple[str, ...]) -> str | None:
+        """Why no layer can lie over these roots, in words; None where one can: then `new_layer` makes it."""
+        if self._chosen().tier < 2 or self._most < 3:
+            return "the sandbox here has no layers"
+        return why_no_layer(roots)
+
+    def new_layer(self, roots: tuple[str, ...], below: tuple[Layer, ...] = ()) -> Layer:
+        """A new layer over roots; `below`: layers that it lies on, the latest first."""
+        return Layer(os.path.join(self._host.state, "layers", os.urandom(8).hex()), roots, below)
+
+    def launch(self, confinement: Confinement, text: str, layer: Layer | None = None) -> Launch:
+        """A command that is ready to be started, under a layer where there is one. ToolError where it cannot be
+        confined as it must be."""
         check_text(text)
         found = self._chosen()
         if found.tier < self._least:
             raise ToolError("SANDBOX_UNAVAILABLE", _too_weak(found, self._least))
         if self._preparing is not None:
-            return self._preparing.launch(confinement, text)
+            return self._preparing.launch(confinement, text, layer)
         if confinement.proxy:
             raise ToolError("UNAVAILABLE", _no_network(found))
         from handrail.sandbox.supervision.launching import launch_supervised  # noqa: PLC0415  where tier 2 does not work

@@ -46,6 +46,16 @@ class Commands:
         """The sandbox that commands have here."""
         return self.sandbox.tier
 
+    def tier_over(self, roots: "tuple[Root, ...]", *, background: bool = False) -> int:
+        """The sandbox of a command that may change these roots: 3 where a layer can lie over them."""
+        if self.tier < 2 or background or self.why_no_layer(roots) is not None:
+            return self.tier
+        return 3
+
+    def why_no_layer(self, roots: "tuple[Root, ...]") -> str | None:
+        """Why what a command changes does not go into a layer, in words; None where it does."""
+        return self.sandbox.why_no_layer(tuple(root.path for root in roots if root.writable))
+
     @cached_property
     def sandbox(self) -> "Sandbox":
         """What confines them."""

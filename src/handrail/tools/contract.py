@@ -1,14 +1,15 @@
 """What a tool is to the runtime: a spec, what a call of it touches, and a function that does it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from handrail.protocol.change import ChangeSet
-from handrail.protocol.decision import Facts
+from handrail.protocol.change import Change, ChangeSet
+from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ToolError
-from handrail.protocol.permission import Preview
+from handrail.protocol.permission import AnswerKind, Preview
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
@@ -27,6 +28,19 @@ class Limits(msgspec.Struct, frozen=True):
     """The restricted profile: data that does not parse is refused, commands have little time and room."""
     offloads: bool = True
     """Whether what does not fit can be kept aside: `read` is there to fetch it."""
+
+
+class AsksError(Exception):
+    """What a call came to needs a person's yes: nothing of it is kept yet, and all of it waits in the preview."""
+
+    def __init__(self, decision: Decision, preview: Preview) -> None:
+        super().__init__(decision.reason)
+        self.decision = decision
+        self.preview = preview
+
+
+def _nobody_judges(_changes: tuple[Change, ...], _configs: Mapping[str, str]) -> Decision:
+    return Decision(decision="allow", rule="fs.unjudged", reason="nobody judges it")
 
 
 def _nobody_hears(_host: str, _port: int, _allowed: bool, _reason: str) -> None:
@@ -51,6 +65,15 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """`metadata(title=…, output=…)` tells live views what is going on."""
     attempted: Callable[[str, int, bool, str], None] = _nobody_hears
     """Tells of an attempt to reach a host: which one and its port, whether it was let through, and why not."""
+
+    answer: AnswerKind | None = None
+    """What the person said, where somebody was asked."""
+    sealed: str | None = None
+    """What the person said it of: a trial that was sealed."""
+    judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision] = _nobody_judges
+    """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Keeps other sessions from changing files of the workspace meanwhile; ToolError CONFLICT where that takes long."""
 
     def check_cancelled(self) -> None:
         """Raises when the call was cancelled: to be asked between steps of long work."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
 from handrail.process.cleaning import cleaned
 from handrail.process.ran import Ran
@@ -25,23 +26,33 @@ if TYPE_CHECKING:
     from handrail.tools.network import Tried
 
 
-def execute(context: Context, arguments: ExecArguments, commands: Commands, background: Background) -> Output:
+def execute(
+    context: Context, arguments: ExecArguments, commands: Commands, background: Background, recorder: Recorder
+) -> Output:
     """Runs the command, and says how it went, or what goes on."""
-    fact = _command(context)
+    fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
-    confinement = commands.confinement(context, _folder(context, fact.cwd), arguments.timeout_ms, todo)
+    if context.sealed is not None:
+        from handrail.tools.trying import keep_sealed  # noqa: PLC0415  few commands were tried before
+
+        return keep_sealed(context, context.sealed, recorder)
+    confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
     hosts = commands.hosts_open_to(context, todo)
     if arguments.background or arguments.yield_ms is not None:
         from handrail.tools.keeping import Keeping  # noqa: PLC0415  few commands go on
 
         keeping = Keeping(context, arguments, background, commands.spill_folder)
         confinement = keeping.confine(confinement, hosts)
-        ran = keeping.run(_launch(context, todo, confinement, commands), confinement.limits, _updates(context))
+        ran = keeping.run(_launch(context, todo, confinement, commands), confinement.limits, updates_of(context))
         if not isinstance(ran, Ran):
             from handrail.tools.hand_over import handed_over  # noqa: PLC0415
 
             return handed_over(context, ran, _used(confinement, commands), waited=arguments.yield_ms is not None)
         return _answer(context, ran, todo, confinement, commands, keeping.tried)
+    if fact.tier >= 3 and not todo.proven:
+        from handrail.tools.trying import execute_layered  # noqa: PLC0415  most commands only look
+
+        return execute_layered(context, todo, confinement, commands, recorder)
     if hosts:
         from handrail.tools.network import OpenNetwork, Tried  # noqa: PLC0415  few commands have one
 
@@ -80,7 +91,7 @@ def _run(context: Context, todo: Runnable, confinement: Confinement, commands: C
         _launch(context, todo, confinement, commands),
         limits=confinement.limits,
         cancelled=context.cancelled,
-        on_output=_updates(context).feed,
+        on_output=updates_of(context).feed,
         spill_folder=folder,
         two_pipes=context.limits.restricted,
     )
@@ -88,14 +99,16 @@ def _run(context: Context, todo: Runnable, confinement: Confinement, commands: C
 
 def _launch(context: Context, todo: Runnable, confinement: Confinement, commands: Commands) -> Launch:
     launch = commands.sandbox.launch(confinement, todo.text)
-    if launch.tier < _command(context).tier:
+    if launch.tier < min(command_of(context).tier, 2):
         launch.close()
         message = "The sandbox that this was decided for does not work any more, and what is left confines less."
         raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
     return launch
 
 
-def _updates(context: Context) -> Updates:
+def updates_of(context: Context) -> Updates:
+    """What tells live views how it goes on."""
+
     def tell(update: Update) -> None:
         with contextlib.suppress(StoreError):  # nobody has to see how it goes on
             context.metadata(output=update.text, **({"skipped": update.skipped} if update.skipped else {}))
@@ -103,14 +116,15 @@ def _updates(context: Context) -> Updates:
     return Updates(tell)
 
 
-def _command(context: Context) -> CommandFact:
+def command_of(context: Context) -> CommandFact:
+    """What was judged."""
     fact = context.facts.command
     if fact is None:
         raise AssertionError("a command was judged before it runs")
     return fact
 
 
-def _folder(context: Context, cwd: str) -> str:
+def folder_of(context: Context, cwd: str) -> str:
     """Where it starts, without the links on the way."""
     fact = context.workspace.look(cwd, "read")
     if fact.real is None or fact.kind != "directory":

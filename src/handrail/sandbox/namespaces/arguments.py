@@ -1,5 +1,6 @@
 """What bubblewrap is told: the namespaces to make, and the view of the disk in them."""
 
+import os
 from collections.abc import Iterable, Iterator
 
 from handrail.sandbox.limits import Limits
@@ -14,6 +15,8 @@ def arguments(program: Bubblewrap, view: Iterable[Mount], nothing: str, limits: 
     """Everything but what differs from one start to the next. `nothing` has an empty file and an empty folder."""
     # As root, bubblewrap leaves every capability, and it goes on without a user namespace where there can be none.
     yield from ("--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--die-with-parent", "--hostname", "localhost")
+    # In a layer's user namespace everybody is root; to the command nobody is but who is.
+    yield from ("--uid", str(os.geteuid()), "--gid", str(os.getegid()))
     if "--disable-userns" in program.options:
         yield "--disable-userns"
     mounts = tuple(view)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
 from handrail.sandbox.launch import Launch
+from handrail.sandbox.layer.layer import Layer
+from handrail.sandbox.layer.mounting import MOUNT, UNSHARE, under_layer
 from handrail.sandbox.namespaces.fresh_signals import with_fresh_signals
 from handrail.sandbox.namespaces.guard import guard
 
@@ -23,11 +25,11 @@ class Prepared(NamedTuple):
     """What sets the limits of each process, for the guard."""
 
 
-def launch_namespaced(prepared: Prepared, text: str) -> Launch:
-    """A command that is ready to be started."""
+def launch_namespaced(prepared: Prepared, text: str, layer: Layer | None = None) -> Launch:
+    """A command that is ready to be started, under a layer where there is one."""
     opened: list[int] = []
     try:
-        return _launch(prepared, text, opened)
+        return _launch(prepared, text, layer, opened)
     except BaseException:
         for descriptor in opened:
             os.close(descriptor)
@@ -39,7 +41,7 @@ def as_read(words: Iterable[str]) -> bytes:
     return b"".join(b"%b\0" % os.fsencode(word) for word in words)
 
 
-def _launch(prepared: Prepared, text: str, opened: list[int]) -> Launch:
+def _launch(prepared: Prepared, text: str, layer: Layer | None, opened: list[int]) -> Launch:
     status = _pipe(opened)[0]
     status_end = _both_ends(opened)
     lifeline_end, lifeline = _pipe(opened)
@@ -49,9 +51,12 @@ def _launch(prepared: Prepared, text: str, opened: list[int]) -> Launch:
     # By a file: what is told names the hidden, and everybody can read a process's arguments.
     listed = _file(opened, lambda _: told)
     shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
+    argv = (prepared.program, "--args", str(listed), "--", *shell)
+    if layer is not None:
+        argv = under_layer(argv, layer, bash=prepared.bash, unshare=UNSHARE[0], mount=MOUNT[0])
     return Launch(
-        tier=2,
-        argv=with_fresh_signals((prepared.program, "--args", str(listed), "--", *shell)),
+        tier=2 if layer is None else 3,
+        argv=with_fresh_signals(argv),
         environment={**prepared.environment, "BASH_ENV": f"/proc/self/fd/{script}"},
         inherited=(status_end, lifeline_end, script, rules, listed),
         status=status,

@@ -10,6 +10,7 @@ from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.filters.filter import filter_or_refusal
 from handrail.sandbox.host import Host
 from handrail.sandbox.launch import Launch
+from handrail.sandbox.layer.layer import Layer
 from handrail.sandbox.namespaces.arguments import arguments
 from handrail.sandbox.namespaces.bubblewrap import SYSTEM_PROGRAMS, Bubblewrap
 from handrail.sandbox.namespaces.guard import limiting
@@ -39,10 +40,11 @@ class Preparing:
         self._host = host
         self._kept: dict[Confinement, _Kept] = {}
 
-    def launch(self, confinement: Confinement, text: str) -> Launch:
+    def launch(self, confinement: Confinement, text: str, layer: Layer | None = None) -> Launch:
         """The command, ready to be started."""
         chosen = gathered(as_it_is(confinement))
-        return launch_namespaced(self._prepared_with_proxy(chosen) if chosen.proxy else self._prepared(chosen), text)
+        prepared = self._prepared_with_proxy(chosen) if chosen.proxy else self._prepared(chosen)
+        return launch_namespaced(prepared, text, layer)
 
     def _prepared(self, confinement: Confinement) -> Prepared:
         around = surroundings(self._host, confinement.roots)

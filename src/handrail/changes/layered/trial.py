@@ -1,0 +1,47 @@
+"""A command that was tried in a layer: how it went, and what every file would become."""
+
+import msgspec
+
+from handrail.process.ran import Ran
+from handrail.protocol.change import Change
+from handrail.store.change_log import Step
+
+
+class Manner(msgspec.Struct, frozen=True, kw_only=True):
+    """How a file is to be brought where its bytes alone do not say."""
+
+    in_place: bool = False
+    """Written through the file that is there, since it has other names that share it."""
+    linked_to: bytes | None = None
+    """The path that it is another name of."""
+    mtime_ns: int | None = None
+    attributes: dict[str, bytes] = {}
+    """Extended attributes of the user's own."""
+
+
+PLAIN = Manner()
+
+
+class Examined(msgspec.Struct, frozen=True, kw_only=True):
+    """What a layer holds, compared with what it lies over."""
+
+    started: int
+    """When the layer was made, by the file system's clock: what has a later change time was changed by others."""
+    steps: tuple[Step, ...] = ()
+    manners: tuple[Manner, ...] = ()
+    """One a step."""
+    changes: tuple[Change, ...] = ()
+    """One a step, in their order."""
+    diffs: tuple[str, ...] = ()
+    """One a step; empty for what is no text, or too much."""
+    unkept: tuple[str, ...] = ()
+    """What cannot be kept, in words."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command went in its layer."""
+
+    ran: Ran
+    examined: Examined
+    blocked: tuple[str, ...] = ()
+    """What it tried to reach, in words."""
