@@ -5,6 +5,8 @@ It lies over the very paths of the roots, so that absolute paths stay true. The 
 
 import contextlib
 import os
+import re
+import threading
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
@@ -14,6 +16,8 @@ from handrail.store.locked_folder import locked
 
 TABLE = "table"
 """The file that says what is to be mounted."""
+_PLAIN = re.compile(r"[A-Za-z0-9_./+@%-]+")
+"""Paths of which no character means anything to overlayfs or to the program mount."""
 
 
 class Overlaid(NamedTuple):
@@ -44,6 +48,7 @@ class Layer:
         latest first; they must stay till it ends. `own_users`: whether it is mounted in a user namespace; only root
         can do without, and does, unless told otherwise."""
         self.folder = folder
+        self._removing: threading.Thread | None = None
         self.own_users = os.geteuid() != 0 if own_users is None else own_users
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
@@ -66,6 +71,23 @@ class Layer:
 
     def remove(self) -> None:
         """Throws away what was changed; can be repeated. What cannot be removed now is left to who sweeps."""
+        if self._removing is not None:
+            self._removing.join()
+        self._remove()
+
+    def remove_later(self) -> None:
+        """The same without waiting for it: a disk takes its time to forget folders. Python does not end before."""
+        if self._removing is not None or self._descriptor < 0:
+            return
+        removing = threading.Thread(target=self._remove, name="handrail-layer")
+        try:
+            removing.start()
+        except RuntimeError:  # no room for a thread, or Python is about to end
+            self._remove()
+        else:
+            self._removing = removing
+
+    def _remove(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
@@ -79,20 +101,27 @@ class Layer:
         os.mkdir(upper)
         os.chmod(upper, os.stat(root).st_mode & 0o7777)
         os.mkdir(work, 0o700)
-        # Named by links of ours: no character in a path means anything to overlayfs then, nor to the program mount.
-        for place, lower in enumerate((*uppers, root)):
-            os.symlink(lower, os.path.join(self.folder, f"lower-{number}-{place}"))
         return Overlaid(root, upper, work, uppers)
 
+    def _named(self, number: int, lowers: tuple[str, ...]) -> Iterator[str]:
+        """The folders below, each by a name that can stand in a table of mounts: where its path cannot, a link's."""
+        for place, path in enumerate(lowers):
+            if _PLAIN.fullmatch(path):
+                yield path
+            else:
+                link = f"lower-{number}-{place}"
+                os.symlink(path, os.path.join(self.folder, link))
+                yield link
+
     def _write_table(self) -> None:
-        """As in /etc/fstab. No other mount comes from what this one comes from: none is taken for it."""
+        """As in /etc/fstab. No other mount comes from what this one comes from: so none is taken for it."""
         name = f"handrail-{os.path.basename(self.folder)}"
         with open(os.path.join(self.folder, TABLE), "x", encoding="ascii") as table:
             table.writelines(f"{name} {line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
         for number, over in enumerate(self.overlaid):
-            lowers = [f"lower-{number}-{place}" for place in range(len(over.below) + 1)]
+            lowers = tuple(self._named(number, (*over.below, over.root)))
             options = f"lowerdir={':'.join(lowers)},upperdir=upper-{number},workdir=work-{number},userxattr,volatile"
             yield f"{lowers[-1]} overlay {options}{',index=on' if self.precise_links else ''} 0 0"
 
@@ -100,7 +129,7 @@ class Layer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.remove()
+        self.remove_later()
 
 
 def outermost(roots: Iterable[str]) -> tuple[str, ...]:

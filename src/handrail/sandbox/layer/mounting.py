@@ -47,8 +47,8 @@ def under_layer(argv: tuple[str, ...], layer: Layer, programs: Programs) -> tupl
     namespaces = ("--map-root-user", "--mount") if layer.own_users else ("--mount",)
     # Once overlayfs is there, it has made a folder in each of those that it works in.
     there = " && ".join(f"[ -d work-{number}/work ]" for number in range(len(layer.overlaid)))
-    mounted = f'cd "$1" && {programs.mount} -n -i -a -T ./{TABLE} && {there} && cd /'
-    script = f'{mounted} || {{ echo "{NOT_MOUNTED}" >&2; exit {_NOT_BEGUN}; }}; shift; exec "$@"'
+    mounted = f'cd "$1" && {programs.mount} -n -i -a -T ./{TABLE} && {there} && cd / && shift && exec "$@"'
+    script = f'{mounted}; echo "{NOT_MOUNTED}" >&2; exit {_NOT_BEGUN}'
     return (programs.unshare, *namespaces, "--", _SHELL, "-c", script, "handrail", layer.folder, *argv)
 
 
