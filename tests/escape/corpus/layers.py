@@ -53,8 +53,8 @@ _WAYS: dict[str, tuple[str, str, tuple[User, ...]]] = {
     "move-the-mount": (
         "moves the layer to another place",
         """
-        os.mkdir("/tmp/place")
-        print(syscall("mount", WORKSPACE.encode(), b"/tmp/place", None, 8192, None))
+        os.mkdir(f"{FREE}/place")
+        print(syscall("mount", WORKSPACE.encode(), f"{FREE}/place".encode(), None, 8192, None))
         overwrite(NOTES)
         """,
         _NOBODY,  # what lies below is shared with others on most machines
@@ -62,9 +62,9 @@ _WAYS: dict[str, tuple[str, str, tuple[User, ...]]] = {
     "bind-the-parent": (
         "binds the parent of the workspace, without what is mounted in it",
         """
-        os.mkdir("/tmp/parent")
-        print(syscall("mount", PLACE.encode(), b"/tmp/parent", None, 4096, None))
-        overwrite(NOTES.replace(PLACE, "/tmp/parent"))
+        os.mkdir(f"{FREE}/parent")
+        print(syscall("mount", PLACE.encode(), f"{FREE}/parent".encode(), None, 4096, None))
+        overwrite(NOTES.replace(PLACE, f"{FREE}/parent"))
         """,
         _ROOT,
     ),
