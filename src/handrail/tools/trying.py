@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from handrail.changes.layered.committing import commit
+from handrail.changes.layered.configs import configs_of
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.sealing import drop, seal, unseal
@@ -43,7 +44,7 @@ def execute_layered(
     """Runs the command in a layer, and keeps what it changed, where policy has nothing against it."""
     with commands.sandbox.new_layer(confinement.writable) as layer:
         trial = _tried(context, todo, confinement, commands, layer)
-        decision = context.judge(trial.examined.changes, {})
+        decision = context.judge(trial.examined.changes, configs_of(context.workspace, layer, trial.examined))
         if decision.decision == "confirm":
             raise AsksError(decision, _previewed(trial, seal(context.workspace, recorder.history, trial, layer)))
         if decision.decision == "deny":
