@@ -3,6 +3,8 @@
 from msgspec.structs import replace
 
 from handrail.changes.layered.committing import commit
+from handrail.changes.layered.configs import configs_of
+from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.sealing import drop, seal, unseal
 from handrail.changes.layered.trial import Trial
@@ -42,7 +44,7 @@ def execute_layered(
     """Runs the command in a layer, and keeps what it changed, where policy has nothing against it."""
     with commands.sandbox.new_layer(confinement.writable) as layer:
         trial = _tried(context, todo, confinement, commands, layer)
-        decision = context.judge(trial.examined.changes, {})
+        decision = context.judge(trial.examined.changes, configs_of(context.workspace, layer, trial.examined))
         if decision.decision == "confirm":
             raise AsksError(decision, _previewed(trial, seal(context.workspace, recorder.history, trial, layer)))
         if decision.decision == "deny":
@@ -67,7 +69,8 @@ def _tried(context: Context, todo: Runnable, confinement: Confinement, commands:
         on_output=updates_of(context).feed,
         spill_folder=commands.spill_folder,
     )
-    return Trial(ran=ran, examined=examine(context.workspace, layer))
+    examined = with_diffs(context.workspace, layer, examine(context.workspace, layer))
+    return Trial(ran=ran, examined=examined)
 
 
 def _previewed(trial: Trial, sealed: str) -> Preview:
