@@ -128,10 +128,7 @@ class History:
         now, swept = time.time(), self._swept()
         counted = min(now, swept + 2 * _DAY) if swept else now
         log.forget_before(datetime.fromtimestamp(counted, UTC) - timedelta(days=self._days))
-        used = log.contents()
-        for digest, path in self.blobs.every():
-            if digest not in used:
-                self.blobs.remove_old(path, _YOUNG)
+        self.blobs.sweep(log.contents(), _YOUNG)
         os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
 
 
