@@ -103,7 +103,7 @@ class Packs:
         return self._group[1][place.at : place.at + place.size]
 
     def unused(self, used: set[str]) -> Iterator[str]:
-        """The files of packs of which nothing is used, those that cannot be read, and what an earlier sweep put aside."""
+        """The files of packs of which nothing is used, of those that cannot be read, and of those put aside earlier."""
         self.look()
         for path, groups in list(self._known.items()):
             if not any(digest.hex() in used for group in groups for digest, _ in group.members):
