@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from handrail.changes.layered.committing import commit
+from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.sealing import drop, seal, unseal
 from handrail.changes.layered.trial import Trial
@@ -67,7 +68,8 @@ def _tried(context: Context, todo: Runnable, confinement: Confinement, commands:
         on_output=updates_of(context).feed,
         spill_folder=commands.spill_folder,
     )
-    return Trial(ran=ran, examined=examine(context.workspace, layer))
+    examined = with_diffs(context.workspace, layer, examine(context.workspace, layer))
+    return Trial(ran=ran, examined=examined)
 
 
 def _previewed(trial: Trial, sealed: str) -> Preview:
