@@ -118,18 +118,16 @@ def make_large(scene: Scene) -> str:
 
 
 def hide_things_in_it(scene: Scene) -> str | None:
-    """Extended attributes of the user's own."""
-    path = scene.any("file", "folder")
-    if path is None:
-        return None
+    """Extended attributes of the user's own. Alone they are no change that is kept."""
+    path = scene.file()
     code = f"import os, sys; os.setxattr(os.fsencode(sys.argv[1]), 'user.note', b'{scene.number()}')"
-    return f'/usr/bin/python3 -I -S -c "{code}" {quoted(path)}; {_text(scene)} >>{quoted(path)}'
+    return path and f'/usr/bin/python3 -I -S -c "{code}" {quoted(path)}; {_text(scene)} >>{quoted(path)}'
 
 
 def hide_less_in_it(scene: Scene) -> str | None:
     path = scene.file()
     code = "import os, sys; os.removexattr(os.fsencode(sys.argv[1]), 'user.origin')"
-    return path and f'/usr/bin/python3 -I -S -c "{code}" {quoted(path)} 2>&1 | tail -n 1'
+    return path and f'/usr/bin/python3 -I -S -c "{code}" {quoted(path)} 2>/dev/null; {_text(scene)} >>{quoted(path)}'
 
 
 def _text(scene: Scene) -> str:
