@@ -1,11 +1,6 @@
-"""Commands in a layer over 50,000 files: a preview against the same command at tier 2, what 1,000 changed files cost to
-list, to keep and to take back, and how much room is taken by what they were before."""
+"""A command that changes many files: what it takes to list, keep and take back."""
 
-import os
-import random
-import string
 import subprocess
-import tempfile
 import time
 import zlib
 from collections import defaultdict
@@ -14,22 +9,17 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from bench.measure import Row, alternate
+from bench.layers.tree import IN_A_FOLDER, opened
+from bench.measure import Row
 from handrail import Handrail
 from handrail.changes.layered.committing import commit
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.trial import Examined
 from handrail.process.running import run_launch
-from handrail.protocol.decision import Mode
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
-from handrail.settings import Settings
-from handrail.settings.model import Sandbox
 
-FILES = 50_000
-IN_A_FOLDER = 50
 CHANGED = 1_000
-PREVIEW_RATIO, PREVIEW_MS = 2.0, 20.0
 COMPARED_MS = 50.0
 COMMIT_RATIO = 2.0
 UNDO_RATIO = 2.0
@@ -37,64 +27,17 @@ KEPT_RATIO = 1.1
 LEVEL = 1
 """How hard the store compresses."""
 ROUNDS = 7
-ONE = "echo changed >>part0/file0.py"
+LAST = CHANGED // IN_A_FOLDER - 1
+COMMAND = f"for part in part{{0..{LAST}}}; do for file in $part/*; do echo changed >>$file; done; done"
 Result = TypeVar("Result")
-MANY = (
-    f"for part in part{{0..{CHANGED // IN_A_FOLDER - 1}}}; do for file in $part/*; do echo changed >>$file; done; done"
-)
 
 
-def rows() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
-        workspace, state = Path(folder, "workspace"), Path(folder, "state")
-        make_tree(workspace)
-        yield from preview(workspace, state)
-        with opened(workspace, state, "full", tier=3) as rail:
-            yield from many(Keeping(rail, workspace, Path(folder, "copies")))
+def many_files(workspace: Path, state: Path, copies: Path) -> Iterator[Row]:
+    with opened(workspace, state, "full", tier=3) as rail:
+        yield from measured(Keeping(rail, workspace, copies))
 
 
-def opened(workspace: Path, state: Path, mode: Mode, *, tier: int) -> Handrail:
-    settings = Settings(sandbox=Sandbox(tier=tier, least=2))
-    name = f"{mode}-{tier}"
-    return Handrail(
-        workspace, mode=mode, session=name, state_dir=state, settings=settings, on_permission=lambda _: "deny"
-    )
-
-
-def preview(workspace: Path, state: Path) -> Iterator[Row]:
-    with (
-        opened(workspace, state, "full", tier=2) as bare,
-        opened(workspace, state, "ask", tier=3) as asking,
-        opened(workspace, state, "full", tier=3) as keeping,
-    ):
-        cases: dict[str, Callable[[], object]] = {
-            "tier 2": lambda: ran(bare, 2),
-            "previewed, and denied": lambda: denied(asking),
-            "in a layer, and kept": lambda: ran(keeping, 3),
-        }
-        alternate(cases, repetitions=5)  # warms caches
-        medians = {name: sample.median for name, sample in alternate(cases, repetitions=31).items()}
-    for name, taken in medians.items():
-        limit = PREVIEW_MS if name.startswith("previewed") else None
-        yield Row(f"one file: {name}", taken * 1e3, "ms", limit)
-    yield Row("one file: previewed / tier 2", medians["previewed, and denied"] / medians["tier 2"], "x", PREVIEW_RATIO)
-
-
-def ran(rail: Handrail, tier: int) -> None:
-    """A fast failure is no result, nor one without the sandbox that is meant."""
-    result = rail.exec(ONE)
-    used = result.meta.sandbox
-    if result.data is None or result.data.exit_code != 0 or used is None or used.tier != tier:
-        raise AssertionError(f"{result.summary} {result.error} {used}")
-
-
-def denied(rail: Handrail) -> None:
-    result = rail.exec(ONE)
-    if result.error is None or result.error.code != "PERMISSION_DENIED":
-        raise AssertionError(f"{result.summary} {result.error}")
-
-
-def many(keeping: "Keeping") -> Iterator[Row]:
+def measured(keeping: "Keeping") -> Iterator[Row]:
     expected = keeping.compressed()
     before = keeping.room()
     keeping.round(0)  # warms caches
@@ -142,7 +85,7 @@ class Keeping:
             examined = self._timed("listed", lambda: examine(self._session.workspace, layer))
             if len(examined.steps) != CHANGED:
                 raise AssertionError(f"{len(examined.steps)} changes were found")
-            call = {"session_id": "bench", "call_id": f"round-{number}", "summary": MANY}
+            call = {"session_id": "bench", "call_id": f"round-{number}", "summary": COMMAND}
             self._timed("kept", lambda: self._commit(examined, layer, call))
             self.room_after_commit = self.room()
         self._timed("taken back", self._undo)
@@ -178,23 +121,10 @@ class Keeping:
         commands = self._session.commands
         confinement = Confinement(trust="unasked", cwd=root, read_only=(), writable=(root,))
         done = run_launch(
-            commands.sandbox.launch(confinement, MANY, layer),
+            commands.sandbox.launch(confinement, COMMAND, layer),
             limits=confinement.limits,
             cancelled=lambda: False,
             spill_folder=commands.spill_folder,
         )
         if done.exit_code != 0:
             raise AssertionError(done.output.head)
-
-
-def make_tree(workspace: Path) -> None:
-    """Folders of as many files each: words at random, the same ones every time."""
-    draw = random.Random(8)
-    words = ["".join(draw.choices(string.ascii_lowercase, k=draw.randint(3, 9))) for _ in range(2_000)]
-    lines = [" ".join(draw.choices(words, k=8)) for _ in range(5_000)]
-    for number in range(FILES):
-        part = workspace / f"part{number // IN_A_FOLDER}"
-        if number % IN_A_FOLDER == 0:
-            part.mkdir(parents=True)
-        (part / f"file{number % IN_A_FOLDER}.py").write_text("\n".join(draw.sample(lines, 60)) + "\n")
-    os.sync()
