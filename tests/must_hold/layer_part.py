@@ -12,7 +12,7 @@ from pathlib import Path
 
 from layer_scripts.start import make_tree
 from layer_scripts.tree_state import differences, repositories_of, tree_of
-from layer_scripts.ways import MODES, Ground, empty
+from layer_scripts.ways import MODES, SCRIPT, Ground, empty
 from layer_scripts.writing import script_for
 
 
@@ -36,20 +36,21 @@ def tried(ground: Ground, place: Path, seed: int) -> dict[str, object]:
     empty(start)
     scene = make_tree(start, random.Random(seed), precise=os.geteuid() == 0)
     script = script_for(scene)
+    (start / SCRIPT).write_text(script)
     way = ("layer", "sealed", "layer", "sealed", MODES[seed // 5 % 3])[seed % 5]
     try:
-        return {"way": way, "wrong": compared(ground, start, script, way), "script": script}
+        return {"way": way, "wrong": compared(ground, start, way), "script": script}
     except Exception as error:  # one script must not hide the others
         return {"way": way, "wrong": [f"{type(error).__name__}: {error}"], "script": script}
 
 
-def compared(ground: Ground, start: Path, script: str, way: str) -> list[str]:
+def compared(ground: Ground, start: Path, way: str) -> list[str]:
     before, began = tree_of(start), time.time_ns()
     ground.fill(start)
-    ground.directly(script)
+    ground.directly()
     expected, known = tree_of(ground.workspace), repositories_of(ground.workspace)
     ground.fill(start)
-    changed = ground.called(script, way) if way in MODES else ground.layered(script, sealed=way == "sealed")[1]
+    changed = ground.called(way) if way in MODES else ground.layered(sealed=way == "sealed")
     wrong = differences(expected, tree_of(ground.workspace), start=before, began=began)
     wrong += told_by_git(known, repositories_of(ground.workspace))
     if changed:

@@ -6,7 +6,9 @@ by hand; what git says too. After undo the tree is compared with the one of the 
 
 What a layer cannot know, no script does:
 - A folder of the tree cannot be renamed in one step there: programs are told that it is on another file system, and
-  copy it, as `mv` does. A name in it of a file that has others outside is one of its own then.
+  copy it, as `mv` does. A name in it of a file that has others outside is one of its own then; and what is closed to
+  writing cannot be removed after it was copied.
+- Extended attributes are kept with a file that is kept. Where only they were changed, that is said, and not kept.
 - To anybody but root, the layer does not keep the names of one file together: what is written through one of them is
   not seen through the others before it is kept, and a name that is replaced cannot be told from one written through.
 

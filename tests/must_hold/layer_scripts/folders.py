@@ -21,12 +21,12 @@ def rename(scene: Scene) -> str | None:
     if path is None or new.startswith(path + b"/"):
         return None
     scene.move(path, new)
-    return f"mv {quoted(path)} {quoted(new)}"
+    return f"{_open(path)}; mv {quoted(path)} {quoted(new)}"
 
 
 def rename_back(scene: Scene) -> str | None:
     path = scene.folder()
-    return path and f"mv {quoted(path)} away.tmp && mv away.tmp {quoted(path)}"
+    return path and f"{_open(path)}; mv {quoted(path)} away.tmp && mv away.tmp {quoted(path)}"
 
 
 def move_into(scene: Scene) -> str | None:
@@ -34,7 +34,7 @@ def move_into(scene: Scene) -> str | None:
     if path is None or other is None or (other + b"/").startswith(path + b"/"):
         return None
     scene.move(path, other + b"/" + path.rpartition(b"/")[2])
-    return f"mv {quoted(path)} {quoted(other)}/"
+    return f"{_open(path)}; mv {quoted(path)} {quoted(other)}/"
 
 
 def copy(scene: Scene) -> str | None:
@@ -127,7 +127,9 @@ def folder_becomes_link(scene: Scene) -> str | None:
     moved = path + b".moved"
     scene.move(path, moved)
     scene.add(path, "link")
-    return f"mv {quoted(path)} {quoted(moved)} && ln -s {quoted(moved.rpartition(b'/')[2])} {quoted(path)}"
+    return (
+        f"{_open(path)}; mv {quoted(path)} {quoted(moved)} && ln -s {quoted(moved.rpartition(b'/')[2])} {quoted(path)}"
+    )
 
 
 def write_through_link(scene: Scene) -> str | None:
@@ -174,3 +176,8 @@ def close_a_tree(scene: Scene) -> str:
     """As caches of modules do: nothing in it can be written, nor can anything be added."""
     path = quoted(scene.add(scene.fresh(), "folder"))
     return f"mkdir -p {path}/a/b; echo 1 >{path}/a/one; echo 2 >{path}/a/b/two; chmod -R a-w {path}"
+
+
+def _open(path: bytes) -> str:
+    """What is copied and then removed, in the place of being renamed, must be open for that."""
+    return f"find {quoted(path)} -type d -exec chmod u+w {{}} +"

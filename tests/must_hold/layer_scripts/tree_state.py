@@ -63,23 +63,29 @@ def _thing(path: bytes, status: os.stat_result) -> Thing:
 
 def differences(expected: Tree, found: Tree, *, start: Tree | None = None, began: int = 0) -> list[str]:
     """What is not as expected. With the tree of the start, also dates that were set by hand count: those of files that
-    are new since, and older than the run."""
+    are new since, and older than the run; and attributes do not, where nothing else of a file was changed."""
     told: list[str] = []
     for path in sorted({*expected, *found}):
         one, other = expected.get(path), found.get(path)
         if one is None or other is None:
             told.append(f"{path!r} is {'extra' if one is None else 'missing'}: {(one or other)!r:.100}")
             continue
-        fields = ["kind", "mode", "attributes", "names"]
-        fields += [] if path.endswith(_NOTED_BY_GIT) else ["content"]
-        dated = start is not None and one.kind == "file" and one.mtime < began
-        fields += ["mtime"] if dated and start is not None and path not in start else []
         told += [
             f"{path!r}: {field} is {getattr(other, field)!r:.150} and not {getattr(one, field)!r:.150}"
-            for field in fields
+            for field in _compared(path, one, start, began)
             if getattr(one, field) != getattr(other, field)
         ]
     return told
+
+
+def _compared(path: bytes, one: Thing, start: Tree | None, began: int) -> list[str]:
+    fields = ["kind", "mode", "names"] if path.endswith(_NOTED_BY_GIT) else ["kind", "mode", "names", "content"]
+    before = start.get(path) if start else None
+    if before is None or (before.kind, before.mode, before.content) != (one.kind, one.mode, one.content):
+        fields.append("attributes")
+    if start is not None and before is None and one.kind == "file" and one.mtime < began:
+        fields.append("mtime")
+    return fields
 
 
 def repositories_of(place: Path) -> dict[str, tuple[str, str]]:

@@ -1,6 +1,5 @@
 """The ways to run a script: directly on the tree, through a layer, and by a call of exec."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,6 +17,9 @@ from handrail.sandbox.layer.layer import Layer
 from handrail.settings import Settings
 
 MODES: tuple[Mode, ...] = ("full", "auto", "ask")
+SCRIPT = "script.sh"
+COMMAND = f"bash {SCRIPT}"
+"""What policy sees of a script: few would be short enough to be looked into."""
 
 
 class Ground:
@@ -53,11 +55,11 @@ class Ground:
         empty(self.workspace)
         subprocess.run(["cp", "-a", "--", f"{start}/.", str(self.workspace)], check=True)
 
-    def directly(self, script: str) -> Ran:
+    def directly(self) -> Ran:
         """In the same sandbox, with nothing between the script and the tree."""
-        return self._run(script, None)
+        return self._run(None)
 
-    def layered(self, script: str, *, sealed: bool) -> tuple[Ran, bool]:
+    def layered(self, *, sealed: bool) -> bool:
         """In a layer, which is examined and kept: from where it lies, or from what was put by. Whether there was
         something to keep."""
         session = self._session
@@ -65,8 +67,7 @@ class Ground:
         self._calls += 1
         call = f"call-{self._calls}"
         with session.commands.sandbox.new_layer((self._path,)) as layer:
-            trial = Trial(ran=self._run(script, layer), examined=examine(workspace, layer))
-            assert not trial.examined.unkept, trial.examined.unkept
+            trial = Trial(ran=self._run(layer), examined=examine(workspace, layer))
             name = seal(workspace, recorder.history, trial, layer) if sealed else ""
             if trial.examined.steps and not sealed:
                 commit(workspace, recorder, trial.examined, layer, session_id="full", call_id=call, summary="script")
@@ -75,12 +76,11 @@ class Ground:
             if trial.examined.steps:
                 commit(workspace, recorder, trial.examined, None, session_id="full", call_id=call, summary="script")
             drop(recorder.history, name)
-        assert not os.path.exists(layer.folder), "the layer was not removed"
-        return trial.ran, bool(trial.examined.steps)
+        return bool(trial.examined.steps)
 
-    def called(self, script: str, mode: Mode) -> bool:
+    def called(self, mode: Mode) -> bool:
         """By exec, as an agent calls it. Whether something was changed."""
-        result = self.rails[mode].call("exec", {"command": script})
+        result = self.rails[mode].call("exec", {"command": COMMAND})
         assert result.error is None, result.error
         assert result.meta.sandbox is not None
         assert result.meta.sandbox.tier == 3, result.meta.sandbox
@@ -90,11 +90,11 @@ class Ground:
         result = self.rails[mode].undo()
         assert result.ok, result.error
 
-    def _run(self, script: str, layer: Layer | None) -> Ran:
+    def _run(self, layer: Layer | None) -> Ran:
         commands = self._session.commands
         confinement = Confinement(trust="unasked", cwd=self._path, read_only=(), writable=(self._path,))
         ran = run_launch(
-            commands.sandbox.launch(confinement, script, layer),
+            commands.sandbox.launch(confinement, COMMAND, layer),
             limits=confinement.limits,
             cancelled=lambda: False,
             spill_folder=commands.spill_folder,
