@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from handrail.protocol.error import StoreError, ToolError
-from handrail.runtime import closing, steps
+from handrail.runtime import closing, steps, trials
 from handrail.runtime.crash import internal_error
 from handrail.runtime.cut_off import what_became
 from handrail.runtime.session import Flight, Session
@@ -26,7 +26,7 @@ RUNNING: tuple[Step, ...] = (
     steps.run_tool,
     closing.seal_output,
 )
-CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish)
+CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish, trials.forget_trial)
 
 _NOT_STARTED = "The call was interrupted before it ran. Nothing was done."
 
