@@ -31,7 +31,7 @@ def asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolRe
     if said is None and still_open():
         return result
     try:
-        outcome = rail.answer(request.id, said) if said is not None else None
+        outcome = rail.answer(request, said) if said is not None else None
     except UsageError:
         if still_open():
             raise
