@@ -49,6 +49,7 @@ from handrail.tools.contract import Tool
 if TYPE_CHECKING:
     from handrail.protocol.change import ChangeRecord
     from handrail.runtime.person import Resolve
+    from handrail.terminal.source import Said
     from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
@@ -422,15 +423,17 @@ class Handrail(NamedTools):
         outcome = run_batch(self._session, calls, fresh)
         of = len(outcome.requests) if isinstance(outcome, Parked) else 0
         while isinstance(outcome, Parked) and self._can_ask():
-            request = outcome.requests[0]
-            said = self._ask(request, of - len(outcome.requests) + 1, of)
-            if said is None and self._is_open(request):
+            said = self._ask(outcome.requests[0], of - len(outcome.requests) + 1, of)
+            request, answer = said.request, said.answer
+            if answer is None and self._is_open(request):
                 break
-            answered = answer_request(self._session, request.id, said) if said else None
-            if said and answered is None and self._on_permission is None:
+            answered = self._answer(request, answer) if answer else None
+            if answer and answered is None and self._on_permission is None:
                 _terminal().say_answered_elsewhere(request)
             # What came of it is looked up: the batch may be larger, and somebody else may have been faster to answer.
             outcome = answered if isinstance(answered, Parked) else run_batch(self._session, calls, fresh=False)
+            if answered is not None and self._on_permission is None:
+                _terminal().say_kept(said, _result_of(outcome, request))
         return outcome
 
     def _can_ask(self) -> bool:
@@ -439,16 +442,29 @@ class Handrail(NamedTools):
             return True
         return not self._unattended and _terminal().somebody_is_there()
 
-    def _ask(self, request: PermissionRequest, number: int, of: int) -> Answer | None:
+    def _ask(self, request: PermissionRequest, number: int, of: int) -> "Said":
+        from handrail.terminal.source import Said, Source  # noqa: PLC0415  most calls ask nobody
+
         if self._on_permission is None:
-            return _terminal().ask_on_terminal(request, number, of, still_open=lambda: self._is_open(request))
+            return _terminal().ask_on_terminal(
+                request, number, of, source=Source(self._is_open, self.outdated, self.retry)
+            )
         said = self._on_permission(request)
-        if said is None:
+        return Said(request, said if isinstance(said, Answer) or said is None else Answer(kind=said))
+
+    def _answer(self, request: PermissionRequest, said: Answer) -> Done | Parked | None:
+        """None where somebody else was faster, be it to answer or to have it tried again."""
+        try:
+            return answer_request(self._session, request.id, _bound(said, request))
+        except UsageError:
+            if self._is_open(request):
+                raise
             return None
-        return _bound(said if isinstance(said, Answer) else Answer(kind=said), request)
 
     def _is_open(self, request: PermissionRequest) -> bool:
-        return any(request.id == one.id for one in latch.waiting(self._session, request.batch_id).requests)
+        """Whether it still waits, as it was shown."""
+        waiting = latch.waiting(self._session, request.batch_id).requests
+        return any((one.id, one.revision) == (request.id, request.revision) for one in waiting)
 
     def _enter(
         self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -468,6 +484,12 @@ class Handrail(NamedTools):
                 self._inside.pop(token, None)
                 if self._closed:
                     self._door.notify_all()
+
+
+def _result_of(outcome: Done | Parked, request: PermissionRequest) -> ToolResult[Any] | None:
+    """What came of the call that a request was about; None while it waits."""
+    results = outcome.results if isinstance(outcome, Done) else ()
+    return next((one for one in results if one.tool_call_id == request.tool_call_id), None)
 
 
 def _bound(answer: Answer, request: PermissionRequest) -> Answer:
