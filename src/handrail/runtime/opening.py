@@ -111,6 +111,7 @@ def open_session(
             characters=settings.results.characters,
             batch_characters=settings.results.batch_characters,
             repair=repair,
+            tries=settings.preview != "never",
         )
         opened.pop_all()
     return session, database, runner
