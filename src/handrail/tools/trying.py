@@ -4,6 +4,7 @@ import contextlib
 import errno
 from collections.abc import Generator
 
+from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.sealing import seal
 from handrail.changes.layered.trial import Examined, Trial
@@ -67,16 +68,19 @@ def try_command(
     that anybody wanted."""
     went = run_command(context, todo, confinement, commands, hosts=hosts, layer=layer)
     try:
-        ended = went.ran.ending == "exit"
         return Trial(
             ran=went.ran,
-            examined=examine(context.workspace, layer) if ended else Examined(started=layer.started),
+            examined=_examined(context, layer) if went.ran.ending == "exit" else Examined(started=layer.started),
             blocked=went.blocked,
             sandbox=layered_sandbox_of(context, went.confinement, commands, went.reached),
         )
     except BaseException:
         remove_printed(went.ran)
         raise
+
+
+def _examined(context: Context, layer: Layer) -> Examined:
+    return with_diffs(context.workspace, layer, examine(context.workspace, layer))
 
 
 def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Layer) -> str:
