@@ -38,7 +38,7 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, aske
         if answer.kind != "deny" and rail.would_differ(waiting.environment):
             raise Stop(_OTHER_VARIABLES, FAILED)
         try:
-            outcome = rail.answer(waiting.request.id, answer)
+            outcome = rail.answer(waiting.request, answer)
         except UsageError as error:
             if any(one.id == waiting.request.id for one in rail.waiting()):
                 raise Stop(f"{error}. Nothing was run; it still waits.") from None

@@ -40,7 +40,7 @@ def waiting_for(result: ToolResult[Any]) -> PermissionRequest | None:
 
 def source_of(rail: Handrail) -> Source:
     """Where a question comes from that this session has put."""
-    return Source(lambda request: _is_open(rail, request))
+    return Source(lambda request: _is_open(rail, request), rail.outdated, rail.retry)
 
 
 def interim(result: ToolResult[Any], request: PermissionRequest) -> ToolResult[Any]:
@@ -55,7 +55,7 @@ def _answered(rail: Handrail, said: Said, options: Namespace) -> ToolResult[Any]
     """What came of the call, whoever answered."""
     request, outcome = said.request, None
     try:
-        outcome = rail.answer(request.id, said.answer) if said.answer is not None else None
+        outcome = rail.answer(request, said.answer) if said.answer is not None else None
     except UsageError:
         if _is_open(rail, request):
             raise
@@ -70,7 +70,7 @@ def _answered(rail: Handrail, said: Said, options: Namespace) -> ToolResult[Any]
 
 
 def _is_open(rail: Handrail, request: PermissionRequest) -> bool:
-    return any(one.id == request.id for one in rail.waiting())
+    return any((one.id, one.revision) == (request.id, request.revision) for one in rail.waiting())
 
 
 def say_left() -> None:

@@ -26,7 +26,7 @@ from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.trials import drop_trial, forget_trial, sealed_in
 from handrail.store.journal import Draft, NewCall
-from handrail.store.requests import answer_to, request_of, waiting_requests
+from handrail.store.requests import Stored, answer_to, stored_request, waiting_requests
 
 
 def needs_answer(flight: Flight) -> bool:
@@ -89,23 +89,47 @@ def answer(session: Session, request_id: str, given: Answer) -> list[str] | Park
 
     None when there was an answer already; but the same answer again takes over what a killed process left of it.
     """
-    request = request_of(session.journal.database, request_id)
-    if request is None:
+    while True:
+        asked = known_request(session, request_id)
+        _check_answer(asked.request, given)
+        calls = _write_answer(session, asked, given)
+        if calls is not None:
+            return calls or waiting(session, asked.request.batch_id)
+        if asked.answered or known_request(session, request_id).answered:
+            return _answered_before(session, asked.request, given)
+        # Somebody tried it again just now: whether the answer is to that is looked up.
+
+
+def known_request(session: Session, request_id: str) -> Stored:
+    """A request of this session as it stands now."""
+    found = stored_request(session.journal.database, request_id)
+    if found is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
+    return found
+
+
+def _check_answer(request: PermissionRequest, given: Answer) -> None:
     if given.kind not in request.answers:
         can = " or ".join(request.answers)
         raise UsageError(f"this request can be answered with {can}, not with {shown(given.kind)}")
+    if given.kind != "deny" and (given.revision or 0) != request.revision:
+        told = f"the request {request.id} was tried again since, and shows something else now"
+        raise UsageError(f"{told}. Look at it, then answer what it shows: revision={request.revision}")
+
+
+def _write_answer(session: Session, asked: Stored, given: Answer) -> list[str] | None:
+    request = asked.request
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})
-    calls = session.journal.answer(request_id, request.batch_id, encode(given), event)
+    calls = session.journal.answer(request.id, request.batch_id, asked.data, encode(given), event)
     if calls is None:
-        return _answered_before(session, request, given)
+        return None
     if given.kind == "deny" and (sealed := sealed_in(request)):
         drop_trial(session, sealed)
     _keep_grants(session, request, given)
     session.journal.deliver()
-    return calls or waiting(session, request.batch_id)
+    return calls
 
 
 def _answered_before(session: Session, request: PermissionRequest, given: Answer) -> list[str] | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.protocol.permission import AnswerKind, Basis, PermissionRequest, Preview, permission_type
@@ -87,6 +89,15 @@ def require_answer(session: Session, flight: Flight) -> None:
 
         preview_of(session, flight)
         raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
+
+
+def tell_of_edit(_: Session, flight: Flight) -> None:
+    """A step behind the run: the model reads that it was not its command that ran, but which."""
+    asked, output = flight.asked, flight.output
+    if asked is None or not asked.edited or output is None:
+        return
+    told = f"The person changed the command to: {asked.command}"
+    flight.output = replace(output, content=f"{told}\n{output.content}", summary=f"{output.summary} (changed command)")
 
 
 def _answers(grants: tuple[str, ...], preview: Preview | None) -> tuple[AnswerKind, ...]:

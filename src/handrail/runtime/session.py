@@ -148,6 +148,11 @@ class Flight:
         self.drafts: list[Draft] = []
         """Events that go with the call's next record."""
 
+    def give_args(self, call: ToolCall) -> None:
+        """Puts the call in the place of the one that there is: a person changed its arguments."""
+        self.call = call
+        self.args, self.args_are_json = plain(call.args)
+
     def fail(self, error: ToolError) -> None:
         """Ends the flight with an error; the first one counts. A custom tool may have put anything in it."""
         if self.error is None:
