@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -377,12 +378,16 @@ def test_roots_within_roots_are_told_once(tmp_path: Path, workspace: Path, histo
 
 
 def test_the_last_snapshot_can_be_had_again(workspace: Path, house: Workspace, history: History) -> None:
+    begun = datetime.now(UTC)
     with pytest.raises(SnapshotError):
-        last_snapshot(house, history)
+        last_snapshot(house, history, since=begun, until=datetime.now(UTC))
     (workspace / "a").write_text("one\n")
     take_snapshot(house, history)
     (workspace / "a").write_text("two\n")
-    assert told(last_snapshot(house, history).compare(history)) == {"a": "modified"}
+    found = last_snapshot(house, history, since=begun, until=datetime.now(UTC))
+    assert told(found.compare(history)) == {"a": "modified"}
+    with pytest.raises(SnapshotError):
+        last_snapshot(house, history, since=datetime.now(UTC), until=datetime.now(UTC))
 
 
 def test_a_link_in_the_place_of_a_folder_leads_nowhere(

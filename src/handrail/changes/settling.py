@@ -44,6 +44,11 @@ def settle_cut_off(workspace: Workspace, history: History, number: int) -> Settl
 
 def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     """Brings the files of a begun set to one side, and the log with them."""
+    if not entry.body.steps:
+        from handrail.changes.snapshots.recording import settle_command  # noqa: PLC0415  few commands have no layer
+
+        settle_command(workspace, history, entry)
+        return "unknown"
     carrier = Carrier(workspace, history, temporary_name(entry.session, entry.call_id))
     looks = [_look(carrier, step) for step in entry.body.steps]
     if _is_made(looks):

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator
+from datetime import datetime
 
 import msgspec
 
@@ -72,11 +73,12 @@ def take_snapshot(workspace: Workspace, history: History) -> Snapshot:
         raise SnapshotError(f"what is there could not be kept ({error})") from error
 
 
-def last_snapshot(workspace: Workspace, history: History) -> Snapshot:
-    """What was taken last; SnapshotError where a root has none."""
+def last_snapshot(workspace: Workspace, history: History, *, since: datetime, until: datetime) -> Snapshot:
+    """What was taken of the roots between two times; SnapshotError where that is nothing."""
     taken = [(shots, shots.last()) for shots in _shots(workspace, history)]
-    whole = [(shots, table) for shots, table in taken if table is not None]
-    if len(whole) < len(taken):
+    times = (since.timestamp() * 1e9, until.timestamp() * 1e9)
+    whole = [(shots, table) for shots, table in taken if table is not None and times[0] <= table.taken <= times[1]]
+    if not whole:
         raise SnapshotError("what was there is not kept any more")
     return Snapshot(workspace, whole)
 
