@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.edit.diff import Diff
-from handrail.protocol.change import Change, action_of
+from handrail.protocol.change import Change, State, action_of
 from handrail.store.change_log import Step
 
 
@@ -33,4 +33,10 @@ def change_of(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Ch
         added=diff.added if step.kind != "folder" else None,
         removed=diff.removed if step.kind != "folder" else None,
         binary=binary,
+        replaces=before.kind if before and after and before.kind != after.kind else None,
+        executable=_is_runnable(after) and not _is_runnable(before),
     )
+
+
+def _is_runnable(state: State | None) -> bool:
+    return state is not None and state.kind == "file" and bool((state.mode or 0) & 0o111)

@@ -36,14 +36,23 @@ class Change(Wire, frozen=True):
     mode: int | None = None
     """Permission bits now."""
     added: int | None = None
-    """Lines."""
+    """Lines. None where nobody counted them: it is no text, or there was too much to be compared line by line, and then
+    there is no diff either."""
     removed: int | None = None
-    """Lines."""
+    """Lines; None as for `added`."""
     binary: bool = False
     layout_only: bool = False
     """Only white space differs."""
     renamed_from: str | None = None
-    """The path it had before."""
+    """The path it had before. That path is in the change set too, as deleted."""
+    replaces: Kind | None = None
+    """What was there before, where it was another kind of thing: all of that is gone."""
+    executable: bool = False
+    """Whether it can be run as a program now, and could not before."""
+    target: str | None = None
+    """Where a link leads, as it is written in it."""
+    outside: bool = False
+    """Whether a link leads out of the folders that the session works in."""
 
 
 class ChangeSet(Wire, frozen=True):
