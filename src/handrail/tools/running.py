@@ -65,15 +65,15 @@ def _run(context: Context, todo: Runnable, confinement: Confinement, commands: C
         spill_folder=folder,
         two_pipes=context.limits.restricted,
     )
-    check_ran(ran, commands)
+    check_ran(ran, commands, layer)
     return ran
 
 
-def check_ran(ran: Ran, commands: Commands) -> None:
+def check_ran(ran: Ran, commands: Commands, layer: Layer | None = None) -> None:
     """ToolError where the sandbox could not be made, so that the command never ran."""
     if ran.ending == "failed":
         remove_printed(ran)
-        raise commands.sandbox.failed(_why_not(ran))
+        raise commands.sandbox.failed(_why_not(ran) if layer is None else cleaned(ran.output.head), layer)
 
 
 def launch_of(
