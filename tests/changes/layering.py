@@ -118,3 +118,23 @@ def _child(writing: int, number: int | None, home: Path, work: Callable[[World],
     with open(writing, "wb") as pipe:
         pipe.write(pickle.dumps(result))
     os._exit(0)
+
+
+class As:
+    """Does things as a user."""
+
+    def __init__(self, user: str, place: Path) -> None:
+        self.user = user
+        self._place = place
+
+    def __call__(self, work: Callable[[World], Any]) -> Any:
+        return as_user(self.user, self._place, work)
+
+    def examine(self, before: str, script: str) -> Examined:
+        """What a script changes where another one was before it."""
+
+        def work(world: World) -> Examined:
+            world.sh(before)
+            return world.examine(script)
+
+        return self(work)
