@@ -17,6 +17,7 @@ from handrail.changes.layered.sealing import seal, unseal
 from handrail.changes.layered.trial import Trial
 from handrail.changes.recorder import Recorded, Recorder
 from handrail.process.ran import Printed, Ran
+from handrail.protocol.result import SandboxUsed
 from handrail.settings import Settings
 
 Tree = dict[str, tuple[object, ...]]
@@ -48,23 +49,19 @@ class Keeper:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.rail = Handrail(
-            world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=Settings()
-        )
+        self.rail = Handrail(world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=Settings())
         session = self.rail._session
         self.workspace, self.recorder = session.workspace, session.recorder
         self._calls = itertools.count()
 
-    def keep(
-        self, script: str, *, sealed: bool = False, before: Callable[[], object] | None = None
-    ) -> Recorded:
+    def keep(self, script: str, *, sealed: bool = False, before: Callable[[], object] | None = None) -> Recorded:
         """Runs a script in a layer and commits it. `before`: what somebody else does just before the commit."""
         layer = self.world.layer(script)
         examined = examine(self.workspace, layer)
         if sealed:
             nothing = Printed(b"", b"", 0, 0, None, 0)
             ran = Ran(ending="exited", exit_code=0, signal=None, seconds=0.0, output=nothing, errors=None)
-            trial = Trial(ran=ran, examined=examined)
+            trial = Trial(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
             name = seal(self.workspace, self.recorder.history, trial, layer)
             layer.remove()
             examined = unseal(self.recorder.history, name).examined

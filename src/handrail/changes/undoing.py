@@ -7,7 +7,7 @@ import msgspec
 from handrail.changes.carrying import KEPT_WHOLE
 from handrail.changes.conflicts import Conflict, conflict_of
 from handrail.changes.history import History
-from handrail.changes.looking import SMALL, light, look_at
+from handrail.changes.looking import SMALL, Looks, light, look_at
 from handrail.changes.merging import Merged, merged
 from handrail.changes.opened import closed_folders
 from handrail.changes.ways import agrees, same
@@ -61,11 +61,13 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
     ways: list[Way] = []
     conflicts: list[Conflict] = []
     left = held = 0
-    for path, chain in _chains(entries).items():
-        found = look_at(workspace, path, keep=SMALL if held < _HELD else 0)
+    looks = Looks(workspace)
+    for path, chain in sorted(_chains(entries).items()):
+        found = looks.at(path, keep=SMALL if held < _HELD else 0)
         held += len(found.current.data or b"") if found.current is not None else 0
         step = _net(path, chain)
         if step is not None and agrees(found.state, step):
+            looks.note(path, found.state)
             if step.before != step.after:
                 ways.append(Way(Step(path, found.state, _end(step, found.state, chain)), found))
             continue
