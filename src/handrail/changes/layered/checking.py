@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from handrail.changes.layered.repositories import changed_in_repositories
 from handrail.changes.layered.trial import Examined
 from handrail.changes.looking import SMALL, Looks, light
-from handrail.changes.ways import agrees
+from handrail.changes.ways import agrees, only_mode
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clipped, tool_error
@@ -35,7 +35,7 @@ class Check:
             if found is None:
                 raise outdated(shown_path(self._workspace, step.path))
             self.found[step.path] = light(found)
-            if not _only_mode(step):
+            if not only_mode(step):
                 yield step.path, found
 
     def stale(self) -> Iterator[bytes]:
@@ -92,8 +92,3 @@ def _goes(step: Step) -> bool:
 
 def _is_folder(found: Found) -> bool:
     return found.state is not None and found.state.kind == "folder"
-
-
-def _only_mode(step: Step) -> bool:
-    before, after = step.before, step.after
-    return before is not None and after is not None and (before.kind, before.hash) == (after.kind, after.hash)
