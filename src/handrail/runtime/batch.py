@@ -17,6 +17,7 @@ from handrail.runtime.pipeline import DECIDING, cut_short, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
+from handrail.runtime.stacking import stack
 from handrail.store.journal import DuplicateCallError
 
 _SMALLEST_BUDGET = 2_000
@@ -96,7 +97,7 @@ def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResul
     for number, flight in enumerate(flights, start=1):
         flight.budget = min(session.characters, max(left, _SMALLEST_BUDGET))
         result = known.get(flight.call.tool_call_id) or _run(session, flight)
-        latch.stack(flight, flights[number:])
+        stack(session, flight, flights[number:])
         left -= len(result.content)
         results.append(result)
     return tuple(results)

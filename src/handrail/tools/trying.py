@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.sealing import seal
+from handrail.changes.layered.sealing import seal, unseal
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
@@ -34,7 +34,10 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
     if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
-    with layer_over(context, confinement, commands) as layer:
+    with (
+        laid_below(context, confinement, commands, recorder) as below,
+        layer_over(context, confinement, commands, below) as layer,
+    ):
         trial = try_command(context, todo, confinement, commands, layer)
         if trial.ran.ending == "cancelled":
             remove_printed(trial.ran)
@@ -43,12 +46,30 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
 
 
 @contextlib.contextmanager
-def layer_over(context: Context, confinement: Confinement, commands: Commands) -> Generator[Layer]:
+def laid_below(
+    context: Context, confinement: Confinement, commands: Commands, recorder: Recorder
+) -> Generator[tuple[Layer, ...]]:
+    """What earlier calls of the batch would change, as a layer to lie on; none where they would change nothing."""
+    trials = [unseal(recorder.history, sealed).examined for sealed in context.below]
+    if not any(examined.steps for examined in trials):
+        yield ()
+        return
+    from handrail.changes.layered.laying import lay  # noqa: PLC0415  few batches have several commands
+
+    with layer_over(context, confinement, commands) as layer:
+        lay(context.workspace, recorder.history, trials, layer)
+        yield (layer,)
+
+
+@contextlib.contextmanager
+def layer_over(
+    context: Context, confinement: Confinement, commands: Commands, below: tuple[Layer, ...] = ()
+) -> Generator[Layer]:
     """A new layer over all that the command may change; it is gone afterwards, whatever happens."""
     if commands.why_no_layer(context.workspace.roots) is not None:
         raise weaker_sandbox()
     try:
-        layer = commands.sandbox.new_layer(confinement.writable)
+        layer = commands.sandbox.new_layer(confinement.writable, below)
     except OSError as error:
         message = f"The layer that takes in what a command changes could not be made ({error.strerror})."
         raise ToolError(_code_of(error), f"{message} Nothing was run. Try again when there is room.") from None
