@@ -48,16 +48,12 @@ class Keeper:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.rail = Handrail(
-            world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=Settings()
-        )
+        self.rail = Handrail(world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=Settings())
         session = self.rail._session
         self.workspace, self.recorder = session.workspace, session.recorder
         self._calls = itertools.count()
 
-    def keep(
-        self, script: str, *, sealed: bool = False, before: Callable[[], object] | None = None
-    ) -> Recorded:
+    def keep(self, script: str, *, sealed: bool = False, before: Callable[[], object] | None = None) -> Recorded:
         """Runs a script in a layer and commits it. `before`: what somebody else does just before the commit."""
         layer = self.world.layer(script)
         examined = examine(self.workspace, layer)
