@@ -174,3 +174,23 @@ def test_a_file_that_another_program_changed_meanwhile_is_never_overwritten(rail
     results = answer_all(one, (first, second), "once", "once")
     assert [code(result) for result in results] == ["CONFLICT", "CONFLICT"]
     assert (workspace / "a").read_text() == "mine\n"
+
+
+def test_one_call_stages_and_the_next_commits(rail: Make, workspace: Path) -> None:
+    for command in ("git init -q .", "git config user.email a@example.org", "git config user.name A"):
+        subprocess.run(command, shell=True, cwd=workspace, check=True)
+    (workspace / "a").write_text("one\n")
+    one = rail(mode="ask")
+    requests = parked(one.batch(commands("git add a", "git commit -qm first", "git log --format=%s | tee log")))
+    assert previews(requests)[2].output == "first\n"
+    results = answer_all(one, requests, "once", "once", "once")
+    assert [code(result) for result in results] == [None, None, None]
+    found = subprocess.run(
+        "git fsck --strict && git status -s && git log --format=%s",
+        shell=True,
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout == "?? log\nfirst\n"

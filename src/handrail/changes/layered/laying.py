@@ -8,9 +8,11 @@ import stat
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from handrail.changes.history import History
 from handrail.changes.layered.places import below_upper
-from handrail.changes.layered.trial import PLAIN, Examined, Manner
+from handrail.changes.layered.trial import PLAIN, Examined, Manner, Trial
 from handrail.protocol.change import State
 from handrail.sandbox.layer.layer import Layer
 from handrail.workspace.workspace import Workspace
@@ -36,6 +38,13 @@ def lay(workspace: Workspace, history: History, trials: Iterable[Examined], laye
         _lay_one(workspace, history, path, laid, layer)
         if laid.after is None or laid.after.kind != "folder":
             covered = path + b"/"
+
+
+def expecting(trial: Trial, below: Iterable[Examined]) -> Trial:
+    """The trial as one that knows what comes before it."""
+    changed = {step.path for examined in below for step in examined.steps}
+    folders = {path[:end] for path in changed for end in range(len(path)) if path[end : end + 1] == b"/"}
+    return replace(trial, examined=replace(trial.examined, expected=tuple(sorted(changed | folders))))
 
 
 def _put_together(trials: Iterable[Examined]) -> dict[bytes, _Laid]:
