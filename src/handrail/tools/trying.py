@@ -32,6 +32,8 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
     """Tries the command as one that nobody was asked about: it sees no credentials and reaches nobody."""
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
+    if todo.proven:
+        return Preview(kind="none", text="it only looks, so that a yes changes nothing")
     if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
@@ -69,12 +71,7 @@ def layer_over(
     """A new layer over all that the command may change; it is gone afterwards, whatever happens."""
     if commands.why_no_layer(context.workspace.roots) is not None:
         raise weaker_sandbox()
-    try:
-        layer = commands.sandbox.new_layer(confinement.writable, below)
-    except OSError as error:
-        message = f"The layer that takes in what a command changes could not be made ({error.strerror})."
-        raise ToolError(_code_of(error), f"{message} Nothing was run. Try again when there is room.") from None
-    with layer:
+    with commands.sandbox.new_layer(confinement.writable, below) as layer:
         yield layer
 
 
