@@ -3,7 +3,9 @@
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,11 +27,18 @@ _HELD = 8 * 1024 * 1024
 _CHUNK = 1 << 20
 
 
+class Source(NamedTuple):
+    """A file of a layer: the open folder on top of it, and the path below that."""
+
+    top: int
+    path: str
+
+
 class Bringing(msgspec.Struct, frozen=True, kw_only=True):
     """How a file is to be brought where its state alone does not say."""
 
-    source: tuple[int, bytes] | None = None
-    """Where it is to be taken from: an open folder, and the path below it. None: from what was kept."""
+    source: Source | None = None
+    """The file of a layer that it is; None: it is made from what was kept."""
     in_place: bool | None = None
     """Whether it is written through the file that is there, for all its names. None: where it has several."""
     linked_to: bytes | None = None
@@ -84,7 +93,7 @@ class Bringer:
         if manner.source is None:
             return False
         folder, name, path = where
-        with _opened_source(manner.source) as source:
+        with _opened(manner.source) as source:
             try:
                 take(
                     source,
@@ -116,6 +125,7 @@ class Bringer:
             flush=self.flush,
             dress=_dressing(manner),
             away=self.away(key),
+            workshop=self._holding.workshop(folder) if self._holding is not None else None,
         )
 
     def _write_through(self, where: Target, after: State, before: Current, manner: Bringing) -> None:
@@ -152,8 +162,8 @@ class Bringer:
         return Content(after.hash, after.size, lambda: _pieces(source))
 
 
-def _pieces(source: tuple[int, bytes]) -> Iterator[bytes]:
-    with _opened_source(source) as place:
+def _pieces(source: Source) -> Iterator[bytes]:
+    with _opened(source) as place:
         descriptor = open_source(place)
         try:
             while chunk := os.read(descriptor, _CHUNK):
@@ -163,13 +173,30 @@ def _pieces(source: tuple[int, bytes]) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _opened_source(source: tuple[int, bytes]) -> Generator[tuple[int, str]]:
-    folder, _, name = os.fsdecode(source[1]).rpartition("/")
-    descriptor = openat2(source[0], folder or ".", _FOLDER, resolve=RESOLVE_NO_SYMLINKS)
+def _opened(source: Source) -> Generator[tuple[int, str]]:
+    """The folder of a file of a layer, and its name there."""
+    folder, _, name = source.path.rpartition("/")
+    if os.geteuid() != 0 and folder:
+        _open_up(source.top, folder)
+    descriptor = openat2(source.top, folder or ".", _FOLDER, resolve=RESOLVE_NO_SYMLINKS)
     try:
         yield descriptor, name
     finally:
         os.close(descriptor)
+
+
+def _open_up(top: int, folder: str) -> None:
+    """Lets the owner take things out of the folders of a layer. It is thrown away afterwards, so they stay open."""
+    inner = os.dup(top)
+    try:
+        for name in folder.split("/"):
+            outer, inner = inner, os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=inner)
+            os.close(outer)
+            mode = stat.S_IMODE(os.fstat(inner).st_mode)
+            if mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.chmod(f"/proc/self/fd/{inner}", mode | stat.S_IRWXU)
+    finally:
+        os.close(inner)
 
 
 def _dressing(manner: Bringing) -> Callable[[int], None] | None:

@@ -17,6 +17,7 @@ from handrail.runtime.pipeline import DECIDING, cut_short, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
+from handrail.runtime.stacking import stack
 from handrail.store.journal import DuplicateCallError
 from handrail.tools.contract import AsksError
 
@@ -110,7 +111,7 @@ def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResul
             from handrail.runtime.late_parking import park_late  # noqa: PLC0415  few commands ask so late
 
             return park_late(session, flight, [one for one in flights if one.call.tool_call_id not in known], asks)
-        latch.stack(flight, flights[number:])
+        stack(session, flight, flights[number:])
         left -= len(result.content)
         results.append(result)
     return tuple(results)

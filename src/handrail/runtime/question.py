@@ -27,6 +27,7 @@ def ask(session: Session, flight: Flight, earlier: Sequence[Flight]) -> None:
     request = question_about(session, flight, earlier)
     encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
     flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
+    flight.asked = request
 
 
 def question_about(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> PermissionRequest:

@@ -104,6 +104,7 @@ class Flight:
         "held",
         "judged",
         "made",
+        "missing",
         "output",
         "recorded",
         "result",
@@ -138,6 +139,8 @@ class Flight:
         """A trial of it that waits, sealed: nobody needs it once the call has its result."""
         self.based_on: tuple[Basis, ...] = ()
         """The files that the answer was given for."""
+        self.missing: set[str] = set()
+        """Trials of earlier calls of the batch that it was tried on, and that were not kept yet."""
         self.output: Output | None = None
         self.made: ChangeSet | None = None
         """What a call had changed that was cut off, or that another process ran."""
