@@ -136,9 +136,7 @@ class History:
         if not self.is_empty:
             self.log.forget_before(datetime.fromtimestamp(counted, UTC) - timedelta(days=self._days))
             used |= self.log.contents()
-        for digest, path in self.blobs.every():
-            if digest not in used:
-                self.blobs.remove_old(path, _YOUNG)
+        self.blobs.sweep(used, _YOUNG)
         os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
 
 

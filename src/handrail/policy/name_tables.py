@@ -89,7 +89,7 @@ GENERATED_FOLDERS = frozenset(
     {
         "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".venv", "venv",
         ".gradle", ".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov",
-        "bower_components",
+        "bower_components", ".git",
     }
 )  # fmt: skip
 """What programs fill and nobody reads; `build`, `dist`, `target` and `vendor` are not in it, since people use them."""

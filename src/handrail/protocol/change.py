@@ -64,6 +64,8 @@ class ChangeSet(Wire, frozen=True):
     """Whether undo can take it back."""
     undoes: tuple[int, ...] = ()
     """The change sets that it takes back."""
+    not_covered: tuple[str, ...] = ()
+    """What the call did, or may have done, that undo does not take back, in words."""
 
 
 class ChangeRecord(Wire, frozen=True, omit_defaults=False):
@@ -81,6 +83,8 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     undoes: tuple[int, ...]
     undoable: bool
     changes: tuple[Change, ...]
+    not_covered: tuple[str, ...] = ()
+    """What the call did, or may have done, that undo does not take back, in words."""
 
 
 def action_of(before: State | None, after: State | None) -> Action:

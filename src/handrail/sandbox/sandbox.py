@@ -110,6 +110,10 @@ class Sandbox:
         layers.forget()
         self._choice = None
 
+    def close(self) -> None:
+        """Waits until layers are gone that were thrown away; can be repeated, and new ones can be made."""
+        self._layers.close()
+
     def _why_no_layer(self, roots: tuple[str, ...]) -> Remedy | None:
         found = self._chosen()
         if self._most < LAYERED:

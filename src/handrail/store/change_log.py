@@ -43,6 +43,12 @@ class Body(msgspec.Struct, frozen=True):
     """Whether everything is kept that it takes to go back."""
     certain: bool = True
     """Whether it was made: after a crash, and a change by others since, nobody knows."""
+    not_covered: tuple[str, ...] = ()
+    """What the call did, or may have done, that undo does not take back, in words."""
+    apart: tuple[bytes, ...] = ()
+    """Paths that became another name of a file: what they were before is a file of its own."""
+    opened: tuple[tuple[bytes, int], ...] = ()
+    """Folders that were opened for the time of the change, with the modes that they get back."""
 
 
 class Entry(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Commands whose changes go into a layer first: run, judged by what they changed, and kept or dropped."""
 
 from handrail.changes.layered.committing import commit
+from handrail.changes.layered.configs import configs_of
 from handrail.changes.layered.sealing import drop, unseal
 from handrail.changes.layered.trial import Trial
 from handrail.changes.recorder import Recorder
@@ -77,7 +78,7 @@ def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None
 def _judged(context: Context, trial: Trial, recorder: Recorder, layer: Layer) -> Outcome:
     if trial.ran.ending != "exit":
         return Outcome()
-    decision = context.judge(trial.examined.changes, {})
+    decision = context.judge(trial.examined.changes, configs_of(context.workspace, layer, trial.examined))
     if decision.decision == "allow":
         return keep(context, trial, recorder, layer)
     if decision.decision == "deny":

@@ -1,21 +1,18 @@
 """Makes the diffs of what a command changed: for people, and within bounds, the most harmful first."""
 
-import os
 import time
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from handrail.changes.layered.beneath import beneath
-from handrail.changes.layered.opening import FILE, open_file, opened_parent
 from handrail.changes.layered.places import below_upper
+from handrail.changes.layered.reading import read_before, read_now
 from handrail.changes.layered.trial import Examined
 from handrail.edit.diff import unified_diff
 from handrail.policy.harm import moved_away, order_by_harm
 from handrail.protocol.change import Change, State
 from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.store.change_log import Step
-from handrail.workspace.content import content_of
 from handrail.workspace.text import decoded
 from handrail.workspace.workspace import Workspace
 
@@ -75,38 +72,9 @@ def _text(state: State | None, over: Overlaid, relative: str, *, now: bool) -> s
         return ""
     if state.size > _LARGEST:
         return None
-    try:
-        data = _read_upper(over, relative) if now else _read_beneath(over, relative)
-    except OSError:
-        return None
-    found = decoded(data) if content_of(data).hash == state.hash else None
+    data = read_now(state, over, relative) if now else read_before(state, over, relative)
+    found = decoded(data) if data is not None else None
     return found.text if found is not None else None
-
-
-def _read_upper(over: Overlaid, relative: str) -> bytes:
-    with opened_parent(over.upper, relative) as (folder, name):
-        return _read(open_file(name, folder))
-
-
-def _read_beneath(over: Overlaid, relative: str) -> bytes:
-    *folders, name = relative.split("/")
-    inner = beneath(over.root, over.below)
-    try:
-        for each in folders:
-            outer, inner = inner, inner.enter(each)
-            outer.close()
-            if inner is None:
-                return b""
-        place = inner.find(name)
-        return _read(os.open(name, FILE, dir_fd=place.folder)) if place is not None else b""
-    finally:
-        if inner is not None:
-            inner.close()
-
-
-def _read(descriptor: int) -> bytes:
-    with open(descriptor, "rb") as file:
-        return file.read(_LARGEST + 1)
 
 
 def _size(step: Step) -> int:

@@ -71,8 +71,7 @@ class Layer:
 
     def remove(self) -> None:
         """Throws away what was changed; can be repeated. What cannot be removed now is left to who sweeps."""
-        if self._removing is not None:
-            self._removing.join()
+        self.wait()
         self._remove()
 
     def remove_later(self) -> None:
@@ -86,6 +85,11 @@ class Layer:
             self._remove()
         else:
             self._removing = removing
+
+    def wait(self) -> None:
+        """Waits for a removal that goes on."""
+        if self._removing is not None:
+            self._removing.join()
 
     def _remove(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

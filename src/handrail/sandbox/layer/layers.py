@@ -3,6 +3,7 @@
 import os
 import time
 from typing import NamedTuple
+from weakref import WeakSet
 
 from handrail.sandbox.host import Host
 from handrail.sandbox.layer.fitness import file_system, mounts, shown, why_unfit
@@ -49,6 +50,7 @@ class Layers:
         self._host = host
         self._own = Place(os.path.join(host.state, "layers"))
         self._swept: set[str] = set()
+        self._made: WeakSet[Layer] = WeakSet()
 
     def why_not(self, roots: tuple[str, ...]) -> Remedy | None:
         """Why no layer can lie over these roots, and what would help; None where one can."""
@@ -71,10 +73,17 @@ class Layers:
         for _ in range(_ATTEMPTS):
             folder = os.path.join(place.folder, os.urandom(8).hex())
             try:
-                return Layer(folder, roots, below, own_users=way.own_users if way else None)
+                layer = Layer(folder, roots, below, own_users=way.own_users if way else None)
             except FileExistsError:  # somebody who sweeps was faster
                 continue
+            self._made.add(layer)
+            return layer
         raise FileExistsError(f"no folder of ours stays in {shown(place.folder)}")
+
+    def close(self) -> None:
+        """Waits until those are gone that are about to be."""
+        for layer in tuple(self._made):
+            layer.wait()
 
     def most(self, roots: tuple[str, ...]) -> int | None:
         """How many bytes a layer over these roots can hold, where it is held in memory."""

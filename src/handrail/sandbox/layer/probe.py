@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.sandbox.layer.mounting import NOT_MOUNTED, Programs, under_layer
@@ -22,10 +23,11 @@ def wrong_with_layer(folder: str, roots: tuple[str, ...], programs: Programs, *,
     """What is wrong, in words; None where layers work. Nothing is changed but in `folder`, where layers are kept."""
     mark = f"{_MARK}{os.urandom(8).hex()}"
     try:
-        with (
-            Layer(_new(folder), roots, own_users=own_users) as below,
-            Layer(_new(folder), roots, (below,), own_users=own_users) as layer,
-        ):
+        with ExitStack() as stack:
+            below = Layer(_new(folder), roots, own_users=own_users)
+            stack.callback(below.remove)
+            layer = Layer(_new(folder), roots, (below,), own_users=own_users)
+            stack.callback(layer.remove)
             for over in below.overlaid:
                 _stage(os.path.join(over.upper, mark))
             printed = _run(layer, mark, programs)
@@ -76,9 +78,10 @@ def _wrong(layer: Layer, mark: str, printed: str) -> Iterator[str]:
 
 
 def said_of(printed: str) -> str:
-    """The last that was said before the end."""
+    """What was said about it, of all that was printed."""
     lines = [line.strip() for line in printed.split("\n")]
-    return next((line[:300] for line in reversed(lines) if line and line != NOT_MOUNTED), "")
+    said = [line for line in lines if line and line != NOT_MOUNTED and not line.startswith("dmesg")]
+    return said[-1][:300] if said else ""
 
 
 def _is_removed(path: str) -> bool:
