@@ -33,7 +33,7 @@ def snapshot_sandbox_of(context: Context, went: Went, commands: Commands, watche
 def not_covered(uncovered: tuple[Uncovered, ...]) -> tuple[str, ...]:
     """One for each reason, with the first paths: `ignored by git: node_modules`."""
     reasons: dict[str, list[str]] = {}
-    for one in uncovered:
+    for one in sorted(uncovered, key=lambda one: one.shown):
         reasons.setdefault(one.why, []).append(clipped(one.shown))
     return tuple(f"{why}: {_listed(paths)}" for why, paths in reasons.items())
 
