@@ -17,6 +17,7 @@ from typing import Any
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.terminal.keys import Timing
 from handrail.terminal.prompt import Prompt
+from handrail.terminal.source import Said
 
 DEADLINE = 60.0
 QUICK = Timing(quiet=0.02, deaf=0.02, settle=0.02, poll=0.05)
@@ -108,7 +109,7 @@ class Asked:
 
     def __init__(self, terminal: Terminal, prompt: Prompt, request: PermissionRequest, **more: Any) -> None:
         self.terminal = terminal
-        self._answers: list[Answer | None] = []
+        self._answers: list[Said] = []
         number, of = more.pop("number", 1), more.pop("of", 1)
         self._thread = threading.Thread(
             target=lambda: self._answers.append(prompt.ask(request, number, of, **more)), daemon=True
@@ -139,7 +140,12 @@ class Asked:
         self._thread.join(DEADLINE)
         assert self._is_over(), self.terminal.sees_whole()
         self.terminal.sees_whole()
-        return self._answers[0]
+        return self._answers[0].answer
+
+    @property
+    def request(self) -> PermissionRequest:
+        """The request that was on the terminal in the end."""
+        return self._answers[0].request
 
     def end(self) -> None:
         """Hangs up, and waits until nobody has the terminal any more."""

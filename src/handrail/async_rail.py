@@ -115,6 +115,8 @@ class AsyncHandrail:
     call = _hopped(Handrail.call)
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)
+    retry = _hopped(Handrail.retry)
+    outdated = _hopped(Handrail.outdated)
     waiting = _hopped(Handrail.waiting)
     would_differ = _hopped(Handrail.would_differ)
     resume = _hopped(Handrail.resume)

@@ -49,6 +49,7 @@ from handrail.tools.contract import Tool
 if TYPE_CHECKING:
     from handrail.protocol.change import ChangeRecord
     from handrail.runtime.person import Resolve
+    from handrail.terminal.source import Said
     from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
@@ -262,13 +263,36 @@ class Handrail(NamedTools):
             raise UsageError("two calls of one batch have the same tool_call_id")
         return self._run(given, fresh=False)
 
-    def answer(self, request_id: str, answer: Answer | AnswerKind, *, reason: str | None = None) -> Done | Parked:
-        """Answers a permission request; with the last answer of its batch, the batch runs."""
+    def answer(
+        self, request: str | PermissionRequest, answer: Answer | AnswerKind, *, reason: str | None = None
+    ) -> Done | Parked:
+        """Answers a permission request; with the last answer of its batch, the batch runs.
+
+        A yes is to what was shown. By the request itself it is to what that shows; by its id, to the first that was: of
+        a request that was tried again since, a yes names its `revision`.
+        """
         given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
+        request_id = request if isinstance(request, str) else request.id
+        if not isinstance(request, str):
+            given = _bound(given, request)
         outcome = self._enter(answer_request, self._session, request_id, given)
         if outcome is None:
             raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
         return outcome
+
+    def retry(self, request_id: str, command: str | None = None) -> PermissionRequest:
+        """Tries the command of a request again that nobody has answered, or another one that a person wrote in its
+        place; the request as it is now, under the same id. ToolError where policy refuses what was written."""
+        from handrail.runtime.retrying import retry  # noqa: PLC0415  few are tried again
+
+        return self._enter(retry, self._session, request_id, command)
+
+    def outdated(self, request: PermissionRequest) -> tuple[str, ...]:
+        """The files that others changed since the request was put, as results name them: a yes to it would keep
+        nothing. Empty where it still counts."""
+        from handrail.runtime.outdating import outdated  # noqa: PLC0415  who asks a person
+
+        return self._enter(outdated, self._session, request)
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
@@ -399,15 +423,17 @@ class Handrail(NamedTools):
         outcome = run_batch(self._session, calls, fresh)
         of = len(outcome.requests) if isinstance(outcome, Parked) else 0
         while isinstance(outcome, Parked) and self._can_ask():
-            request = outcome.requests[0]
-            said = self._ask(request, of - len(outcome.requests) + 1, of)
-            if said is None and self._is_open(request):
+            said = self._ask(outcome.requests[0], of - len(outcome.requests) + 1, of)
+            request, answer = said.request, said.answer
+            if answer is None and self._is_open(request):
                 break
-            answered = answer_request(self._session, request.id, said) if said else None
-            if said and answered is None and self._on_permission is None:
+            answered = self._answer(request, answer) if answer else None
+            if answer and answered is None and self._on_permission is None:
                 _terminal().say_answered_elsewhere(request)
             # What came of it is looked up: the batch may be larger, and somebody else may have been faster to answer.
             outcome = answered if isinstance(answered, Parked) else run_batch(self._session, calls, fresh=False)
+            if answered is not None and self._on_permission is None:
+                _terminal().say_kept(said, _result_of(outcome, request))
         return outcome
 
     def _can_ask(self) -> bool:
@@ -416,14 +442,29 @@ class Handrail(NamedTools):
             return True
         return not self._unattended and _terminal().somebody_is_there()
 
-    def _ask(self, request: PermissionRequest, number: int, of: int) -> Answer | None:
+    def _ask(self, request: PermissionRequest, number: int, of: int) -> "Said":
+        from handrail.terminal.source import Said, Source  # noqa: PLC0415  most calls ask nobody
+
         if self._on_permission is None:
-            return _terminal().ask_on_terminal(request, number, of, still_open=lambda: self._is_open(request))
+            return _terminal().ask_on_terminal(
+                request, number, of, source=Source(self._is_open, self.outdated, self.retry)
+            )
         said = self._on_permission(request)
-        return said if isinstance(said, Answer) or said is None else Answer(kind=said)
+        return Said(request, said if isinstance(said, Answer) or said is None else Answer(kind=said))
+
+    def _answer(self, request: PermissionRequest, said: Answer) -> Done | Parked | None:
+        """None where somebody else was faster, be it to answer or to have it tried again."""
+        try:
+            return answer_request(self._session, request.id, _bound(said, request))
+        except UsageError:
+            if self._is_open(request):
+                raise
+            return None
 
     def _is_open(self, request: PermissionRequest) -> bool:
-        return any(request.id == one.id for one in latch.waiting(self._session, request.batch_id).requests)
+        """Whether it still waits, as it was shown."""
+        waiting = latch.waiting(self._session, request.batch_id).requests
+        return any((one.id, one.revision) == (request.id, request.revision) for one in waiting)
 
     def _enter(
         self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -443,6 +484,19 @@ class Handrail(NamedTools):
                 self._inside.pop(token, None)
                 if self._closed:
                     self._door.notify_all()
+
+
+def _result_of(outcome: Done | Parked, request: PermissionRequest) -> ToolResult[Any] | None:
+    """What came of the call that a request was about; None while it waits."""
+    results = outcome.results if isinstance(outcome, Done) else ()
+    return next((one for one in results if one.tool_call_id == request.tool_call_id), None)
+
+
+def _bound(answer: Answer, request: PermissionRequest) -> Answer:
+    """The answer as one to what the request shows, unless it says itself what it is to."""
+    if answer.revision is not None or not request.revision:
+        return answer
+    return replace(answer, revision=request.revision)
 
 
 def _terminal() -> ModuleType:

@@ -30,6 +30,7 @@ def test_an_empty_user_file_changes_nothing(tmp_path: Path) -> None:
 def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     text = """
     mode = "auto"
+    preview = "never"
     profile = "restricted"
     read.images = false
     [results]
@@ -79,6 +80,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     loaded = load_with(tmp_path, text)
     assert flat(loaded.settings) == {
         "mode": "auto",
+        "preview": "never",
         "profile": "restricted",
         "tools.enable": ("todo",),
         "tools.disable": ("exec",),

@@ -24,6 +24,7 @@ print(*sorted(set(sys.modules) - before))
 def test_the_defaults_are_the_documented_ones() -> None:
     assert flat(Settings()) == {
         "mode": "ask",
+        "preview": "when-asked",
         "profile": "standard",
         "tools.enable": (),
         "tools.disable": (),

@@ -29,6 +29,7 @@ def some_of(*values: str) -> st.SearchStrategy[Any]:
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mode": one_of(*MODES),
+    "preview": one_of("when-asked", "never"),
     "profile": one_of("standard", "restricted"),
     "tools.enable": some_of("todo", "memory", "delete"),
     "tools.disable": some_of("exec", "write", "grep"),
@@ -109,6 +110,7 @@ def differs(one: object, other: object) -> bool:
 
 LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "mode": later_in(*MODES),
+    "preview": later_in("never", "when-asked"),
     "profile": later_in("restricted", "standard"),
     "tools.enable": has_more,
     "tools.disable": lacks_some,

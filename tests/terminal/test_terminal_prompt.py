@@ -9,6 +9,7 @@ import pytest
 from handrail.protocol.permission import Answer, Preview
 from handrail.terminal.keys import Timing
 from handrail.terminal.screen import Screen
+from handrail.terminal.source import Source
 from people import QUICK, Ask, Terminal, a_request
 
 GRANTABLE = a_request(
@@ -164,13 +165,14 @@ def test_a_long_change_is_shown_in_part_and_whole_when_asked_for(ask: Ask) -> No
     )
     asked.terminal.sees("… 20 more lines of it")
     assert "line 59" not in asked.terminal.shown
-    asked.until(b"d", lambda: "+line 40\n" in asked.terminal.shown)
-    asked.until(b" ", lambda: "+line 59\n" in asked.terminal.shown)
+    asked.until(b"d", lambda: "+line 40" in asked.terminal.shown)
+    asked.until(b" ", lambda: "+line 59" in asked.terminal.shown)
+    asked.until(b"q", lambda: "\x1b[?1049l" in asked.terminal.shown)
     assert asked.answer(b"y") == Answer(kind="once")
 
 
 def test_a_question_that_somebody_else_answered_goes_away(ask: Ask) -> None:
-    asked = ask(still_open=lambda: False)
+    asked = ask(source=Source(still_open=lambda _: False))
     assert asked.answer() is None
     assert "Answered elsewhere: make\n" in asked.terminal.shown
 

@@ -59,8 +59,7 @@ def test_the_parts_that_ask_say_why_and_by_which_rule() -> None:
 
 def test_what_a_yes_means_is_said() -> None:
     plain = text_of()
-    assert "Not tried: this version tries no command in a copy. Nothing has run." in plain
-    assert "Yes runs it for real; it cannot be undone." in plain
+    assert "Not tried. Nothing has run. Yes runs it for real; its result says what undo covers." in plain
     assert "    asks: it may change files    rule exec.unproven\n" in plain
     assert "folder" not in plain
     shown = text_of(cwd="src", tier=0, hosts=("example.org:443", "pypi.org:443"), background=True)

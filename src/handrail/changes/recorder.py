@@ -66,6 +66,20 @@ class Recorder:
         log.finish(number, msgspec.structs.replace(body, steps=steps))
         return Recorded(_set(number, planned))
 
+    def begin_command(self, call_id: str, summary: str) -> int:
+        """Writes down that a command is about to run on the files themselves: what it changes is known afterwards."""
+        from handrail.store.change_log import Body  # noqa: PLC0415  as above
+
+        self.history.mark_work(self._session, self._runner)
+        return self.history.log.begin(
+            session=self._session,
+            call_id=call_id,
+            turn=self.turn or call_id,
+            runner=self._runner,
+            body=Body("exec", summary, (), ()),
+            diffs=(),
+        )
+
     def content(self, digest: str) -> bytes | None:
         """What was kept under a hash; None when nothing was, or it is large."""
         kept = bytearray()

@@ -48,6 +48,11 @@ def settle_cut_off(workspace: Workspace, history: History, number: int) -> Settl
 
 def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     """Brings the files of a begun set to one side, and the log with them."""
+    if not entry.body.steps:
+        from handrail.changes.snapshots.recording import settle_command  # noqa: PLC0415  few commands have no layer
+
+        settle_command(workspace, history, entry)
+        return "unknown"
     body = entry.body
     how = How(manners={path: Bringing(in_place=False) for path in body.apart}, opened=dict(body.opened))
     carrier = Carrier(workspace, history, temporary_name(entry.session, entry.call_id), how)

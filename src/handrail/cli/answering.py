@@ -18,6 +18,8 @@ from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.store.environments import kept_variables
 from handrail.store.inbox import Waiting
+from handrail.terminal.asking import say_kept
+from handrail.terminal.source import Said
 
 _OTHER_VARIABLES = (
     "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes would not "
@@ -25,8 +27,9 @@ _OTHER_VARIABLES = (
 )
 
 
-def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
-    """Gives the answer; with the last one of a batch, the batch runs here. The exit code."""
+def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, asked: bool = False) -> int:
+    """Gives the answer; with the last one of a batch, the batch runs here. The exit code. `asked`: somebody gave it on
+    this terminal, and is told what came of it."""
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
         told = f"it was answered already: {waiting.answer.kind}, and not run."
         raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
@@ -35,11 +38,13 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer) -> int:
         if answer.kind != "deny" and rail.would_differ(waiting.environment):
             raise Stop(_OTHER_VARIABLES, FAILED)
         try:
-            outcome = rail.answer(waiting.request.id, answer)
+            outcome = rail.answer(waiting.request, answer)
         except UsageError as error:
             if any(one.id == waiting.request.id for one in rail.waiting()):
                 raise Stop(f"{error}. Nothing was run; it still waits.") from None
             raise Stop(f"answered elsewhere: {error}", FAILED) from None
+        if asked:
+            say_kept(Said(waiting.request, answer), _own(waiting, outcome), plain=options.plain)
         if isinstance(outcome, Parked):
             return _show_rest(options, outcome)
         code = _show(options, waiting, outcome, rail)
@@ -91,6 +96,12 @@ def _denied_what(waiting: Waiting, result: ToolResult[Any]) -> str:
     """What is not done; of what was denied before, which nobody looked up again, the tool."""
     request = waiting.request
     return cut(one_line(request.description if request.tool_call_id == result.tool_call_id else result.name), 80)
+
+
+def _own(waiting: Waiting, outcome: Done | Parked) -> ToolResult[Any] | None:
+    """What came of the call that was asked about; None while it waits."""
+    results = outcome.results if isinstance(outcome, Done) else ()
+    return next((one for one in results if one.tool_call_id == waiting.request.tool_call_id), None)
 
 
 def _granted(waiting: Waiting, answer: Answer) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 from handrail.cli.exits import OK
 from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
 from handrail.cli.output import answer, answer_json, cut, note, table
-from handrail.protocol.permission import OpenedFolder
+from handrail.protocol.permission import OpenedFolder, PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Kept, Waiting
+from handrail.terminal.changed import gist
 from handrail.terminal.request import subject
 
 SCHEMA = "handrail.approvals/1"
@@ -65,12 +66,18 @@ def _rows(waiting: list[Waiting], granted: list[Kept], names: dict[str, str], *,
         what = f"{request.tool_name} {subject(request)}" if request.command is not None else subject(request)
         place = (one.workspace or _UNKNOWN,) if places else ()
         told = (names[request.id], _STATES[one.state], _ago(one.time), request.session_id)
-        rows.append((*told, *place, f"{cut(what, 80)} ({request.rule})"))
+        rows.append((*told, *place, f"{cut(what, 80)}{_would_change(request)} ({request.rule})"))
     for kept in granted:
         place = (kept.workspace or _UNKNOWN,) if places else ()
         told = (names[grant_id(kept)], f"granted, {kept.granted.scope}", _ago(kept.granted.time))
         rows.append((*told, kept.granted.session_id, *place, cut(grant_name(kept), 80)))
     return rows
+
+
+def _would_change(request: PermissionRequest) -> str:
+    """What a yes would keep, in a few words, where it was tried."""
+    tried = request.preview.tried if request.preview is not None else None
+    return f": {gist(tried)}" if tried is not None else ""
 
 
 def _ago(time: datetime) -> str:

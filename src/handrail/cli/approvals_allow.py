@@ -4,10 +4,11 @@ from argparse import Namespace
 
 from handrail.cli.answering import answer_request
 from handrail.cli.inbox import found_request
-from handrail.protocol.permission import Answer
+from handrail.protocol.permission import Answer, AnswerKind
 
 
 def run(options: Namespace) -> int:
     """Answers yes, and runs what waited for it. What was answered already and not run is run."""
     waiting = found_request(options)
-    return answer_request(options, waiting, waiting.answer or Answer(kind=options.scope))
+    kind: AnswerKind = "output" if options.output_only else options.scope
+    return answer_request(options, waiting, waiting.answer or Answer(kind=kind))

@@ -12,7 +12,8 @@ from handrail.protocol.error import UsageError
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
-from handrail.terminal.asking import ask_on_terminal, say_answered_elsewhere, somebody_is_there
+from handrail.terminal.asking import ask_on_terminal, say_answered_elsewhere, say_kept, somebody_is_there
+from handrail.terminal.source import Said, Source
 
 
 def can_ask(options: Namespace) -> bool:
@@ -22,24 +23,54 @@ def can_ask(options: Namespace) -> bool:
 
 def asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
     """What came of a call that needs a yes: its result, once the person answered; as it was, where they did not."""
-    request = msgspec.convert(result.error.details if result.error else None, PermissionRequest)
+    while (request := waiting_for(result)) is not None:
+        said = ask_on_terminal(request, source=source_of(rail), plain=options.plain)
+        if said.answer is None and _is_open(rail, said.request):
+            return interim(result, said.request)
+        result = _answered(rail, said, options)
+    return result
 
-    def still_open() -> bool:
-        return any(one.id == request.id for one in rail.waiting())
 
-    said = ask_on_terminal(request, still_open=still_open, plain=options.plain)
-    if said is None and still_open():
+def waiting_for(result: ToolResult[Any]) -> PermissionRequest | None:
+    """The request that a result waits for."""
+    if result.error is None or result.error.code != "PERMISSION_REQUIRED":
+        return None
+    return msgspec.convert(result.error.details, PermissionRequest)
+
+
+def source_of(rail: Handrail) -> Source:
+    """Where a question comes from that this session has put."""
+    return Source(lambda request: _is_open(rail, request), rail.outdated, rail.retry)
+
+
+def interim(result: ToolResult[Any], request: PermissionRequest) -> ToolResult[Any]:
+    """The same result, of a request that took the place of the one that it waited for."""
+    if result.error is None:
         return result
+    error = msgspec.structs.replace(result.error, details=msgspec.to_builtins(request))
+    return msgspec.structs.replace(result, error=error)
+
+
+def _answered(rail: Handrail, said: Said, options: Namespace) -> ToolResult[Any]:
+    """What came of the call, whoever answered."""
+    request, outcome = said.request, None
     try:
-        outcome = rail.answer(request.id, said) if said is not None else None
+        outcome = rail.answer(request, said.answer) if said.answer is not None else None
     except UsageError:
-        if still_open():
+        if _is_open(rail, request):
             raise
         say_answered_elsewhere(request)
-        outcome = None
-    if isinstance(outcome, Done):
-        return next(one for one in outcome.results if one.tool_call_id == request.tool_call_id)
-    return rail.call(request.tool_name, {}, tool_call_id=request.tool_call_id)  # somebody else ran it
+    results = outcome.results if isinstance(outcome, Done) else ()
+    own = [one for one in results if one.tool_call_id == request.tool_call_id]
+    # Without one, somebody else ran it, or it waits again for what came of it.
+    result = own[0] if own else rail.call(request.tool_name, {}, tool_call_id=request.tool_call_id)
+    if outcome is not None:
+        say_kept(said, result, plain=options.plain)
+    return result
+
+
+def _is_open(rail: Handrail, request: PermissionRequest) -> bool:
+    return any((one.id, one.revision) == (request.id, request.revision) for one in rail.waiting())
 
 
 def say_left() -> None:

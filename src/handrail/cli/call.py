@@ -89,7 +89,7 @@ def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str |
         _print_request(result.error, mode)
     else:
         _print_error(result, result.error, why_off)
-        _print_next_step(result, result.error, options, mode)
+        _print_next_step(result.error, options, mode)
     if options.verbose:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
@@ -110,28 +110,28 @@ def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None)
         note(f"The tools here: {', '.join(error.details)}.")
 
 
-def _print_next_step(result: ToolResult[Any], error: ErrorInfo, options: Namespace, mode: Mode) -> None:
+def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
     from handrail.cli.next_step import after_refusal  # noqa: PLC0415  only where policy has refused
 
     unattended = getattr(options, "unattended", False)
-    step = after_refusal(error, mode, unattended=unattended, command=result.name == "exec")
+    step = after_refusal(error, mode, unattended=unattended)
     if step and not options.quiet:
         note(step)
 
 
 def _print_request(error: ErrorInfo, mode: Mode) -> None:
     from handrail.cli.next_step import after_request  # noqa: PLC0415  only where somebody has to be asked
-    from handrail.cli.request import request_text  # noqa: PLC0415
+    from handrail.cli.request import request_in, request_text  # noqa: PLC0415
 
-    details = error.details
-    answer(request_text(details))
-    hosts = details.get("hosts", ())
-    note(after_request(details["rule"], mode, command="command" in details, hosts=hosts))
+    request = request_in(error.details)
+    answer(request_text(request))
+    note(after_request(request, mode))
     _print_how_to_answer(error)
 
 
 def _print_how_to_answer(error: ErrorInfo | None) -> None:
     from handrail.cli.next_step import how_to_answer  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.request import request_in  # noqa: PLC0415
 
     if error is not None:
-        note(how_to_answer(error.details["id"]))
+        note(how_to_answer(request_in(error.details)))

@@ -52,9 +52,9 @@ COMMANDS: dict[str, Command] = {
     ),
     "approvals allow": Command(
         "approvals_allow",
-        "Say yes to a request, run what waited for it, and print the result.",
+        "Say yes to a request: keep what was tried, or run it, and print the result.",
         options.for_approvals_allow,
-        ("handrail approvals allow 8f2", "handrail approvals allow 8f2 --scope session"),
+        ("handrail approvals allow 8f2 --scope session", "handrail approvals allow 8f2 --output-only"),
         _EXITS
         | {FAILED: "nothing waits under this id, or the result is an error", WAITING: "more of its batch waits"}
         | {LIMIT: "a limit ended it"},
@@ -65,6 +65,21 @@ COMMANDS: dict[str, Command] = {
         options.for_approvals_deny,
         ("handrail approvals deny 8f2", "handrail approvals deny 8f2 --reason 'use the staging config'"),
         _EXITS | {FAILED: "nothing waits under this id", WAITING: "more of its batch waits"},
+    ),
+    "approvals show": Command(
+        "approvals_show",
+        "Show a request with its preview; changes nothing.",
+        options.for_approvals_show,
+        ("handrail approvals show 8f2 --diff", "handrail approvals show 8f2 --output --json"),
+        _EXITS | {FAILED: "nothing waits under this id"},
+    ),
+    "approvals retry": Command(
+        "approvals_retry",
+        "Try the command of a request again in a copy, or another one in its place.",
+        options.for_approvals_retry,
+        ("handrail approvals retry 8f2", "handrail approvals retry 8f2 --command 'make -n'"),
+        _EXITS
+        | {FAILED: "nothing waits under this id, or policy refuses it", WAITING: "tried; it waits for an answer"},
     ),
     "approvals revoke": Command(
         "approvals_revoke",

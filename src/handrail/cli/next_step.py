@@ -1,37 +1,59 @@
 """What a person can do about a call that policy did not let run."""
 
 import os
-from collections.abc import Sequence
 from typing import Any, cast
 
 from handrail.policy.modes import TABLE, Cell
 from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import ErrorInfo
+from handrail.protocol.permission import PermissionRequest
 
+_LAYERED = 3
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 _REACHES = frozenset({"exec.network", "git.network"})
 
 
-def after_request(rule: str, mode: Mode, *, command: bool = False, hosts: Sequence[str] = ()) -> str:
+def after_request(request: PermissionRequest, mode: Mode) -> str:
     """How the same call would not ask, where there is a way; a yes opens its hosts, a looser mode does not."""
+    rule, hosts, untouched = request.rule, request.hosts, _untouched(request)
     if _is_written(rule):
-        return f"Nothing was run. Rule {rule} asks in every mode; handrail config shows where it stands."
-    looser = _unasked_in(rule, mode, command=command)
+        return f"{untouched} Rule {rule} asks in every mode; handrail config shows where it stands."
+    looser = _unasked_in(rule, mode, undo=_can_undo(request))
     if looser is None:
-        return "Nothing was run. This asks in every mode."
+        return f"{untouched} This asks in every mode."
     listed = f"list {', '.join(hosts)} in network.allow, since modes open no host, and " if hosts else ""
-    return f"Nothing was run. To let it run without being asked, {listed}add --mode {looser}."
+    return f"{untouched} To let it run without being asked, {listed}add --mode {looser}."
 
 
-def how_to_answer(request_id: str) -> str:
+def how_to_answer(request: PermissionRequest) -> str:
     """The commands that answer a request, with an id as short as tells it from what else waits."""
     from handrail.cli.inbox import short_id_of  # noqa: PLC0415  only where somebody has to be asked
 
-    short = short_id_of(request_id)
-    return f"To answer it: handrail approvals allow {short}, or: handrail approvals deny {short} --reason TEXT"
+    short = short_id_of(request.id)
+    answers = f"To answer it: handrail approvals allow {short}, or: handrail approvals deny {short} --reason TEXT"
+    if request.command is None:
+        return answers
+    again = f"to try it again: handrail approvals retry {short} [--command TEXT]"
+    if "output" not in request.answers:
+        return f"{answers}; {again}"
+    shown = f"to see all of it: handrail approvals show {short} --diff --output"
+    return (
+        f"{answers}\nIts output without its changes: handrail approvals allow {short} --output-only; {again}; {shown}"
+    )
 
 
-def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool, command: bool) -> str:
+def _untouched(request: PermissionRequest) -> str:
+    """What has happened by now."""
+    tried = request.preview is not None and request.preview.tried is not None
+    return "Your files are untouched." if tried else "Nothing was run."
+
+
+def _can_undo(request: PermissionRequest) -> bool:
+    """Whether what it changes could be taken back if it ran unasked: of a command, where it has a layer."""
+    return request.command is None or (request.tier == _LAYERED and not request.background and not request.hosts)
+
+
+def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool) -> str:
     """What would have to change for the call to run; empty where policy did not refuse it."""
     rule = _rule_of(error)
     match error.code:
@@ -40,7 +62,7 @@ def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool, command: bo
         case "POLICY_DENIED":
             return f"Nothing was run. {_after_no(rule, mode)}"
         case "PERMISSION_DENIED" if rule:
-            return f"{_why_nobody(unattended)} {_with_looser(rule, mode, command=command)}".rstrip()
+            return f"{_why_nobody(unattended)} {_with_looser(rule, mode)}".rstrip()
         case _:
             return ""
 
@@ -67,17 +89,18 @@ def _why_nobody(unattended: bool) -> str:
 _CI = "The variable CI is set, so what would ask is refused."
 
 
-def _with_looser(rule: str, mode: Mode, *, command: bool) -> str:
-    looser = None if _is_written(rule) else _unasked_in(rule, mode, command=command)
+def _with_looser(rule: str, mode: Mode) -> str:
+    """The next looser mode is named first: only where commands have no layer here does it take one more."""
+    looser = None if _is_written(rule) else _unasked_in(rule, mode, undo=rule not in _REACHES)
     listed = "list its hosts in network.allow, since modes open none, and " if rule in _REACHES else ""
     return f"To let it run, {listed}add --mode {looser}." if looser else ""
 
 
-def _unasked_in(rule: str, mode: Mode, *, command: bool) -> Mode | None:
-    """The next looser mode in which what a built-in rule asks about is let be. No undo covers commands yet."""
+def _unasked_in(rule: str, mode: Mode, *, undo: bool) -> Mode | None:
+    """The next looser mode in which what a built-in rule asks about is let be. `undo`: whether undo would cover it."""
     if rule == "exec.no-sandbox":
         return None
-    let_be = {"allow"} if command else {"allow", "undoable"}
+    let_be = {"allow", "undoable"} if undo else {"allow"}
     rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
     covered = not rule.startswith(("tool.", "process."))  # no undo covers what the tools and programs of others do
     row = rows.get(rule, TABLE["write" if covered else "network"])

@@ -31,12 +31,31 @@ def for_approvals(parser: ArgumentParser) -> None:
 def for_approvals_allow(parser: ArgumentParser) -> None:
     """approvals allow"""
     parser.add_argument("id", metavar="ID", type=some_text, help="the request, or the beginning of its id")
-    parser.add_argument(
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
         "--scope",
         choices=("once", "session", "workspace"),
         default="once",
         help="also stop asking for its class of commands, where the request offers that (once)",
     )
+    how.add_argument(
+        "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
+    )
+    for_approvals_answer(parser)
+
+
+def for_approvals_show(parser: ArgumentParser) -> None:
+    """approvals show"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the request, or the beginning of its id")
+    parser.add_argument("--diff", action="store_true", help="also the differences that it would make")
+    parser.add_argument("--output", action="store_true", help="also what it printed when it was tried")
+    for_approvals_answer(parser)
+
+
+def for_approvals_retry(parser: ArgumentParser) -> None:
+    """approvals retry"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the request, or the beginning of its id")
+    parser.add_argument("--command", metavar="TEXT", type=some_text, help="another command in its place")
     for_approvals_answer(parser)
 
 

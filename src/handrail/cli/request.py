@@ -7,8 +7,13 @@ from handrail.protocol.wire import Json
 from handrail.terminal.request import request_lines, title
 
 
-def request_text(details: Json) -> str:
+def request_in(details: Json) -> PermissionRequest:
+    """The request that an error holds."""
+    return msgspec.convert(details, PermissionRequest)
+
+
+def request_text(request: PermissionRequest | Json, outdated: tuple[str, ...] = ()) -> str:
     """The question, why it is asked, and all of what would change."""
-    request = msgspec.convert(details, PermissionRequest)
-    lines = request_lines(request, width=None, diff=None)
-    return "\n".join([title(request), *lines, ""])
+    told = request if isinstance(request, PermissionRequest) else request_in(request)
+    lines = request_lines(told, width=None, diff=None, files=None, outdated=outdated)
+    return "\n".join([title(told), *lines, ""])

@@ -4,6 +4,8 @@ import time
 from argparse import Namespace
 from typing import Any
 
+from msgspec import structs
+
 from handrail.cli.answering import answer_request
 from handrail.cli.approvals import SCHEMA, waiting_row
 from handrail.cli.asking import can_ask
@@ -11,10 +13,12 @@ from handrail.cli.exits import OK, Stop
 from handrail.cli.inbox import short_names
 from handrail.cli.output import answer, answer_json, note, one_line
 from handrail.protocol.error import HandrailError
+from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Inbox, Waiting
 from handrail.terminal.asking import ask_on_terminal
 from handrail.terminal.request import subject
+from handrail.terminal.source import Source
 
 _SECONDS = 0.5
 """Between two looks."""
@@ -45,20 +49,20 @@ def _ask(options: Namespace, inbox: Inbox, one: Waiting, number: int, of: int) -
     """Asks about one request, and answers it. One that cannot be answered here is told, and the next one comes."""
     request = one.request
 
-    def still_open() -> bool:
+    def still_open(request: PermissionRequest) -> bool:
         return any(request.id == other.request.id for other in inbox.waiting())
 
-    if not still_open():
+    if not still_open(request):
         return
     if one.answer is not None:
         note(f"answered, not run: {subject(request)} (handrail approvals allow {request.id} runs it)")
         return
     note(f"session {one_line(request.session_id)} in {one_line(one.workspace or '?')}")
-    said = ask_on_terminal(request, number, of, still_open=still_open, plain=options.plain)
-    if said is None:
+    said = ask_on_terminal(request, number, of, source=Source(still_open), plain=options.plain)
+    if said.answer is None:
         return
     try:
-        answer_request(options, one, said)
+        answer_request(options, structs.replace(one, request=said.request), said.answer, asked=True)
     except (Stop, HandrailError) as error:
         note(f"handrail: {error}")
 

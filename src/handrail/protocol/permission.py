@@ -145,6 +145,8 @@ class PermissionRequest(Wire, frozen=True):
     preview: Preview | None = None
     edited: bool = False
     """Whether a person changed the command: it is not the one that was called."""
+    revision: int = 0
+    """How often it was tried again, or changed, since it was first put. A yes counts only for what it was given to."""
     based_on: tuple[Basis, ...] = ()
     """The files as the preview saw them; a yes to other bytes is no yes."""
     kind: RequestKind | None = None
@@ -190,3 +192,5 @@ class Answer(Wire, frozen=True):
     """`session` and `workspace`: also calls like it; `output`: what it printed, not what it changed."""
     reason: str | None = None
     """Why not; the model reads it."""
+    revision: int | None = None
+    """The revision of the request that it is to; not given, the first one. A no is to all of them."""

@@ -86,10 +86,7 @@ def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:
         take_steps(session, flight, DECIDING)
     if len(todo) > 1:
         session.workspace.let_go()  # the calls before it may change the file
-    waiting = [flight for flight in todo if latch.needs_answer(flight)]
-    for flight in waiting:
-        take_steps(session, flight, (latch.ask,))
-    return bool(waiting) and any(latch.needs_answer(flight) for flight in waiting)
+    return latch.ask(session, todo)
 
 
 def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> tuple[ToolResult[Any], ...]:

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -14,23 +15,18 @@ from handrail.protocol.event import (
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
 )
-from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest, Preview, permission_type
+from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import shown
-from handrail.runtime.closing import named, start_draft
-from handrail.runtime.outside import asked_folders, request_to_open
+from handrail.runtime.closing import start_draft
 from handrail.runtime.pipeline import DECIDING, take_steps
+from handrail.runtime.question import ask as put_question
+from handrail.runtime.question import require_answer
 from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import context_of, environment_of
-from handrail.store.identity import new_id
+from handrail.runtime.trials import drop_trial, forget_trial, sealed_in
 from handrail.store.journal import Draft, NewCall
-from handrail.store.requests import answer_to, request_of, waiting_requests
-
-POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
-"""The answers that are always possible. `output` is, beside them, where a command was tried."""
-GRANTING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
-"""The answers where every part that asks is of a class that may be granted."""
+from handrail.store.requests import Stored, answer_to, stored_request, waiting_requests
 
 
 def needs_answer(flight: Flight) -> bool:
@@ -38,63 +34,14 @@ def needs_answer(flight: Flight) -> bool:
     return flight.error is None and flight.decision.decision == "confirm"
 
 
-def ask(session: Session, flight: Flight) -> None:
-    """Words the question about a call, with what the call would change. A preview that fails is the call's failure."""
-    if not needs_answer(flight):
-        return
-    from handrail.runtime.basis import basis_of  # noqa: PLC0415  most calls ask nobody
-
-    tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
-    # First what the files are, then what would change: a change in between then makes the answer void.
-    based_on = basis_of(session, flight)
-    # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
-    preview = None if asked_folders(flight.facts) else _preview(session, flight)
-    # What was opened to a command by a yes is opened for that call alone, so it asks again.
-    grants = () if command is not None and command.hosts else flight.decision.grants
-    request = PermissionRequest(
-        id=new_id("ask"),
-        tool_call_id=flight.call.tool_call_id,
-        tool_name=tool.spec.name,
-        server_name=tool.spec.server,
-        permission_type=permission_type(tool.spec.permissions),
-        description=_description(flight),
-        rule=flight.decision.rule,
-        reason=flight.decision.reason,
-        permissions=tool.spec.permissions,
-        answers=_answers(grants, preview),
-        session_id=session.id,
-        batch_id=flight.batch_id,
-        paths=tuple(fact.path for fact in facts),
-        command=command.text if command else None,
-        cwd=session.workspace.look(command.cwd, "read").real if command else None,
-        tier=command.tier if command else None,
-        background=command.background or command.yields if command else False,
-        process=flight.facts.process.id if flight.facts.process else None,
-        environment=environment_of(session) if command else None,
-        hosts=command.hosts if command else (),
-        parts=flight.decision.parts,
-        grants=grants,
-        preview=preview,
-        based_on=based_on,
-    )
-    request = request_to_open(request, flight.facts)
-    encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
-    flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
-
-
-def _answers(grants: tuple[str, ...], preview: Preview | None) -> tuple[AnswerKind, ...]:
-    *yes, no = GRANTING if grants else POSSIBLE
-    return (*yes, "output", no) if preview is not None and preview.tried is not None else (*yes, no)
-
-
-def _description(flight: Flight) -> str:
-    """The call in a few words; of a command, all of it, and where."""
-    command = flight.facts.command
-    if flight.facts.process is not None:
-        return f"Write to {flight.facts.process.id}, which runs: {flight.facts.process.command}"
-    about = command.text if command is not None else ", ".join(fact.path for fact in flight.facts.paths)
-    where = f"in {command.cwd}: " if command is not None and command.cwd != "." else ""
-    return f"{flight.tool.spec.title} {where}{about}".strip()
+def ask(session: Session, flights: list[Flight]) -> bool:
+    """Puts the questions about a batch, in its order; whether there is one. Nothing of the batch has run yet."""
+    asked = False
+    for number, flight in enumerate(flights):
+        if needs_answer(flight):
+            take_steps(session, flight, (partial(put_question, earlier=flights[:number]),))
+            asked |= needs_answer(flight)
+    return asked
 
 
 def park(session: Session, flights: list[Flight]) -> Parked:
@@ -113,7 +60,12 @@ def park(session: Session, flights: list[Flight]) -> Parked:
         calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
     _keep_variables(session, requests)
-    session.journal.park(batch_id, tuple(calls), rows)
+    try:
+        session.journal.park(batch_id, tuple(calls), rows)
+    except Exception:  # an interrupt may come when they are parked already: whoever looks then sees to it
+        for flight in flights:
+            forget_trial(session, flight)
+        raise
     note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
@@ -137,21 +89,47 @@ def answer(session: Session, request_id: str, given: Answer) -> list[str] | Park
 
     None when there was an answer already; but the same answer again takes over what a killed process left of it.
     """
-    request = request_of(session.journal.database, request_id)
-    if request is None:
+    while True:
+        asked = known_request(session, request_id)
+        _check_answer(asked.request, given)
+        calls = _write_answer(session, asked, given)
+        if calls is not None:
+            return calls or waiting(session, asked.request.batch_id)
+        if asked.answered or known_request(session, request_id).answered:
+            return _answered_before(session, asked.request, given)
+        # Somebody tried it again just now: whether the answer is to that is looked up.
+
+
+def known_request(session: Session, request_id: str) -> Stored:
+    """A request of this session as it stands now."""
+    found = stored_request(session.journal.database, request_id)
+    if found is None:
         raise UsageError(f"this session has no permission request {request_id[:80]!r}")
+    return found
+
+
+def _check_answer(request: PermissionRequest, given: Answer) -> None:
     if given.kind not in request.answers:
         can = " or ".join(request.answers)
         raise UsageError(f"this request can be answered with {can}, not with {shown(given.kind)}")
+    if given.kind != "deny" and (given.revision or 0) != request.revision:
+        told = f"the request {request.id} was tried again since, and shows something else now"
+        raise UsageError(f"{told}. Look at it, then answer what it shows: revision={request.revision}")
+
+
+def _write_answer(session: Session, asked: Stored, given: Answer) -> list[str] | None:
+    request = asked.request
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
     fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})
-    calls = session.journal.answer(request_id, request.batch_id, encode(given), event)
+    calls = session.journal.answer(request.id, request.batch_id, asked.data, encode(given), event)
     if calls is None:
-        return _answered_before(session, request, given)
+        return None
+    if given.kind == "deny" and (sealed := sealed_in(request)):
+        drop_trial(session, sealed)
     _keep_grants(session, request, given)
     session.journal.deliver()
-    return calls or waiting(session, request.batch_id)
+    return calls
 
 
 def _answered_before(session: Session, request: PermissionRequest, given: Answer) -> list[str] | None:
@@ -190,7 +168,7 @@ def decide_again(session: Session, flights: list[Flight]) -> None:
     """Judges the calls of a resumed batch by what is now, and holds each to its answer."""
     for flight in flights:
         take_steps(session, flight, (_apply_answer,))  # by itself: what it opens is there from the next step on
-        take_steps(session, flight, (*DECIDING, _require_answer))
+        take_steps(session, flight, (*DECIDING, require_answer))
     session.workspace.let_go()
 
 
@@ -218,8 +196,7 @@ def _apply_answer(session: Session, flight: Flight) -> None:
     if found is None:
         return
     request, flight.answer = found
-    flight.asked = request
-    flight.based_on = request.based_on
+    flight.asked, flight.tried, flight.based_on = request, sealed_in(request), request.based_on
     if flight.answer.kind == "deny":
         said = f': "{flight.answer.reason}"' if flight.answer.reason else ""
         raise ToolError("PERMISSION_DENIED", f"The person refused{said}. Nothing ran. Do not repeat this call.")
@@ -228,22 +205,3 @@ def _apply_answer(session: Session, flight: Flight) -> None:
     if request.kind == "external_directory":
         flight.roots = session.outside.open(flight.facts, flight.answer.kind)
         flight.held += [root.close for root in flight.roots]
-
-
-def _require_answer(session: Session, flight: Flight) -> None:
-    """Nobody was asked: because its preview failed, and will again, or because the mode is stricter now."""
-    if flight.answer is None and flight.decision.decision == "confirm":
-        _preview(session, flight)
-        raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
-
-
-def _preview(session: Session, flight: Flight) -> Preview | None:
-    if flight.tool.preview is None:
-        return None
-    # The call has not begun, so there is nothing to tell about it.
-    silent = msgspec.structs.replace(context_of(session, flight), metadata=_tell_nobody)
-    return flight.tool.preview(silent, flight.arguments)
-
-
-def _tell_nobody(**_: object) -> None:
-    pass

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from handrail.protocol.error import StoreError, ToolError
-from handrail.runtime import closing, steps
+from handrail.runtime import closing, steps, trials
 from handrail.runtime.crash import internal_error
 from handrail.runtime.cut_off import what_became
+from handrail.runtime.question import tell_of_edit
 from handrail.runtime.session import Flight, Session
 from handrail.store.journal import DuplicateCallError
 
@@ -24,9 +25,10 @@ RUNNING: tuple[Step, ...] = (
     steps.check_basis,
     steps.write_started,
     steps.run_tool,
+    tell_of_edit,
     closing.seal_output,
 )
-CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish)
+CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish, trials.forget_trial)
 
 _NOT_STARTED = "The call was interrupted before it ran. Nothing was done."
 

@@ -2,6 +2,9 @@
 
 import time
 from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
 
 from handrail.protocol.call import ToolCall
 from handrail.protocol.error import ToolError
@@ -9,6 +12,7 @@ from handrail.protocol.event import ToolCallStart
 from handrail.runtime.registry import Offer
 from handrail.runtime.session import Flight
 from handrail.store.journal import Entry, Journal
+from handrail.store.requests import request_about
 
 
 def reloaded(journal: Journal, offer: Offer, entry: Entry, budget: int) -> Flight:
@@ -20,6 +24,9 @@ def reloaded(journal: Journal, offer: Offer, entry: Entry, budget: int) -> Fligh
         now = datetime.now(UTC)
         call = ToolCall(tool_call_id=entry.id, name="unknown", args=None, trace_id=entry.id, timestamp=now)
         broken = True
+    asked = request_about(journal.database, entry.id)
+    if asked is not None and asked.edited and asked.command is not None:
+        call = with_command(call, asked.command)  # what a person made of it is what runs
     flight = Flight(call, time.perf_counter(), budget)
     flight.batch_id, flight.recorded = entry.batch_id, entry.state
     flight.tool = offer.known(call.name) or flight.tool  # whether it is still offered is asked before it runs
@@ -27,6 +34,12 @@ def reloaded(journal: Journal, offer: Offer, entry: Entry, budget: int) -> Fligh
     if broken:
         flight.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
     return flight
+
+
+def with_command(call: ToolCall, command: str) -> ToolCall:
+    """The call with another command."""
+    args: Any = call.args
+    return replace(call, args={**args, "command": command} if isinstance(args, dict) else args)
 
 
 def _call_of(event: ToolCallStart) -> ToolCall:

@@ -56,6 +56,8 @@ class Session(msgspec.Struct, kw_only=True):
     characters: int = 30_000
     batch_characters: int = 100_000
     repair: str | None = None
+    tries: bool = True
+    """Whether commands that ask are tried first."""
     lock_seconds: float = 5.0
     """How long a call waits for a file that another session holds."""
     queue_seconds: float = 660.0
@@ -107,6 +109,7 @@ class Flight:
         "roots",
         "rules",
         "tool",
+        "tried",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
@@ -128,6 +131,8 @@ class Flight:
         self.answer: Answer | None = None
         self.asked: PermissionRequest | None = None
         """The question that the answer is to."""
+        self.tried: str | None = None
+        """A trial of it that waits, sealed: nobody needs it once the call has its result."""
         self.based_on: tuple[Basis, ...] = ()
         """The files that the answer was given for."""
         self.output: Output | None = None
@@ -142,6 +147,11 @@ class Flight:
         """Folders that a person opened for this call only."""
         self.drafts: list[Draft] = []
         """Events that go with the call's next record."""
+
+    def give_args(self, call: ToolCall) -> None:
+        """Puts the call in the place of the one that there is: a person changed its arguments."""
+        self.call = call
+        self.args, self.args_are_json = plain(call.args)
 
     def fail(self, error: ToolError) -> None:
         """Ends the flight with an error; the first one counts. A custom tool may have put anything in it."""

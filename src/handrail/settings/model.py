@@ -12,6 +12,7 @@ from handrail.settings.units import SIZE, TIME
 Durability = Literal["crash", "power"]
 Profile = Literal["standard", "restricted"]
 Outside = Literal["deny", "ask"]
+Previews = Literal["when-asked", "never"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
 Characters = Annotated[int, msgspec.Meta(ge=1_000, le=100_000_000)]
 Folder = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
@@ -151,6 +152,7 @@ class Settings(Section, frozen=True, kw_only=True):
     """All settings of one session, merged."""
 
     mode: Mode = "ask"
+    preview: Previews = "when-asked"
     profile: Profile = "standard"
     tools: Tools = Tools()
     read: Read = Read()

@@ -20,6 +20,10 @@ _SIZE = 'a size from "{}" to "{}", such as "{}", or a whole number of bytes'
 
 REFERENCE: dict[str, Entry] = {
     "mode": Entry("How much runs unasked; the environment can only make it stricter.", "plan, ask, auto or full"),
+    "preview": Entry(
+        "Whether a command that asks is tried in a copy first, to show what it would change.",
+        "when-asked or never",
+    ),
     "profile": Entry(
         "What a session is for; restricted: few commands, few folders, nothing asks.", "standard or restricted"
     ),

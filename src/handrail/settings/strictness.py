@@ -78,6 +78,7 @@ def _as_below(below: object, above: object) -> object:  # noqa: ARG001  whatever
 
 STRICTNESS: dict[str, Strictness] = {
     "mode": Strictness(_first(*MODES), "a looser mode asks less", reserved=("full",)),
+    "preview": Strictness(_first("never", "when-asked"), "what is tried runs before anybody said yes, be it in a copy"),
     "profile": Strictness(_first("restricted", "standard"), "restricted runs a short list of commands"),
     "tools.enable": Strictness(_common, "another tool is another way to act"),
     "tools.disable": Strictness(_all_of, "a tool that is off does nothing"),

@@ -108,6 +108,8 @@ class ChangeLog:
             update = "UPDATE change_set SET state = 'done', data = ?, diff = ifnull(?, diff)"
             if execute(f"{update} WHERE number = ? AND state = 'begun'", (_encode(body), packed, number)).rowcount != 1:
                 raise StoreError(f"change {number} is not begun")
+            for path in {step.path for step in body.steps}:  # of a command they are known only now
+                execute("INSERT OR IGNORE INTO touched VALUES (?, ?)", (path, number))
             for taken_back in body.undoes:
                 self._take_back(taken_back, number)
 
@@ -152,8 +154,9 @@ class ChangeLog:
         return _entry(row) if row else None
 
     def of_call(self, session: str, call_id: str) -> Entry | None:
-        """The change set of a call."""
-        row = self._database.row(f"{_SELECT} WHERE session = ? AND call_id = ?", (session, call_id))
+        """The change set of a call; of several the latest."""
+        where = "WHERE session = ? AND call_id = ? ORDER BY number DESC"
+        row = self._database.row(f"{_SELECT} {where}", (session, call_id))
         return _entry(row) if row else None
 
     def latest(self, before: int | None = None) -> Iterator[Entry]:

@@ -40,7 +40,7 @@ class DuplicateCallError(Exception):
 
 
 class _AnsweredError(Exception):
-    """A request has its answer already."""
+    """A request has its answer already, or is another by now."""
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -182,8 +182,28 @@ class Journal:
 
         self._write(tuple(draft for call in calls for draft in call.drafts), insert)
 
-    def answer(self, request_id: str, batch_id: str, answer: bytes, event: Draft) -> list[str] | None:
-        """Writes down the answer to a request; None when it had one.
+    def renew(self, request_id: str, shown: bytes, anew: bytes, call: NewCall) -> bool:
+        """Puts another question in the place of one that is stored as it was shown, and has no answer; whether it did.
+
+        The call is then judged as that says: what it was decided on is put in its place too.
+        """
+
+        def update(_first: int, _last: int) -> None:
+            execute = self.database.execute
+            statement = "UPDATE request SET data = ? WHERE id = ? AND data = ? AND answer IS NULL"
+            if execute(statement, (anew, request_id, shown)).rowcount != 1:
+                raise _AnsweredError
+            statement = "UPDATE event SET decided = ? WHERE seq = (SELECT start_seq FROM call WHERE id = ?)"
+            execute(statement, (encode(call.decided), call.id))
+
+        try:
+            self._write(call.drafts, update)
+        except _AnsweredError:
+            return False
+        return True
+
+    def answer(self, request_id: str, batch_id: str, shown: bytes, answer: bytes, event: Draft) -> list[str] | None:
+        """Writes down the answer to a request; None when it had one, or is not stored as it was shown.
 
         With the last answer of a batch this runner takes the batch over in the same moment: then these are its calls,
         and nobody else runs them.
@@ -191,8 +211,8 @@ class Journal:
         calls: list[str] = []
 
         def update(_first: int, _last: int) -> None:
-            statement = "UPDATE request SET answer = ? WHERE id = ? AND answer IS NULL"
-            if self.database.execute(statement, (answer, request_id)).rowcount != 1:
+            statement = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
+            if self.database.execute(statement, (answer, request_id, shown)).rowcount != 1:
                 raise _AnsweredError
             calls[:] = self._take_over(batch_id)
 

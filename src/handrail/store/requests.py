@@ -1,13 +1,25 @@
 """What was asked of people, and what they said, as it stands in a session's journal."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.store.database import Database
 
 _WAITING = "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id"
-_ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL"
+_ABOUT = "SELECT data FROM request WHERE call_id = ? ORDER BY id DESC LIMIT 1"
+_ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL ORDER BY id DESC LIMIT 1"
 _OPEN = "SELECT data, answer FROM request WHERE answer IS NOT NULL AND call_id IN (SELECT id FROM call)"
+
+
+class Stored(NamedTuple):
+    """A question as it stands in the journal."""
+
+    request: PermissionRequest
+    data: bytes
+    """What it is told by from what somebody else puts in its place."""
+    answered: bool
 
 
 def waiting_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
@@ -15,9 +27,15 @@ def waiting_requests(database: Database, batch_id: str | None) -> tuple[Permissi
     return tuple(_request(row[0]) for row in database.rows(_WAITING, (batch_id,)))
 
 
-def request_of(database: Database, request_id: str) -> PermissionRequest | None:
-    """One question, answered or not."""
-    row = database.row("SELECT data FROM request WHERE id = ?", (request_id,))
+def stored_request(database: Database, request_id: str) -> Stored | None:
+    """One question, answered or not, and the bytes that it is stored as."""
+    row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
+    return Stored(_request(row[0]), row[0], row[1] is not None) if row else None
+
+
+def request_about(database: Database, call_id: str) -> PermissionRequest | None:
+    """What was last asked about a call, answered or not."""
+    row = database.row(_ABOUT, (call_id,))
     return _request(row[0]) if row else None
 
 

@@ -3,12 +3,13 @@
 import os
 import sys
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from handrail.protocol.permission import Answer, PermissionRequest
+    from handrail.protocol.permission import PermissionRequest
+    from handrail.protocol.result import ToolResult
     from handrail.terminal.keys import Timing
+    from handrail.terminal.source import Said, Source
 
 
 def somebody_is_there() -> bool:
@@ -24,17 +25,29 @@ def ask_on_terminal(
     number: int = 1,
     of: int = 1,
     *,
-    still_open: Callable[[], bool] = lambda: True,
+    source: "Source | None" = None,
     plain: bool = False,
     timing: "Timing | None" = None,
-) -> "Answer | None":
-    """Asks on stdin and stderr, which must be a terminal; None when there is no answer now. Then `still_open` tells
-    whether somebody else gave one."""
+) -> "Said":
+    """Asks on stdin and stderr, which must be a terminal. Where there is no answer, `source.still_open` tells whether
+    somebody else gave one. The answer is for `said.request`, which may have taken the place of the one given."""
     from handrail.terminal.prompt import Prompt  # noqa: PLC0415  only where somebody is asked
     from handrail.terminal.screen import Screen  # noqa: PLC0415
+    from handrail.terminal.source import ALONE  # noqa: PLC0415
 
     screen = Screen(sys.stderr, os.environ, plain=plain)
-    return Prompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, still_open)
+    return Prompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, source or ALONE)
+
+
+def say_kept(said: "Said", result: "ToolResult[Any] | None", *, plain: bool = False) -> None:
+    """Tells the person who kept what a trial made what came of that; without a result, that more is to be answered."""
+    from handrail.terminal.screen import Screen  # noqa: PLC0415  only where somebody was asked
+    from handrail.terminal.told import is_kept, told_kept  # noqa: PLC0415
+
+    if said.answer is not None and is_kept(said.request, said.answer):
+        screen = Screen(sys.stderr, os.environ, plain=plain)
+        width = screen.size()[0] - 1
+        screen.write([told_kept(said.request, said.answer, result, width=width, plain=screen.plain)])
 
 
 def say_answered_elsewhere(request: "PermissionRequest") -> None:

@@ -24,6 +24,19 @@ _NAMED = {
     b"\x1bOB": "down",
     b"\x1b[5~": "page up",
     b"\x1b[6~": "page down",
+    b"\x1b[D": "left",
+    b"\x1bOD": "left",
+    b"\x1b[C": "right",
+    b"\x1bOC": "right",
+    b"\x1b[H": "home",
+    b"\x1bOH": "home",
+    b"\x1b[1~": "home",
+    b"\x01": "home",
+    b"\x1b[F": "end",
+    b"\x1bOF": "end",
+    b"\x1b[4~": "end",
+    b"\x05": "end",
+    b"\x1b[3~": "delete",
 }
 
 

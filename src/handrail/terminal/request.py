@@ -6,14 +6,13 @@ from handrail.policy.network.told import shown_host
 from handrail.protocol.decision import DecisionPart
 from handrail.protocol.permission import PermissionRequest, Preview
 from handrail.terminal.cells import cells, padded, wrapped
+from handrail.terminal.changed import MOST_ROWS
 from handrail.terminal.look_alikes import look_alikes
-from handrail.terminal.visible import exact, one_line, visible, written_out
+from handrail.terminal.tried import tried_lines
+from handrail.terminal.visible import exact, exact_line, one_line, visible, written_out
 
 MOST_OF_A_DIFF = 40
 """Lines of a difference that are shown unasked."""
-_NOT_TRIED = (
-    "Not tried: this version tries no command in a copy. Nothing has run. Yes runs it for real; it cannot be undone."
-)
 _NOT_SENT = "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone."
 _NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
 _GOES_ON = "Goes on after the call; not covered by undo."
@@ -28,26 +27,30 @@ def title(request: PermissionRequest, number: int = 1, of: int = 1) -> str:
     return f"{which} · {one_line(request.tool_name)}"
 
 
-def request_lines(request: PermissionRequest, *, width: int | None, diff: int | None = MOST_OF_A_DIFF) -> list[str]:
+def request_lines(
+    request: PermissionRequest,
+    *,
+    width: int | None,
+    diff: int | None = MOST_OF_A_DIFF,
+    files: int | None = MOST_ROWS,
+    outdated: tuple[str, ...] = (),
+    plain: bool = False,
+) -> list[str]:
     """All that a person has to know, in rows of at most so many columns; None: as long as they are. Of a difference
-    at most `diff` lines; None: all of it."""
+    at most `diff` lines, of a list of files at most `files` rows; None: all of it. `outdated`: what changed since."""
+    command = request.command is not None
+    tried = tried_lines(request, width, outdated=outdated, plain=plain, most=files) if command else ()
     return [
         *_what(request, width),
         *_reasons(request, width),
-        *(row for line in _remarks(request) for row in wrapped(line, width, "  ")),
+        *(row for line in (*_place(request), *tried, *_remarks(request)) for row in wrapped(line, width, "  ")),
         *_preview_lines(request.preview, width, diff),
     ]
 
 
-def diff_lines(preview: Preview, width: int | None) -> list[str]:
-    """What would change, whole."""
-    rows = [row for line in preview.text.rstrip("\n").split("\n") for row in _diff_rows(line, width)]
-    return [*rows, "… the preview is cut here"] if preview.truncated else rows
-
-
 def hidden_lines(request: PermissionRequest) -> int:
     """How many lines of the difference are not shown unasked."""
-    if request.preview is None or request.preview.kind == "input":
+    if request.preview is None or request.preview.kind != "diff":
         return 0
     return max(0, request.preview.text.rstrip("\n").count("\n") + 1 - MOST_OF_A_DIFF)
 
@@ -59,11 +62,6 @@ def why_lines(request: PermissionRequest, width: int | None) -> list[str]:
     lines += [f"It needs {', '.join(request.permissions)}."] if request.permissions else []
     lines.append(f"Request {request.id} in session {request.session_id}. {_explained(request)}")
     return [row for line in lines for row in wrapped(one_line(line), width, "    ")]
-
-
-def exact_line(text: str) -> str:
-    """A text of several lines in one, each of its characters seen."""
-    return "\\n".join(map(exact, text.split("\n")))
 
 
 def subject(request: PermissionRequest) -> str:
@@ -115,15 +113,19 @@ def _host(host: str) -> str:
     return one_line(shown_host(host))
 
 
+def _place(request: PermissionRequest) -> Iterator[str]:
+    """What is to be known of a command beside its words."""
+    if request.edited:
+        yield "! You changed this command: the model called another one, and is told so."
+    if request.command is not None and request.cwd not in {None, "."}:
+        yield f"Runs in the folder {exact_line(request.cwd or '')}"
+
+
 def _remarks(request: PermissionRequest) -> Iterator[str]:
     """What a yes means beyond what is seen."""
-    if request.command is not None:
-        if request.cwd not in {None, "."}:
-            yield f"Runs in the folder {exact_line(request.cwd or '')}"
-        yield _NOT_TRIED
-    elif request.preview and request.preview.kind == "input":
+    if request.preview and request.preview.kind == "input":
         yield _NOT_SENT
-    elif request.preview is None and request.kind is None:
+    elif request.command is None and request.preview is None and request.kind is None:
         yield "Not tried. Nothing has run. Yes runs it for real."
     if request.tier == 0:
         yield f"! {_NO_SANDBOX}"
@@ -139,7 +141,7 @@ def _remarks(request: PermissionRequest) -> Iterator[str]:
 
 
 def _preview_lines(preview: Preview | None, width: int | None, most: int | None) -> Iterator[str]:
-    if preview is None or preview.kind == "input":
+    if preview is None or preview.kind != "diff":
         return
     yield "Your files are untouched. Yes makes this change, and undo takes it back:"
     lines = preview.text.rstrip("\n").split("\n")

@@ -10,8 +10,23 @@ from handrail.terminal.visible import escaped
 _WIDEST = 102
 _NARROW = 44
 """Columns below which a frame would take too much."""
-_PLAINER = str.maketrans({"…": "...", "·": "-", "✓": "ok", "⊘": "DENY", "↓": "down", "–": "-", "−": "-"})
+_PLAINER = str.maketrans(
+    {
+        "…": "...",
+        "·": "-",
+        "✓": "ok",
+        "⊘": "DENY",
+        "↓": "down",
+        "–": "-",
+        "−": "-",
+        "→": "->",
+        "⏎": "\\n",
+        "✗": "ERR",
+        "—": "-",
+    }
+)
 _FRAME = "┌─┐│└┘"
+_OPEN_PAGE, _CLOSE_PAGE = "\x1b[?1049h", "\x1b[?1049l"
 
 
 class Screen:
@@ -25,6 +40,8 @@ class Screen:
         self._since: list[int] = []
         """The rows of what was written since the last mark, as wide as they were then."""
         self._size = self.size()
+        self._page = False
+        """Whether a page lies over what there is."""
 
     @property
     def shows_all(self) -> bool:
@@ -78,13 +95,30 @@ class Screen:
             self._put(f"{line}\n")
         self._stream.flush()
 
-    def status(self, text: str) -> None:
-        """One line that the next thing written replaces; in plain form it stays."""
+    def status(self, text: str, cursor: int | None = None) -> None:
+        """One line that the next thing written replaces, with the cursor in that column; in plain form it stays."""
         if self.plain:
             self.write([text])
         else:
-            self._put(f"\r\x1b[K{cut(text, self.size()[0] - 1)}")
+            place = "" if cursor is None else f"\x1b[{cursor + 1}G"
+            self._put(f"\r\x1b[K{cut(text, self.size()[0] - 1)}{place}")
             self._stream.flush()
+
+    def draw_page(self, lines: list[str]) -> None:
+        """Fills the screen with a page that lies over what there is."""
+        if not self._page:
+            self._page = True
+            self.control(_OPEN_PAGE)
+        columns, rows = self.size()
+        shown = "\r\n".join(f"{cut(line, columns - 1)}\x1b[K" for line in lines[:rows])
+        self._put(f"\x1b[H{shown}\x1b[J")
+        self._stream.flush()
+
+    def close_page(self) -> None:
+        """Takes the page away: what it lay over is there again."""
+        if self._page:
+            self._page = False
+            self.control(_CLOSE_PAGE)
 
     def clear_status(self) -> None:
         """Takes the status line away."""

@@ -26,6 +26,11 @@ def exact(line: str) -> str:
     return shown + escaped(" ") * (len(line) - len(end))
 
 
+def exact_line(text: str) -> str:
+    """A text of several lines in one, each of its characters seen."""
+    return "\\n".join(map(exact, text.split("\n")))
+
+
 def one_line(text: str) -> str:
     """The text in one line with nothing hidden in it."""
     return visible(text).replace("\n", "\\n").replace("\t", " ")

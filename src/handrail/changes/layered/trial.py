@@ -4,6 +4,7 @@ import msgspec
 
 from handrail.process.ran import Ran
 from handrail.protocol.change import Change
+from handrail.protocol.result import SandboxUsed
 from handrail.store.change_log import Step
 
 
@@ -47,3 +48,5 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     examined: Examined
     blocked: tuple[str, ...] = ()
     """What it tried to reach, in words."""
+    sandbox: SandboxUsed
+    """How it was confined."""

@@ -1,0 +1,147 @@
+"""Where a line of a file comes from: its change sets are walked backwards, and the line is followed through each.
+
+What others changed in between is found by comparing what a set left with what the next one found.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from handrail.changes.line_ways import lines_of, origin_in, with_diff
+from handrail.store.change_log import ChangeLog, Entry, Step
+from handrail.workspace.content import content_of
+from handrail.workspace.root import readable
+
+Content = Callable[[str], bytes | None]
+"""What was kept under a hash; None where nothing is any more."""
+
+
+class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a line comes from, as far as that is known."""
+
+    kind: Literal["made", "outside", "before", "lost"]
+    """`made`: by `entry`. `outside`: others changed it after `entry`. `before`: it is older than all that is known.
+    `lost`: what `entry` changed is not kept any more, so nobody can tell."""
+    entry: Entry | None = None
+    path: bytes
+    """What the file was called then."""
+    line: int
+    """Which line it was then."""
+    outside: tuple[int, ...] = ()
+    """After these sets others changed the file, but not the line."""
+    brought_back: tuple[int, ...] = ()
+    """These sets took a change of the line back, so it is what it was before."""
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A line in one state of a file."""
+
+    path: bytes
+    hash: str
+    lines: list[str]
+    line: int
+    """From 0."""
+
+
+def line_origin(log: ChangeLog, content: Content, path: bytes, data: bytes, line: int) -> LineOrigin:
+    """Follows a line, counted from 1, of a text file that holds these bytes now."""
+    return _Tracing(log, content).traced(_Place(path, content_of(data).hash, lines_of(data) or [], line - 1))
+
+
+class _Tracing:
+    """Follows one line."""
+
+    def __init__(self, log: ChangeLog, content: Content) -> None:
+        self._log = log
+        self._content = content
+        self._outside: list[int] = []
+        self._brought_back: list[int] = []
+
+    def traced(self, at: _Place) -> LineOrigin:
+        """The first set, going backwards, that the line cannot be followed through."""
+        before: int | None = None
+        while (found := self._last(at.path, before)) is not None:
+            entry, step = found
+            before = entry.number
+            left = self._as_left(at, entry, step)
+            if not isinstance(left, _Place):
+                return self._told(left, at, entry)
+            if (older := self._taken_back(entry, step)) is not None:
+                at, before = left, older
+                self._brought_back.append(entry.number)
+                continue
+            came = self._as_found(left, entry, step)
+            if not isinstance(came, _Place):
+                return self._told(came, left, entry)
+            at = came
+        return self._told("before", at, None)
+
+    def _last(self, path: bytes, before: int | None) -> tuple[Entry, Step] | None:
+        """The last set before a number that changed a path, and how."""
+        for entry in reversed(self._log.touching(path, 0)):
+            if entry.state == "done" and (before is None or entry.number < before):
+                return next(((entry, step) for step in entry.body.steps if step.path == path), None)
+        return None
+
+    def _as_left(self, at: _Place, entry: Entry, step: Step) -> "_Place | Literal['outside', 'lost']":
+        """The line in what the set left; others may have changed the file since."""
+        if step.after is None or step.after.kind != "file":
+            return "outside"
+        if step.after.hash == at.hash:
+            return at
+        lines = self._lines(step.after.hash) or self._rebuilt(entry, step)
+        if lines is None:
+            return "lost"
+        line = origin_in(lines, at.lines, at.line)
+        if line is None:
+            return "outside"
+        self._outside.append(entry.number)
+        return _Place(at.path, step.after.hash, lines, line)
+
+    def _as_found(self, at: _Place, entry: Entry, step: Step) -> "_Place | Literal['made', 'lost']":
+        """The line in what the set found, under the name that it had then."""
+        source = step if step.before is not None else _renamed(entry, step)
+        if source is None or source.before is None or source.before.kind != "file":
+            return "made"
+        if source.before.hash == at.hash:
+            return _Place(source.path, at.hash, at.lines, at.line)
+        lines = self._lines(source.before.hash)
+        if lines is None:
+            return "lost"
+        line = origin_in(lines, at.lines, at.line)
+        return "made" if line is None else _Place(source.path, source.before.hash, lines, line)
+
+    def _taken_back(self, entry: Entry, step: Step) -> int | None:
+        """Of a set that took others back, so that the file is what it was before them: the number of the first one."""
+        undone = [self._log.entry(number) for number in entry.body.undoes]
+        touched = [one for one in undone if one is not None and any(way.path == step.path for way in one.body.steps)]
+        if not touched:
+            return None
+        first = min(touched, key=lambda one: one.number)
+        was = next(way.before for way in first.body.steps if way.path == step.path)
+        return first.number if was is not None and step.after is not None and was.hash == step.after.hash else None
+
+    def _lines(self, digest: str) -> list[str] | None:
+        data = self._content(digest)
+        return lines_of(data) if data is not None else None
+
+    def _rebuilt(self, entry: Entry, step: Step) -> list[str] | None:
+        """What the set left, from what it found and the difference it made."""
+        diffs = self._log.diffs(entry.number)
+        old = self._lines(step.before.hash) if step.before is not None else []
+        at = entry.body.steps.index(step)
+        return with_diff(old, diffs[at]) if old is not None and diffs is not None and at < len(diffs) else None
+
+    def _told(self, kind: Literal["made", "outside", "before", "lost"], at: _Place, entry: Entry | None) -> LineOrigin:
+        outside, back = tuple(self._outside), tuple(self._brought_back)
+        told = LineOrigin(kind=kind, entry=entry, path=at.path, line=at.line + 1, outside=outside, brought_back=back)
+        return told
+
+
+def _renamed(entry: Entry, step: Step) -> Step | None:
+    """The way of the path that a new file had before, where it was renamed."""
+    spelled = readable(os.fsdecode(step.path))
+    old = next((one.renamed_from for one in entry.body.changes if one.path == spelled and one.renamed_from), None)
+    return next((one for one in entry.body.steps if old is not None and readable(os.fsdecode(one.path)) == old), None)

@@ -1,0 +1,101 @@
+"""Tries a command again that waits for an answer: as it is, or as a person changed it.
+
+The question stays the same one, under its id; what it shows is replaced, in one step, as long as nobody has answered.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.event import ToolCallPermissionRequired, ToolCallStart
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.wire import encode
+from handrail.runtime.closing import named
+from handrail.runtime.latch import known_request
+from handrail.runtime.pipeline import DECIDING, take_steps
+from handrail.runtime.question import question_about
+from handrail.runtime.reloading import reloaded, with_command
+from handrail.runtime.session import Flight, Session
+from handrail.runtime.steps import environment_of
+from handrail.runtime.trials import drop_trial, forget_trial, sealed_in
+from handrail.store.journal import NewCall
+from handrail.store.requests import Stored
+
+
+def retry(session: Session, request_id: str, command: str | None) -> PermissionRequest:
+    """Tries it anew and puts what came of that in the place of the question. ToolError where policy refuses the command
+    as it was changed: then the question stays as it was."""
+    asked = known_request(session, request_id)
+    _refuse(asked)
+    flight = _flight(session, asked.request, command)
+    try:
+        anew = _asked_anew(session, flight, asked.request)
+        drafts = ((ToolCallPermissionRequired, {**named(flight), "permission_request": anew}),)
+        call = NewCall(flight.call.tool_call_id, flight.decided, drafts)
+        if not session.journal.renew(request_id, asked.data, encode(anew), call):
+            raise UsageError(_too_late(session, request_id))
+    except Exception:
+        forget_trial(session, flight)
+        raise
+    finally:
+        session.workspace.let_go()
+    if old := sealed_in(asked.request):
+        drop_trial(session, old)
+    session.journal.deliver()
+    return anew
+
+
+def _refuse(asked: Stored) -> None:
+    request = asked.request
+    if asked.answered:
+        raise UsageError(f"the permission request {request.id!r} was answered already")
+    if request.command is None:
+        raise UsageError(f"the permission request {request.id!r} is about no command, so there is nothing to try")
+
+
+def _flight(session: Session, request: PermissionRequest, command: str | None) -> Flight:
+    """The call, judged afresh. One that nobody would have to be asked about still waits: somebody is at it."""
+    entry = session.journal.entry(request.tool_call_id)
+    if entry is None:
+        raise UsageError(f"the call of the permission request {request.id!r} is not in this session")
+    flight = reloaded(session.journal, session.offer, entry, session.characters)
+    if command is not None:
+        flight.give_args(with_command(flight.call, command))
+    if environment_of(session) != request.environment:
+        message = "The command would get other environment variables here and now than when the person was asked."
+        raise ToolError("CONFLICT", f"{message} Nothing was tried. Try again where it was asked.")
+    take_steps(session, flight, DECIDING)
+    _raise_error(flight)
+    return flight
+
+
+def _asked_anew(session: Session, flight: Flight, request: PermissionRequest) -> PermissionRequest:
+    found: list[PermissionRequest] = []
+
+    def put(session: Session, flight: Flight) -> None:
+        found.append(question_about(session, flight))
+
+    take_steps(session, flight, (put,))
+    _raise_error(flight)
+    edited = found[0].command != _called(session, request)
+    return replace(found[0], id=request.id, revision=request.revision + 1, edited=edited)
+
+
+def _called(session: Session, request: PermissionRequest) -> Any:
+    """The command as the model called it."""
+    entry = session.journal.entry(request.tool_call_id)
+    event = session.journal.event(entry.start_seq) if entry is not None else None
+    args: Any = event.args if isinstance(event, ToolCallStart) else {}
+    return args.get("command")
+
+
+def _raise_error(flight: Flight) -> None:
+    if flight.error is not None:
+        raise ToolError(flight.error.code, flight.error.message, details=flight.error.details)
+
+
+def _too_late(session: Session, request_id: str) -> str:
+    if known_request(session, request_id).answered:
+        return f"the permission request {request_id!r} was answered meanwhile; what was tried now is dropped"
+    return f"somebody else tried the permission request {request_id!r} again meanwhile; look at what it shows now"

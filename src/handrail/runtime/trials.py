@@ -1,0 +1,130 @@
+"""Commands are tried before somebody is asked about them: whether that can be, and what becomes of the trial."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from handrail.protocol.decision import CommandFact, Decision, Mode
+from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.permission import PermissionRequest, Preview
+from handrail.runtime.session import Flight, Session
+from handrail.runtime.steps import context_of
+
+_REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
+"""Of what the trial came to, not of the trial: nobody is asked then."""
+_LONGEST = 80
+
+
+def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> Preview | None:
+    """What a person is shown before they answer. A preview that fails is the call's failure; a trial that could not be
+    made is not: then the question says so. `earlier`: the calls before it in its batch."""
+    if flight.facts.command is None:
+        return _shown(session, flight)
+    reason = _why_not(session, flight, flight.facts.command, earlier)
+    return _tried(session, flight) if reason is None else not_tried(reason)
+
+
+def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool, changed_before: bool) -> str | None:
+    """Why a command is not tried, in words, as far as that does not depend on the machine; None where it may be."""
+    if not tries:
+        return "the setting preview is never"
+    if mode == "plan":
+        return "plan mode tries nothing"
+    if command.background:
+        return "it goes on after its call"
+    if command.yields:
+        return "it may go on after its call (yieldMs)"
+    if changed_before:
+        return "an earlier call of this batch changes files first"
+    return None
+
+
+def not_tried(reason: str) -> Preview:
+    """What is shown in the place of a trial."""
+    return Preview(kind="none", text=reason)
+
+
+def sealed_in(request: PermissionRequest) -> str | None:
+    """The trial that a question shows, where it shows one."""
+    preview = request.preview
+    return preview.tried.sealed if preview is not None and preview.tried is not None else None
+
+
+def forget_trial(session: Session, flight: Flight) -> None:
+    """A step behind the last: the call has its result, so nobody can say yes to its trial any more."""
+    if flight.tried is not None:
+        drop_trial(session, flight.tried)
+        flight.tried = None
+
+
+def drop_trial(session: Session, sealed: str) -> None:
+    """Throws a sealed trial away; what cannot be removed now is left to the sweep."""
+    from handrail.changes.layered.sealing import drop  # noqa: PLC0415  few commands are tried
+
+    drop(session.recorder.history, sealed)
+
+
+def _why_not(session: Session, flight: Flight, command: CommandFact, earlier: Sequence[Flight]) -> str | None:
+    rules = flight.rules
+    mode = session.rules.mode if rules is None else rules.mode
+    changed_before = any(may_change(one) for one in earlier)
+    reason = why_not_tried(command, mode=mode, tries=session.tries, changed_before=changed_before)
+    if reason is None and command.hosts:
+        reason = f"needs the network ({_what_reaches(command, flight.decision)})"
+    if reason is None and command.tier < 3:
+        why = session.commands.why_no_layer(session.workspace.roots)
+        reason = f"no layer here: {why or 'the sandbox has none'}"
+    return reason
+
+
+def may_change(flight: Flight) -> bool:
+    """Whether a call that did not run yet may change files."""
+    if flight.error is not None or not flight.tool.spec.side_effects:
+        return False
+    command = flight.facts.command
+    if command is None:
+        return flight.facts.process is None
+    from handrail.policy.confinement import runnable  # noqa: PLC0415  tables that only commands need
+
+    return not runnable(command.text, command.cwd, command.there).proven
+
+
+def _what_reaches(command: CommandFact, decision: Decision) -> str:
+    """The part of the command that needs the network, as far as one can tell; else the hosts."""
+    from handrail.policy.network.needs import needs_of  # noqa: PLC0415  few commands need one
+
+    for part in decision.parts or (decision,):
+        needs = needs_of(part.subject, command.cwd)
+        if needs.hosts or needs.remotes or needs.unopened:
+            return part.subject if len(part.subject) <= _LONGEST else f"{part.subject[:_LONGEST]}…"
+    return ", ".join(command.hosts[:3])
+
+
+def _tried(session: Session, flight: Flight) -> Preview:
+    try:
+        preview = _shown(session, flight)
+    except ToolError as error:
+        if error.code in _REFUSALS:
+            raise
+        return not_tried(f"it could not be tried: {error.message}")
+    except (OSError, StoreError) as error:  # no room for a layer, or for what came of it
+        return not_tried(f"it could not be tried: {error}")
+    if preview is None:
+        return not_tried("nothing tries it")
+    if preview.tried is not None:
+        flight.tried = preview.tried.sealed
+    if session.cancelled.is_set():
+        raise ToolError("CANCELLED", "The session was cancelled. Nothing was kept.")
+    return preview
+
+
+def _shown(session: Session, flight: Flight) -> Preview | None:
+    if flight.tool.preview is None:
+        return None
+    # The call has not begun, so there is nothing to tell about it.
+    silent = replace(context_of(session, flight), metadata=_tell_nobody)
+    return flight.tool.preview(silent, flight.arguments)
+
+
+def _tell_nobody(**_: object) -> None:
+    pass

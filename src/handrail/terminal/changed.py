@@ -1,0 +1,141 @@
+"""What a trial would change, one entry a file: a letter, the path, how much, and what is worth a second look."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from handrail.protocol.change import Action, Change
+from handrail.protocol.permission import Tried
+from handrail.terminal.cells import cells, padded, wrapped
+from handrail.terminal.visible import exact_line
+
+MOST_ROWS = 10
+"""Of the list of files that are shown unasked."""
+_LETTERS: dict[Action, str] = {"created": "A", "deleted": "D", "renamed": "R"}
+_VERBS: dict[Action, str] = {"created": "adds", "deleted": "deletes", "renamed": "renames"}
+_RUNNABLE = 0o111
+_TWO_COLUMNS = 96
+_INDENT = "  "
+
+
+class _Entry(NamedTuple):
+    name: str
+    much: str
+    remarks: str
+
+
+def change_lines(tried: Tried, width: int | None, *, plain: bool = False, most: int | None = MOST_ROWS) -> list[str]:
+    """The files that would change, the most harmful first as the trial has them, what changes only layout last. At most
+    so many rows; what is folded away is counted."""
+    listed = _listed(tried.changes)
+    if not listed:
+        return ["Would change no files."] if not tried.files else [f"Would change {files(tried.files)}."]
+    entries = [_in_words(change) if plain else _entry(change) for change in listed]
+    rows, shown = _rows(entries, width, most, plain=plain)
+    total = max(len(listed), tried.files)
+    return [f"Would change {_counted(tried, listed)}:", *rows, *_folded(listed[shown:], total - shown)]
+
+
+def files(count: int) -> str:
+    """So many files, in words."""
+    return "1 file" if count == 1 else f"{count or 'no'} files"
+
+
+def gist(tried: Tried) -> str:
+    """All of it in a few words: `4 files, 1 deletion`."""
+    folders = sum(change.kind == "folder" for change in tried.changes)
+    if not tried.files and folders:
+        return "1 folder" if folders == 1 else f"{folders} folders"
+    deletions = "1 deletion" if tried.deleted == 1 else f"{tried.deleted} deletions"
+    return f"{files(tried.files)}, {deletions}" if tried.deleted else files(tried.files)
+
+
+def _counted(tried: Tried, listed: list[Change]) -> str:
+    folders = len(listed) if not tried.files else 0
+    return f"{folders} folder{'s' * (folders != 1)}" if folders else files(tried.files)
+
+
+def _listed(changes: tuple[Change, ...]) -> list[Change]:
+    """Without folders that are seen by what comes or goes in them."""
+    inside = {change.path[:at] for change in changes for at in _slashes(change.path)}
+    kept = [change for change in changes if change.kind != "folder" or change.path not in inside]
+    return sorted(kept, key=lambda change: change.layout_only)
+
+
+def _slashes(path: str) -> Iterable[int]:
+    return (at for at, char in enumerate(path) if char == "/" and at)
+
+
+def _rows(entries: list[_Entry], width: int | None, most: int | None, *, plain: bool) -> tuple[list[str], int]:
+    """The rows, and how many entries are in them."""
+    room = None if width is None else width - len(_INDENT)
+    half = None if room is None or plain or room + len(_INDENT) < _TWO_COLUMNS else (room - 3) // 2
+    first = entries if most is None or half is None else entries[: most * 2]
+    lines = _aligned(first)
+    if half is not None and len(first) > 1 and max(map(cells, lines)) <= half:
+        paired = zip(lines[::2], [*lines[1::2], ""], strict=False)
+        side = max(map(cells, lines[::2])) + 3
+        return [f"{_INDENT}{padded(one, side)}{other}".rstrip() for one, other in paired], len(first)
+    first = entries if most is None else entries[:most]
+    lines = [_joined(entry) for entry in first] if plain or width is None else _aligned(first)
+    return [f"{_INDENT}{row}" for line in lines for row in wrapped(line, room, "    ")], len(first)
+
+
+def _aligned(entries: list[_Entry]) -> list[str]:
+    """With the counts below each other, where no name is so long that the others would stand far from theirs."""
+    name = min(48, max((cells(entry.name) for entry in entries), default=0))
+    much = max((cells(entry.much) for entry in entries), default=0)
+    return [f"{padded(one.name, name)}  {padded(one.much, much)}   {one.remarks}".rstrip() for one in entries]
+
+
+def _joined(entry: _Entry) -> str:
+    return "  ".join(filter(None, entry))
+
+
+def _folded(hidden: list[Change], count: int) -> list[str]:
+    if count <= 0:
+        return []
+    layout = sum(change.layout_only for change in hidden)
+    all_of_it = " in layout only" if layout == count else f", {layout} of them in layout only" if layout else ""
+    return [f"{_INDENT}and {count} more{all_of_it}"]
+
+
+def _entry(change: Change) -> _Entry:
+    name = f"{_LETTERS.get(change.action, 'M')} {_path(change)}"
+    counts = (f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else "")
+    return _Entry(name, " ".join(filter(None, counts)), "   ".join(_remarks(change, plain=False)))
+
+
+def _in_words(change: Change) -> _Entry:
+    counts = [f"{change.added} lines added"] if change.added else []
+    counts += [f"{change.removed} lines removed"] if change.removed else []
+    told = ", ".join((*counts, *_remarks(change, plain=True)))
+    return _Entry(f"{_VERBS.get(change.action, 'changes')} {_path(change)}{': ' if told else ''}{told}", "", "")
+
+
+def _path(change: Change) -> str:
+    path = _spelled(change.path) + ("/" if change.kind == "folder" else "")
+    return f"{_spelled(change.renamed_from)} → {path}" if change.renamed_from else path
+
+
+def _spelled(path: str) -> str:
+    """A path; in quotes where a part of it could be taken for what is told of it."""
+    return f'"{exact_line(path)}"' if "  " in path or " → " in path else exact_line(path)
+
+
+def _remarks(change: Change, *, plain: bool) -> list[str]:
+    """What is worth a second look, in the order of what it may cost."""
+    found = ["deletes!"] if change.action == "deleted" and not plain else []
+    if _is_new_program(change):
+        found.append("executable")
+    if change.kind == "link" and change.action != "deleted":
+        found.append("link")
+    if change.action == "mode" and change.mode is not None:
+        found.append(f"mode {change.mode:o}")
+    found += ["binary"] if change.binary else []
+    found += ["layout only"] if change.layout_only else []
+    return found
+
+
+def _is_new_program(change: Change) -> bool:
+    """Whether it can be run from now on; of what was there and only got other bytes, nobody said that it could not."""
+    return change.kind == "file" and change.action in {"created", "mode"} and bool((change.mode or 0) & _RUNNABLE)

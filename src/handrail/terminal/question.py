@@ -1,0 +1,202 @@
+"""One question on its way to its answer."""
+
+from handrail.protocol.error import HandrailError
+from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.terminal.browsing import Sheet, browse, diff_sheets, output_sheet
+from handrail.terminal.cells import cut
+from handrail.terminal.choices import KEEPING, KEYS, NUMBERS, Possible, choice_lines, choices
+from handrail.terminal.editing import edit_command
+from handrail.terminal.keys import Key, Keys
+from handrail.terminal.reason import ask_reason
+from handrail.terminal.request import hidden_lines, request_lines, subject, title, why_lines
+from handrail.terminal.screen import Screen
+from handrail.terminal.source import Source
+from handrail.terminal.told import is_kept, told
+from handrail.terminal.tried import is_tried, out_of_date
+from handrail.terminal.visible import one_line
+
+_HELD_UP = "A question waits: it appears when no key was pressed for a second."
+_TRYING = "Trying it in a copy … your files are untouched; Ctrl-C leaves it for later"
+_LATER = Key("text", "l")
+
+
+class Question:
+    """A request on the screen. `shown` is the request in characters that the terminal has."""
+
+    def __init__(
+        self,
+        request: PermissionRequest,
+        shown: PermissionRequest,
+        screen: Screen,
+        keys: Keys,
+        source: Source,
+        which: tuple[int, int],
+    ) -> None:
+        self._request = request
+        self._shown = shown
+        self._screen = screen
+        self._keys = keys
+        self._source = source
+        self._heading = title(shown, *which)
+        self._below: list[str] = []
+        """What has not been shown yet."""
+        self._seen = False
+        """Whether the question itself was shown to its end."""
+        self._possible = Possible()
+        self._offered: set[str] = set()
+        self.hidden = True
+        """Whether it has to be shown, for the first time or again."""
+        self.replaced: PermissionRequest | None = None
+        """The request that takes its place: it was tried again."""
+
+    def answered(self) -> Answer | None:
+        """Takes keys until one is an answer, or another request takes its place."""
+        while self.replaced is None:
+            if self.hidden:
+                self._keys.wait_until_quiet(lambda: self._screen.status(_HELD_UP))
+                self._show()
+            key = self._keys.next()
+            if self.hidden:
+                continue  # the process was stopped, and goes on: what was pressed was for nobody
+            if key is None:
+                if not self._source.still_open(self._request):
+                    return self._left(f"Answered elsewhere: {subject(self._shown)}")
+            elif key.name == "gone":
+                return None
+            elif key == _LATER:
+                return self._left(f"Left for later (handrail approvals lists it): {subject(self._shown)}")
+            elif (answer := self._answer_of(key)) is not None:
+                return self._end(answer)
+        return None
+
+    def _show(self) -> None:
+        """As much of it as the screen has room for; in its first moments it takes no key."""
+        screen, width = self._screen, self._screen.width
+        outdated = self._source.outdated(self._request) if is_tried(self._request) else ()
+        self._possible = Possible(retry=self._source.retry is not None, outdated=outdated)
+        self._offered = {choice.key for choice in choices(self._shown, self._possible)}
+        self.hidden = self._seen = False
+        spelled = tuple(map(screen.spelled, outdated))
+        lines = request_lines(self._shown, width=width, outdated=spelled, plain=screen.plain)
+        screen.clear_status()
+        screen.mark()
+        self._below = screen.framed_lines(self._heading, [*lines, "", *self._choices()])
+        self._go_on(self._page())
+        self._keys.drop_early()
+
+    def _choices(self) -> list[str]:
+        screen = self._screen
+        return choice_lines(self._shown, width=screen.width, plain=screen.plain, possible=self._possible)
+
+    def _left(self, line: str) -> None:
+        """There is no answer, and this is why."""
+        self._screen.take_away()
+        self._screen.write([cut(line, self._screen.size()[0] - 1)])
+
+    def _end(self, answer: Answer) -> Answer:
+        """Takes the question away. Of what is kept, whoever keeps it says what came of that."""
+        self._screen.take_away()
+        if not is_kept(self._request, answer):
+            width = self._screen.size()[0] - 1
+            self._screen.write([told(self._shown, answer, width=width, plain=self._screen.plain)])
+        return answer
+
+    def _answer_of(self, key: Key) -> Answer | None:
+        """The answer that a key gives; None where it gives none, which it then says or shows something else."""
+        letter = NUMBERS.get(key.text, key.text) if key.name == "text" else ""
+        if letter == "n" or key.name == "esc":
+            reason = ask_reason(self._keys, self._screen)
+            if reason is not None:
+                return Answer(kind="deny", reason=reason or None)
+            self._say_what_is_left()
+        elif letter in KEYS and letter in self._offered:
+            if self._is_live(letter):
+                return Answer(kind=KEYS[letter])
+        elif key.name == "paste":
+            self._screen.status("A pasted text is no answer. Press one key.")
+        elif letter in {"e", "r"} and self._source.retry is not None and self._request.command is not None:
+            self._again(letter)
+        else:
+            self._look(key.name, letter)
+        return None
+
+    def _is_live(self, letter: str) -> bool:
+        """Whether a yes counts now; says why where it does not. What changed since is looked for once more."""
+        if not self._seen:
+            self._screen.status(f"Look at all of it first: space shows more, then {letter}.")
+            return False
+        if letter not in KEEPING or not is_tried(self._request):
+            return True
+        before, now = self._possible.outdated, self._source.outdated(self._request)
+        if now and now != before:
+            self._screen.take_away()
+            self.hidden = True  # it is another question now
+        elif now:
+            self._screen.status(self._screen.spelled(out_of_date(now)))
+        return not now
+
+    def _again(self, letter: str) -> None:
+        """Has it tried again, as it is or in other words."""
+        command = self._request.command or ""
+        edited = edit_command(self._keys, self._screen, command) if letter == "e" else command
+        if edited is None or self._source.retry is None:
+            self._screen.take_away()
+            self.hidden = True
+            return
+        self._screen.take_away()
+        self._screen.status(_TRYING)
+        try:
+            self.replaced = self._source.retry(self._request.id, edited if letter == "e" else None)
+            self._screen.clear_status()
+        except HandrailError as error:
+            self._screen.write([cut(one_line(f"Not tried again: {error}"), self._screen.size()[0] - 1)])
+            self.hidden = True
+
+    def _look(self, name: str, letter: str) -> None:
+        """Shows more: the next page or line, the whole change, what was printed, or why it is asked."""
+        preview, width = self._shown.preview, self._screen.size()[0] - 1
+        if name in {"space", "page down"} and self._below:
+            self._go_on(self._page())
+        elif name == "down" and self._below:
+            self._go_on(1)
+        elif letter == "x" and self._seen:
+            self._more(why_lines(self._shown, width))
+        elif letter == "d" and preview is not None and (is_tried(self._shown) or hidden_lines(self._shown)):
+            self._open(diff_sheets(preview))
+        elif letter == "v" and preview is not None and is_tried(self._shown):
+            self._open([output_sheet(preview)])
+        elif letter == "q" and self._seen and self._below:
+            self._below = []
+            self._go_on(0)
+
+    def _open(self, sheets: list[Sheet]) -> None:
+        """On the whole screen; in plain form below what there is, where the question was seen to its end."""
+        if not self._screen.plain:
+            browse(self._screen, self._keys, sheets, self._is_on)
+        elif self._seen:
+            width = self._screen.size()[0] - 1
+            self._more([line for sheet in sheets for line in (f"{sheet.name}:", *sheet.rows(width))])
+
+    def _is_on(self, key: Key | None) -> bool:
+        """Whether the question is still what it was when somebody went to look at something."""
+        return not self.hidden and (key is not None or self._source.still_open(self._request))
+
+    def _more(self, lines: list[str]) -> None:
+        self._below = [*lines, "", *self._choices()]
+        self._go_on(self._page())
+
+    def _go_on(self, count: int) -> None:
+        self._screen.clear_status()
+        self._screen.write(self._below[:count])
+        self._below = self._below[count:]
+        self._seen = self._seen or not self._below
+        self._say_what_is_left()
+
+    def _say_what_is_left(self) -> None:
+        if not self._below:
+            return
+        back = " · q back" if self._seen else ""
+        self._screen.status(f"{len(self._below)} more lines · space or ↓ shows them{back} · n deny · l later")
+
+    def _page(self) -> int:
+        return self._screen.size()[1] - 2
