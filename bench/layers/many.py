@@ -88,14 +88,14 @@ class Keeping:
             examined = self._timed("compared", lambda: examine(self._session.workspace, layer))
             if len(examined.steps) != CHANGED or paths < CHANGED:
                 raise AssertionError(f"{len(examined.steps)} changes were found, {paths} paths")
-            call = {"session_id": "bench", "call_id": f"round-{number}", "summary": COMMAND}
-            self._timed("kept", lambda: self._commit(examined, layer, call))
+            self._timed("kept", lambda: self._commit(examined, layer, f"round-{number}"))
             self.room_after_commit = self.room()
         self._timed("taken back", self._undo)
         self._compare()
 
-    def _commit(self, examined: Examined, layer: Layer, call: dict[str, str]) -> None:
-        commit(self._session.workspace, self._session.recorder, examined, layer, **call)
+    def _commit(self, examined: Examined, layer: Layer, call: str) -> None:
+        workspace, recorder = self._session.workspace, self._session.recorder
+        commit(workspace, recorder, examined, layer, session_id="bench", call_id=call, summary=COMMAND)
 
     def _undo(self) -> None:
         result = self._rail.undo()

@@ -2,8 +2,8 @@
 
 Every script is made by its seed, and so is the tree that it begins with. Of both trees afterwards all is compared:
 what there is, contents, modes, where links lead; of what was changed also which names are one file, extended
-attributes, and dates that were set by hand; and what git says. After undo the tree is what it was at the start: what
-there is, contents, modes, where links lead.
+attributes, and dates that were set by hand; and what git says. After undo the tree is what it was at the start, all but
+the dates.
 
 What a layer cannot know, no script does, or is not compared:
 - A folder of the tree cannot be renamed in one step there: programs are told that it is on another file system, and

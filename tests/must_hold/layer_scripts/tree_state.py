@@ -71,11 +71,11 @@ class Start(NamedTuple):
 
 
 def differences(expected: Tree, found: Tree, start: Start | None = None) -> list[str]:
-    """What is not as expected: what there is, of what kind, with which content and mode. With the start, of what was
-    changed since also which names are one file, attributes, and dates that were set by hand: those before the run."""
+    """What is not as expected. With the start, which names are one file and attributes count where something was
+    changed since; and dates that were set by hand do, which are those before the run."""
     told = [f"{path!r} is missing: {expected[path]!r:.150}" for path in sorted(expected.keys() - found.keys())]
     told += [f"{path!r} is extra: {found[path]!r:.150}" for path in sorted(found.keys() - expected.keys())]
-    changed = _changed(expected, start.tree) if start else set[bytes]()
+    changed = _changed(expected, start.tree) if start else {*expected}
     for path in sorted(expected.keys() & found.keys()):
         told += [
             f"{path!r}: {field} is {there!r:.150} and not {meant!r:.150}"
@@ -94,7 +94,9 @@ def _compared(path: bytes, one: Thing, start: Start | None, changed: set[bytes])
     fields = ["kind", "mode"]
     if start is None or not path.endswith(_NOTED_BY_GIT):
         fields.append("content")
-    if start is None or path not in changed:
+    if start is None:
+        return [*fields, "names", "attributes"]
+    if path not in changed:
         return fields
     before = start.tree.get(path)
     if before is None or before.content != one.content:
@@ -106,7 +108,10 @@ def _compared(path: bytes, one: Thing, start: Start | None, changed: set[bytes])
 
 def _seen(thing: Thing, field: str, changed: set[bytes]) -> object:
     """Of names those that were changed: one that was taken apart from others, and holds the same, is no change."""
-    return [name for name in thing.names if name in changed] if field == "names" else getattr(thing, field)
+    if field != "names":
+        return getattr(thing, field)
+    names = [name for name in thing.names if name in changed]
+    return names if len(names) > 1 else []
 
 
 def repositories_of(place: Path) -> dict[str, tuple[str, str]]:
