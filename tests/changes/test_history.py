@@ -111,7 +111,7 @@ HALF = """
 import os, signal, sys
 from pathlib import Path
 from handrail import Handrail
-from handrail.changes import carrying
+from handrail.changes import bringing
 from handrail.settings import Settings
 
 workspace, state, files = sys.argv[1:]
@@ -128,7 +128,7 @@ def die(real, *, after, calls=[0]):
         return real(*args, **options)
     return replace
 
-carrying.replace = die(carrying.replace, after=int(files))
+bringing.put_instead = die(bringing.put_instead, after=int(files))
 rail.undo(session="killed")
 """
 

@@ -58,7 +58,7 @@ os._exit(3)
 """
 POINTS = {
     "before a step": ("handrail.changes.carrying", "Carrier._take"),
-    "before a swap": ("handrail.workspace.replace", "exchange"),
+    "before a swap": ("handrail.workspace.swapping", "exchange"),
     "before what was put aside goes": ("handrail.workspace.removal", "is_still"),
     "before the record": ("handrail.store.change_log", "ChangeLog.finish"),
 }

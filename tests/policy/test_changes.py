@@ -69,7 +69,7 @@ def test_nothing_changed_is_allowed_everywhere() -> None:
 def test_each_kind_of_harm_is_a_part_the_worst_first() -> None:
     decision = judged(
         change("a.py"),
-        change("run.sh", "mode", mode=0o755),
+        change("run.sh", "mode", mode=0o755, executable=True),
         change("old.py", "deleted"),
         change(".git/config"),
         mode="ask",

@@ -148,11 +148,18 @@ def test_what_git_makes_is_ordinary_and_what_it_makes_with_more_is_not(tmp_path:
     assert found(tmp_path) == ()
 
 
-def test_a_clone_is_not_ordinary(tmp_path: Path) -> None:
+def test_a_clone_is_ordinary_and_one_that_steers_git_is_not(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    git(tmp_path / "one", "init", "-q")
+    git(tmp_path / "one", "init", "-q", "-b", "main")
+    git(tmp_path / "one", "commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", "x")
     git(tmp_path / "two", "clone", "-q", str(tmp_path / "one"), ".")
+    assert found(tmp_path / "two") == (".git",)
+    git(tmp_path / "two", "config", "remote.origin.url", "ext::sh -c x")
+    assert found(tmp_path / "two") == ()
+    git(tmp_path / "two", "config", "remote.origin.url", "https://example.org/x.git")
+    assert found(tmp_path / "two") == (".git",)
+    git(tmp_path / "two", "config", "remote.origin.uploadpack", "x")
     assert found(tmp_path / "two") == ()
 
 

@@ -21,7 +21,8 @@ from handrail.protocol.result import ToolResult
 from handrail.workspace.content import content_of
 from handrail.workspace.current import Current, current
 from handrail.workspace.new_folders import NewFolders
-from handrail.workspace.replace import _taken_back, replace
+from handrail.workspace.replace import replace
+from handrail.workspace.swapping import _taken_back
 from handrail.workspace.unfinished import remove_unfinished
 
 KEEP = 1 << 20

@@ -13,6 +13,7 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database, Durability
 from handrail.store.migrations import CHANGES
+from handrail.store.trials import Trials
 
 if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
@@ -39,6 +40,8 @@ class History:
         self.durable = durability == "power"
         """Whether what is reported as done must survive a loss of power."""
         self.blobs = Blobs(os.path.join(folder, "blobs"), durable=self.durable)
+        self.trials = Trials(os.path.join(folder, "trials"), durable=self.durable)
+        """Commands that were tried, and wait for an answer; their contents are among the blobs."""
 
     @property
     def log(self) -> "ChangeLog":
@@ -103,15 +106,16 @@ class History:
         if self._sign:
             with contextlib.suppress(StoreError):
                 self.forget_work(os.path.basename(self._sign).removesuffix(_AT_WORK))
-        with self._lock:
-            log, self._log = self._log, None
-        if log is None:
+        if self._log is None and self.is_empty and not self.trials.names():
             return
         self.blobs.pack()
         with contextlib.suppress(OSError, StoreError):  # the next one will
-            if self._is_due():
-                self._sweep(log)
-        log.close()
+            if (self._log is not None or self.is_empty) and self._is_due():
+                self._sweep()
+        with self._lock:
+            log, self._log = self._log, None
+        if log is not None:
+            log.close()
 
     def _is_due(self) -> bool:
         return abs(time.time() - self._swept()) > _DAY
@@ -122,16 +126,17 @@ class History:
         except FileNotFoundError:
             return 0.0
 
-    def _sweep(self, log: "ChangeLog") -> None:
+    def _sweep(self) -> None:
         """Lets go of what was kept for longer than it has to be. A clock that jumps ahead once takes nothing away: no
         sweep counts more than two days since the last one."""
         now, swept = time.time(), self._swept()
         counted = min(now, swept + 2 * _DAY) if swept else now
-        log.forget_before(datetime.fromtimestamp(counted, UTC) - timedelta(days=self._days))
-        used = log.contents()
-        for digest, path in self.blobs.every():
-            if digest not in used:
-                self.blobs.remove_old(path, _YOUNG)
+        self.trials.sweep(counted - self._days * _DAY)
+        used = self.trials.contents()
+        if not self.is_empty:
+            self.log.forget_before(datetime.fromtimestamp(counted, UTC) - timedelta(days=self._days))
+            used |= self.log.contents()
+        self.blobs.sweep(used, _YOUNG)
         os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
 
 

@@ -3,8 +3,8 @@
 import msgspec
 
 from handrail.edit.diff import Diff
-from handrail.protocol.change import Change, action_of
-from handrail.store.change_log import Step
+from handrail.protocol.change import Change, State, action_of
+from handrail.store.change_log import Body, Step
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -17,6 +17,41 @@ class Planned(msgspec.Struct, frozen=True):
     diffs: tuple[str, ...]
     """One a step."""
     undoes: tuple[int, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    """What undo will not take back of it, in words."""
+    apart: tuple[bytes, ...] = ()
+    """Paths that become another name of a file."""
+    opened: tuple[tuple[bytes, int], ...] = ()
+    """Folders that are opened for it, with their modes."""
+
+    def body(self) -> Body:
+        """As the change log has it."""
+        return Body(
+            self.tool,
+            self.summary,
+            self.steps,
+            self.changes,
+            self.undoes,
+            not_covered=self.not_covered,
+            apart=self.apart,
+            opened=self.opened,
+        )
+
+
+class Budget:
+    """How much is compared for the diffs of one change set: there may be thousands of files, and nobody reads that."""
+
+    def __init__(self, files: int = 200, size: int = 4 * 1024 * 1024) -> None:
+        self._files = files
+        self._size = size
+
+    def allows(self, step: Step) -> bool:
+        """Whether a file is still compared; if so it is counted."""
+        if step.kind == "folder" or self._files <= 0 or self._size <= 0:
+            return False
+        self._files -= 1
+        self._size -= sum(state.size for state in (step.before, step.after) if state is not None)
+        return True
 
 
 def change_of(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Change:
@@ -33,4 +68,10 @@ def change_of(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Ch
         added=diff.added if step.kind != "folder" else None,
         removed=diff.removed if step.kind != "folder" else None,
         binary=binary,
+        replaces=before.kind if before and after and before.kind != after.kind else None,
+        executable=_is_runnable(after) and not _is_runnable(before),
     )
+
+
+def _is_runnable(state: State | None) -> bool:
+    return state is not None and state.kind == "file" and bool((state.mode or 0) & 0o111)

@@ -49,10 +49,8 @@ class Recorder:
 
     def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:
         """Does the work between the two records of it. `work` returns the steps as they were really taken."""
-        from handrail.store.change_log import Body  # noqa: PLC0415  as above
-
         log = self.history.log
-        body = Body(planned.tool, planned.summary, planned.steps, planned.changes, planned.undoes)
+        body = planned.body()
         turn = self.turn or call_id
         self.history.mark_work(self._session, self._runner)
         number = log.begin(
@@ -67,6 +65,20 @@ class Recorder:
             raise
         log.finish(number, msgspec.structs.replace(body, steps=steps))
         return Recorded(_set(number, planned))
+
+    def begin_command(self, call_id: str, summary: str) -> int:
+        """Writes down that a command is about to run on the files themselves: what it changes is known afterwards."""
+        from handrail.store.change_log import Body  # noqa: PLC0415  as above
+
+        self.history.mark_work(self._session, self._runner)
+        return self.history.log.begin(
+            session=self._session,
+            call_id=call_id,
+            turn=self.turn or call_id,
+            runner=self._runner,
+            body=Body("exec", summary, (), ()),
+            diffs=(),
+        )
 
     def content(self, digest: str) -> bytes | None:
         """What was kept under a hash; None when nothing was, or it is large."""
@@ -92,14 +104,14 @@ class Recorder:
             finally:
                 os.close(descriptor)
         except StoreError as error:
-            raise _not_kept(landing.name, error) from None
+            raise not_kept(landing.name, error) from None
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
         """Keeps bytes that are to be written, or that settling a crash may need."""
         try:
             self.history.blobs.keep(digest, data, pack=True)
         except StoreError as error:
-            raise _not_kept("What is to be written", error) from None
+            raise not_kept("What is to be written", error) from None
 
     def keep_link(self, landing: Landing) -> None:
         """Keeps where a link leads."""
@@ -134,7 +146,8 @@ class Recorder:
             return False  # whoever opens the workspace next will see; what is told now is why the work failed
 
 
-def _not_kept(name: str, error: StoreError) -> ToolError:
+def not_kept(name: str, error: StoreError) -> ToolError:
+    """Why nothing is changed: what is there now could not be kept for undo."""
     cause = error.__cause__
     if not isinstance(cause, OSError):
         return ToolError("CONFLICT", f"{clipped(name)} changed while it was being kept for undo. Nothing was changed.")
@@ -144,4 +157,10 @@ def _not_kept(name: str, error: StoreError) -> ToolError:
 
 
 def _set(number: int, planned: "Planned") -> ChangeSet:
-    return ChangeSet(changes=planned.changes, number=number, undoable=True, undoes=planned.undoes)
+    return ChangeSet(
+        changes=planned.changes,
+        number=number,
+        undoable=True,
+        undoes=planned.undoes,
+        not_covered=planned.not_covered,
+    )

@@ -9,8 +9,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.changes.carrying import Carrier
+from handrail.changes.bringing import Bringing
+from handrail.changes.carrying import Carrier, How
 from handrail.changes.history import History
+from handrail.changes.holding import holding_folder, remove_held
+from handrail.changes.opened import OpenedFolders
 from handrail.changes.torn import mend
 from handrail.changes.ways import agrees, back, same
 from handrail.protocol.change import State
@@ -23,6 +26,7 @@ from handrail.workspace.workspace import Workspace
 
 Settled = Literal["made", "not made", "unknown"]
 _Where = Literal["before", "after", "between", "elsewhere"]
+_OWNER = 0o700
 
 
 class _Look(NamedTuple):
@@ -44,13 +48,30 @@ def settle_cut_off(workspace: Workspace, history: History, number: int) -> Settl
 
 def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     """Brings the files of a begun set to one side, and the log with them."""
-    carrier = Carrier(workspace, history, temporary_name(entry.session, entry.call_id))
-    looks = [_look(carrier, step) for step in entry.body.steps]
+    if not entry.body.steps:
+        from handrail.changes.snapshots.recording import settle_command  # noqa: PLC0415  few commands have no layer
+
+        settle_command(workspace, history, entry)
+        return "unknown"
+    body = entry.body
+    how = How(manners={path: Bringing(in_place=False) for path in body.apart}, opened=dict(body.opened))
+    carrier = Carrier(workspace, history, temporary_name(entry.session, entry.call_id), how)
+    looks = [_look(carrier, step) for step in body.steps]
+    try:
+        return _settled(history, entry, carrier, looks)
+    finally:
+        own = [step.path for step in body.steps if step.kind == "folder"]
+        OpenedFolders(workspace, how.opened).close(but=own)
+
+
+def _settled(history: History, entry: Entry, carrier: Carrier, looks: list[_Look]) -> Settled:
     if _is_made(looks):
+        with contextlib.suppress(ToolError):  # the files are made; what others put into a folder keeps it
+            carrier.carry_out(_finishing(looks))
         history.log.finish(entry.number, entry.body)
         return "made"
     # All at once, so that they are taken in an order in which they can be: a folder comes before what is in it.
-    left = [look for look in looks if look.where in {"after", "between"}]
+    left = [look for look in looks if look.where in {"after", "between"} or _lost_its_mode(look, look.step.before)]
     carrier.carry_out(Step(look.step.path, look.now, look.step.before) for look in left)
     uncertain = [look.step for look in looks if look.where == "elsewhere"]
     if uncertain:
@@ -58,6 +79,25 @@ def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
         return "unknown"
     history.log.drop(entry.number)
     return "not made"
+
+
+def _finishing(looks: list[_Look]) -> list[Step]:
+    """What is left to do with folders when every file is made: it takes nothing that had to be kept."""
+    left = [
+        look
+        for look in looks
+        if look.step.kind == "folder" and (look.where == "before" or _lost_its_mode(look, look.step.after))
+    ]
+    return [Step(look.step.path, look.now, look.step.after) for look in left if look.step.before != look.step.after]
+
+
+def _lost_its_mode(look: _Look, meant: State | None) -> bool:
+    """Whether a folder has a mode that the change gave it on the way, and not the one that it is to have."""
+    now, before, after = look.now, look.step.before, look.step.after
+    if now is None or meant is None or now.kind != "folder" or meant.kind != "folder" or now.mode == meant.mode:
+        return False
+    own = {state.mode for state in (before, after) if state is not None and state.kind == "folder"}
+    return now.mode in own | {mode | _OWNER for mode in own if mode is not None}
 
 
 def is_within(workspace: Workspace, entry: Entry) -> bool:
@@ -71,6 +111,7 @@ def is_within(workspace: Workspace, entry: Entry) -> bool:
 def _clear(workspace: Workspace, history: History, entry: Entry) -> None:
     """Removes unfinished files, and mends files that were being written in place."""
     temporary = temporary_name(entry.session, entry.call_id)
+    remove_held(holding_folder(history.folder, temporary))
     cleared: set[bytes] = set()
     for step in entry.body.steps:
         with contextlib.suppress(ToolError, OSError, StoreError), reach(workspace, step.path) as landing:

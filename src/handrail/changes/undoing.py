@@ -1,6 +1,5 @@
 """Plans an undo: the way of every file back to what it was before the chosen change sets, and what stands in it."""
 
-import os
 from itertools import pairwise
 
 import msgspec
@@ -8,15 +7,19 @@ import msgspec
 from handrail.changes.carrying import KEPT_WHOLE
 from handrail.changes.conflicts import Conflict, conflict_of
 from handrail.changes.history import History
+from handrail.changes.looking import SMALL, light, look_at
 from handrail.changes.merging import Merged, merged
+from handrail.changes.opened import closed_folders
 from handrail.changes.ways import agrees, same
 from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Entry, Step
 from handrail.workspace.content import content_of
-from handrail.workspace.errors import tool_error
-from handrail.workspace.exact import Found, found_at, reach, shown_path
+from handrail.workspace.exact import Found, shown_path
 from handrail.workspace.workspace import Workspace
+
+_HELD = 32 * 1024 * 1024
+"""Bytes of files that are held in memory between looking and keeping."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -41,6 +44,10 @@ class Plan(msgspec.Struct, frozen=True):
     changes: tuple[int, ...] = ()
     """The changes that are taken back or, where undos are taken back, brought back."""
     brings_back: bool = False
+    apart: frozenset[bytes] = frozenset()
+    """Paths that were made another name of a file: they get a file of their own again."""
+    opened: tuple[tuple[bytes, int], ...] = ()
+    """Folders that have to be opened for it, with their modes."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -53,9 +60,10 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
     entries = [_undoable(history, number) for number in sorted(numbers, reverse=True)]
     ways: list[Way] = []
     conflicts: list[Conflict] = []
-    left = 0
+    left = held = 0
     for path, chain in _chains(entries).items():
-        found = look_at(workspace, path)
+        found = look_at(workspace, path, keep=SMALL if held < _HELD else 0)
+        held += len(found.current.data or b"") if found.current is not None else 0
         step = _net(path, chain)
         if step is not None and agrees(found.state, step):
             if step.before != step.after:
@@ -67,9 +75,21 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
             left += rest.left
         else:
             shown = shown_path(workspace, path)
-            conflicts.append(conflict_of(history, entries, path, found, shown=shown, lines=rest is not None))
+            seen = light(found)
+            conflicts.append(conflict_of(history, entries, path, seen, shown=shown, lines=rest is not None))
     changes, brings_back = _meant(history, entries)
-    return Plan(tuple(entries), tuple(ways), tuple(conflicts), left, changes, brings_back)
+    apart = frozenset(path for entry in entries for path in entry.body.apart)
+    opened = _to_open(workspace, entries, ways)
+    return Plan(tuple(entries), tuple(ways), tuple(conflicts), left, changes, brings_back, apart, opened)
+
+
+def _to_open(workspace: Workspace, entries: list[Entry], ways: list[Way]) -> tuple[tuple[bytes, int], ...]:
+    """The closed folders that the way back leads through: those that the changes opened, made or closed themselves.
+    One that a person closed since stays closed."""
+    own = {path for entry in entries for path, _ in entry.body.opened}
+    own |= {step.path for entry in entries for step in entry.body.steps if step.kind == "folder"}
+    closed = closed_folders(workspace, [way.step for way in ways]) if own else {}
+    return tuple((path, mode) for path, mode in closed.items() if path in own)
 
 
 def _meant(history: History, entries: list[Entry]) -> tuple[tuple[int, ...], bool]:
@@ -124,16 +144,3 @@ def _end(step: Step, now: State | None, chain: list[Step]) -> State | None:
 def _changes_mode(step: Step) -> bool:
     before, after = step.before, step.after
     return before is None or after is None or before.mode != after.mode
-
-
-def look_at(workspace: Workspace, path: bytes, keep: int = 0) -> Found:
-    """What is at a path now, the bytes of a file kept up to a size."""
-    try:
-        with reach(workspace, path) as landing:
-            return found_at(landing, keep)
-    except OSError as error:
-        raise tool_error(error, os.fsdecode(path)) from None
-    except ToolError as error:
-        if error.code != "CONFLICT":
-            raise
-        return Found(State(kind="link", hash="elsewhere"))  # a state that nothing agrees with

@@ -17,14 +17,15 @@ def exchange(folder: int, one: str, other: str) -> None:
     _rename(folder, one, other, _EXCHANGE)
 
 
-def rename_new(folder: int, source: str, target: str) -> None:
-    """Renames, and fails with EEXIST where the target exists."""
-    _rename(folder, source, target, _NOREPLACE)
+def rename_new(folder: int, source: str, target: str, *, into: int | None = None) -> None:
+    """Renames, also into another folder, and fails with EEXIST where the target exists."""
+    _rename(folder, source, target, _NOREPLACE, into)
 
 
-def _rename(folder: int, source: str, target: str, flags: int) -> None:
+def _rename(folder: int, source: str, target: str, flags: int, into: int | None = None) -> None:
     if _renameat2 is None:
         raise OSError(38, os.strerror(38), target)
-    if _renameat2(folder, os.fsencode(source), folder, os.fsencode(target), ctypes.c_uint(flags)) != 0:
+    end = folder if into is None else into
+    if _renameat2(folder, os.fsencode(source), end, os.fsencode(target), ctypes.c_uint(flags)) != 0:
         problem = ctypes.get_errno()
         raise OSError(problem, os.strerror(problem), target)

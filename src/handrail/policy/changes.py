@@ -1,22 +1,26 @@
 """Judges what was changed, or would be: the same for a file tool and for what a command left in its layer."""
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 
 from handrail.policy.configuration import Rules
+from handrail.policy.harm import is_deletion, moved_away, runs_as_owner
 from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, moded, ruled, secret
 from handrail.policy.modes import Subject
 from handrail.policy.names import may_be_in_repository, protection, steers_repository
-from handrail.policy.repository import is_new_object, new_repositories
+from handrail.policy.repository import Upkeep, changed_settings, upkeep
 from handrail.policy.rules.book import book_of
 from handrail.policy.rules.rule import Rule
 from handrail.policy.spelling import folded
 from handrail.protocol.change import Change
 from handrail.protocol.decision import Decision
 
-_RUNNABLE = 0o111
-_RUNS_AS_OWNER = 0o6000
+_SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib|lib32|lib64|nix/store)/.*|/dev/null", re.DOTALL)
+"""Where programs and libraries are, which links of virtual environments lead to."""
+_INTERPRETER = re.compile(r"/(?:.*/)?bin/python[0-9.]*", re.DOTALL)
+"""What a virtual environment links to wherever it was installed."""
 _NAMED = 3
 """Paths that a part names; of more it says how many."""
 
@@ -34,19 +38,22 @@ def judge_changes(
 
     `spoken_for`: a person, a rule or a grant allowed the call, and with it that files are written and deleted; never
     that what steers tools is changed, nor very many files, nor anything in plan mode. `configs` has the text of each
-    new `.git/config`; without it a new repository asks like any other.
+    `.git/config` that is new or changed, by its path, and what it was before, by its hash; without them it asks like
+    anything that steers git.
     """
-    repositories = new_repositories(changes, configs or {})
-    notable = [change for change in changes if not _is_ordinary(change, repositories)]
-    judged = [*_never(changes), *_by_rules(changes, rules, tool), *_by_kind(notable, changes, rules, undo=undo)]
+    kept_up = upkeep(changes, configs or {})
+    steered = _steered([change for change in changes if not kept_up.is_in_new(change.path)], configs or {})
+    judged = [*_never(changes), *_by_rules(changes, rules, tool)]
+    judged += _by_kind(changes, steered, kept_up, rules, undo=undo)
     if spoken_for and rules.mode != "plan":
         judged = [_spoken_for(one) if one.part.decision == "confirm" and not one.firm else one for one in judged]
     return decision_of(judged or [allowed("files", "fs.unchanged", "nothing changes")], rules)
 
 
-def _is_ordinary(change: Change, repositories: tuple[str, ...]) -> bool:
-    """Protected by its name alone: new objects, and the files of a repository that was just made."""
-    return is_new_object(change) or any(f"{change.path}/".startswith(f"{folder}/") for folder in repositories)
+def _steered(changes: list[Change], configs: Mapping[str, str]) -> dict[str, str]:
+    """By the paths of changed configurations, the settings that may make git run programs or lead it elsewhere."""
+    found = {change.path: changed_settings(change, configs) for change in changes}
+    return {path: f"{_listed(list(names))} in {path}" for path, names in found.items() if names}
 
 
 def _spoken_for(judged: Judged) -> Judged:
@@ -69,24 +76,41 @@ def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judg
     return [ruled(_listed(paths), rule) for rule, paths in found.items()]
 
 
-def _by_kind(notable: list[Change], changes: tuple[Change, ...], rules: Rules, *, undo: bool) -> Iterator[Judged]:
+def _by_kind(
+    changes: tuple[Change, ...], steered: dict[str, str], kept_up: Upkeep, rules: Rules, *, undo: bool
+) -> Iterator[Judged]:
+    notable = [change for change in changes if not kept_up.covers(change)]
     heads = {posixpath.dirname(change.path) for change in changes if folded(posixpath.basename(change.path)) == "head"}
-    protected = [change.path for change in notable if _is_protected(change, heads)]
-    protected += [change.path for change in changes if _runs_as_owner(change)]
-    deleted = [change.path for change in changes if change.action == "deleted"]
-    runnable = [change.path for change in notable if _is_runnable(change)]
-    written = [change.path for change in changes if change.action != "deleted"]
+    moved = moved_away(changes)
+    protected = [change.path for change in notable if change.path not in steered and _is_protected(change, heads)]
+    protected += [change.path for change in changes if runs_as_owner(change)]
+    deleted = [change.path for change in changes if is_deletion(change, moved)]
+    bulk = _bulk(changes, kept_up, rules, moved)
     kinds: tuple[tuple[Subject, str, str, list[str]], ...] = (
         ("protected", "fs.protected", "changes what steers tools, hooks or builds", [*dict.fromkeys(protected)]),
+        ("protected", "fs.config", "sets what git runs or where it is led:", list(steered.values())),
+        ("protected", "fs.link", "makes links that lead outside:", [_shown(one) for one in notable if _leads_out(one)]),
         ("delete", "fs.delete", "deletes", deleted),
-        ("bulk", "fs.bulk", _bulk(changes, rules), ["files"] if _bulk(changes, rules) else []),
-        ("write", "fs.executable", "makes executable", runnable),
-        ("write", "fs.write", "writes", written),
+        ("bulk", "fs.bulk", bulk, ["files"] if bulk else []),
+        ("write", "fs.executable", "makes executable", [change.path for change in notable if change.executable]),
+        ("write", "fs.write", "writes", [change.path for change in changes if change.action != "deleted"]),
     )
     for kind, rule, does, paths in kinds:
         if paths:
             why = does if kind == "bulk" else f"{does} {_listed(paths)}"
             yield moded(_listed(paths), rule, kind, rules.mode, undo=undo, why=why)
+
+
+def _leads_out(change: Change) -> bool:
+    """Links to where programs are are let be: that is how virtual environments find theirs."""
+    target = posixpath.normpath(change.target or "")
+    if _INTERPRETER.fullmatch(target) and _INTERPRETER.fullmatch(f"/{change.path}"):
+        return False
+    return change.outside and not _SYSTEM.fullmatch(target)
+
+
+def _shown(change: Change) -> str:
+    return f"{change.path} to {change.target}"
 
 
 def _is_protected(change: Change, heads: set[str]) -> bool:
@@ -99,20 +123,10 @@ def _steers_one_of(heads: set[str], path: str) -> bool:
     return any((folder if folder != "." else "") in heads and steers_repository(name) for folder, name in found)
 
 
-def _runs_as_owner(change: Change) -> bool:
-    """A folder with such a bit only hands its group on."""
-    return change.kind == "file" and bool((change.mode or 0) & _RUNS_AS_OWNER)
-
-
-def _is_runnable(change: Change) -> bool:
-    """Perhaps it could be run before: that cannot be told from a change, and it is only named first."""
-    return change.kind == "file" and change.action in {"created", "mode"} and bool((change.mode or 0) & _RUNNABLE)
-
-
-def _bulk(changes: tuple[Change, ...], rules: Rules) -> str:
-    """Says that there are very many; objects that a commit adds are no files of anybody's."""
-    files = [change for change in changes if change.kind != "folder" and not is_new_object(change)]
-    deleted = sum(change.action == "deleted" for change in files)
+def _bulk(changes: tuple[Change, ...], kept_up: Upkeep, rules: Rules, moved: frozenset[str]) -> str:
+    """Says that there are very many; what git does to its objects, and a file that only moved, does not count twice."""
+    files = [one for one in changes if one.kind != "folder" and one.path not in moved and kept_up.counts(one)]
+    deleted = sum(is_deletion(change) for change in files)
     if deleted <= rules.bulk_deleted and len(files) <= rules.bulk_changed:
         return ""
     return f"changes {len(files)} files at once, of which it deletes {deleted}"

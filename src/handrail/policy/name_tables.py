@@ -46,7 +46,7 @@ PROTECTED_FOLDERS = frozenset(
         ".tekton", ".azuredevops", ".azure-pipelines", ".builds", ".husky", ".lefthook", ".vscode", ".idea", ".zed",
         ".fleet", ".vs", ".nova", ".cursor", ".claude", ".codex", ".opencode", ".gemini", ".qwen", ".windsurf", ".roo",
         ".kiro", ".amazonq", ".continue", ".junie", ".trae", ".crush", ".factory", ".devcontainer", ".handrail", ".hg",
-        ".jj", ".cargo", ".yarn", ".mvn", ".mise",
+        ".jj", ".cargo", ".yarn", ".mvn", ".mise", ".githooks", ".git-hooks",
     }
 )  # fmt: skip
 PROTECTED_FILES = frozenset(
@@ -84,3 +84,31 @@ GIT_INTERNALS = frozenset(
 """What in a repository's folder steers git. Refs, HEAD and the index are its everyday work."""
 REPOSITORY_PARTS = frozenset({"head", "refs", "gitdir"}) | GIT_INTERNALS
 """Names that make a folder a repository, or steer one that it is."""
+
+GENERATED_FOLDERS = frozenset(
+    {
+        "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".venv", "venv",
+        ".gradle", ".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov",
+        "bower_components", ".git",
+    }
+)  # fmt: skip
+"""What programs fill and nobody reads; `build`, `dist`, `target` and `vendor` are not in it, since people use them."""
+GENERATED_FILES = frozenset(
+    {
+        "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock",
+        "poetry.lock", "pdm.lock", "pipfile.lock", "cargo.lock", "composer.lock", "gemfile.lock", "go.sum",
+        "flake.lock", ".coverage", ".ds_store",
+    }
+)  # fmt: skip
+GENERATED_ENDINGS = (
+    ".pyc",
+    ".pyo",
+    ".o",
+    ".obj",
+    ".class",
+    ".min.js",
+    ".min.css",
+    ".js.map",
+    ".css.map",
+    ".tsbuildinfo",
+)

@@ -1,28 +1,43 @@
-"""Git repositories in a change set: one that `git init` just made steers nothing, and commits only add objects."""
+"""Git repositories in a change set: what git does to them every day is no harm, though it is done to what steers it.
+
+A repository that was just made steers nothing, commits only add objects, and `git gc` packs them and removes what it
+packed.
+"""
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
+from handrail.policy.git_settings import new_settings, steering
 from handrail.protocol.change import Change
 
 _NEW = re.compile(
-    r"""HEAD|ORIG_HEAD|COMMIT_EDITMSG|description|config|index|packed-refs
+    r"""HEAD|ORIG_HEAD|COMMIT_EDITMSG|description|config|index|packed-refs|shallow
     |hooks/[A-Za-z0-9-]+\.sample
     |info/exclude
     |objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))
-    |(?:refs|logs/refs)/(?:heads|tags)(?:/[\w+@-][\w.+@-]*)+
+    |(?:refs|logs/refs)/(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)+
     |logs/HEAD
     """,
     re.VERBOSE,
 )
-"""The files of a new repository: those that `git init`, `add` and `commit` make. Spelled just so, since `Hooks/` or
-`config.` are the same as `hooks/` and `config` elsewhere."""
+"""The files of a new repository: those that `git init`, `add`, `commit` and `clone` make. Spelled just so, since
+`Hooks/` or `config.` are the same as `hooks/` and `config` elsewhere."""
 _NEW_FOLDER = re.compile(
-    r"hooks|info|branches|objects(?:/(?:info|pack|[0-9a-f]{2}))?|(?:logs|refs|logs/refs)(?:/(?:heads|tags)(?:/[\w+@-][\w.+@-]*)*)?"
+    r"hooks|info|branches|objects(?:/(?:info|pack|[0-9a-f]{2}))?|(?:logs|refs|logs/refs)(?:/(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)*)?"
 )
 _OBJECT = re.compile(
-    r"(?:.*/)?\.git/objects/(?:[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))", re.DOTALL
+    r"((?:.*/)?\.git)/objects/"
+    r"(?:[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev|mtimes|bitmap))",
+    re.DOTALL,
 )
+_LISTS = re.compile(
+    r"(?:.*/)?\.git/(?:info/refs|objects/info(?:/packs|/commit-graph|/commit-graphs(?:/[\w-]+(?:\.graph)?)?)?"
+    r"|objects/pack/multi-pack-index)",
+    re.DOTALL,
+)
+"""What git writes down of its objects, so that it finds them sooner."""
+_REFERENCE = re.compile(r"((?:.*/)?\.git)/(?:logs/)?refs/.*", re.DOTALL)
 _SETTING = re.compile(r"[ \t]*([A-Za-z]+)[ \t]*=[ \t]*([a-z0-9]+)[ \t]*")
 _BOOLEAN = frozenset({"true", "false"})
 _HARMLESS: Mapping[str, frozenset[str]] = {
@@ -34,6 +49,66 @@ _HARMLESS: Mapping[str, frozenset[str]] = {
     "precomposeunicode": _BOOLEAN,
     "symlinks": _BOOLEAN,
 }
+
+
+class Upkeep(NamedTuple):
+    """What git did to its own files in a change set, and nobody has to be asked about."""
+
+    made: tuple[str, ...]
+    """The `.git` folders that were made just now and steer nothing."""
+    packed: frozenset[str]
+    """Those that got a new pack: the objects that are gone are in it."""
+    listed: frozenset[str]
+    """Those whose references were written into one list: the files that are gone are in it."""
+    configured: frozenset[str]
+    """Configurations in which nothing changed that steers git."""
+
+    def covers(self, change: Change) -> bool:
+        """Whether a change is protected by its name alone."""
+        if is_new_object(change) or change.path in self.configured or self.is_in_new(change.path):
+            return True
+        if change.kind == "link" or change.replaces is not None:
+            return False
+        return self.tidies(change) or _LISTS.fullmatch(change.path) is not None
+
+    def tidies(self, change: Change) -> bool:
+        """Whether a file is gone because git put it together with others."""
+        found = _OBJECT.fullmatch(change.path) if change.action == "deleted" else None
+        return found is not None and found[1] in self.packed
+
+    def counts(self, change: Change) -> bool:
+        """Whether a change is one of many, where many ask: objects are no files of anybody's."""
+        if is_new_object(change) or self.tidies(change):
+            return False
+        found = _REFERENCE.fullmatch(change.path) if change.action == "deleted" else None
+        return found is None or found[1] not in self.listed
+
+    def is_in_new(self, path: str) -> bool:
+        """Whether a path is in a repository that was made just now."""
+        return any(f"{path}/".startswith(f"{folder}/") for folder in self.made)
+
+
+def upkeep(changes: tuple[Change, ...], configs: Mapping[str, str]) -> Upkeep:
+    """`configs`: texts of changed `.git/config` files by path, and those that they had before by their hash."""
+    created = [change for change in changes if change.action == "created"]
+    packs = {
+        found[1] for change in created if change.path.endswith(".pack") and (found := _OBJECT.fullmatch(change.path))
+    }
+    written = {change.path for change in changes if change.action in {"created", "modified"}}
+    lists = {path.removesuffix("/packed-refs") for path in written if path.endswith(".git/packed-refs")}
+    known = {change.path for change in changes if changed_settings(change, configs) == ()}
+    return Upkeep(new_repositories(changes, configs), frozenset(packs), frozenset(lists), frozenset(known))
+
+
+def changed_settings(change: Change, configs: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Which settings that steer git a changed configuration of a repository changes; None where it is none, or that
+    cannot be told."""
+    if change.path.split("/")[-2:] != [".git", "config"] or change.kind != "file" or change.replaces is not None:
+        return None
+    new, old = configs.get(change.path), configs.get(change.before) if change.before is not None else ""
+    if change.action not in {"created", "modified"} or new is None or old is None:
+        return None
+    return new_settings(old, new)
 
 
 def new_repositories(changes: tuple[Change, ...], configs: Mapping[str, str]) -> tuple[str, ...]:
@@ -66,13 +141,19 @@ def is_harmless_config(text: str) -> bool:
     return first == "[core]"
 
 
+def is_config_of_new(text: str) -> bool:
+    """Whether the configuration of a repository that was made just now is harmless: a clone says where it came from."""
+    core, start, rest = text.partition("\n[")
+    return is_harmless_config(core) and (not start or steering(f"[{rest}", clone=True) == ())
+
+
 def _is_new_folder(change: Change) -> bool:
     return change.action == "created" and change.kind == "folder"
 
 
 def _steers_nothing(folder: str, changes: tuple[Change, ...], config: str | None) -> bool:
     inside = [change for change in changes if change.path.startswith(f"{folder}/")]
-    if config is None or not is_harmless_config(config):
+    if config is None or not is_config_of_new(config):
         return False
     return all(_is_usual(change, change.path[len(folder) + 1 :]) for change in inside)
 

@@ -36,14 +36,23 @@ class Change(Wire, frozen=True):
     mode: int | None = None
     """Permission bits now."""
     added: int | None = None
-    """Lines."""
+    """Lines. None where nobody counted them: it is no text, or there was too much to be compared line by line, and then
+    there is no diff either."""
     removed: int | None = None
-    """Lines."""
+    """Lines; None as for `added`."""
     binary: bool = False
     layout_only: bool = False
     """Only white space differs."""
     renamed_from: str | None = None
-    """The path it had before."""
+    """The path it had before. That path is in the change set too, as deleted."""
+    replaces: Kind | None = None
+    """What was there before, where it was another kind of thing: all of that is gone."""
+    executable: bool = False
+    """Whether it can be run as a program now, and could not before."""
+    target: str | None = None
+    """Where a link leads, as it is written in it."""
+    outside: bool = False
+    """Whether a link leads out of the folders that the session works in."""
 
 
 class ChangeSet(Wire, frozen=True):
@@ -55,6 +64,8 @@ class ChangeSet(Wire, frozen=True):
     """Whether undo can take it back."""
     undoes: tuple[int, ...] = ()
     """The change sets that it takes back."""
+    not_covered: tuple[str, ...] = ()
+    """What the call did, or may have done, that undo does not take back, in words."""
 
 
 class ChangeRecord(Wire, frozen=True, omit_defaults=False):
@@ -72,6 +83,8 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     undoes: tuple[int, ...]
     undoable: bool
     changes: tuple[Change, ...]
+    not_covered: tuple[str, ...] = ()
+    """What the call did, or may have done, that undo does not take back, in words."""
 
 
 def action_of(before: State | None, after: State | None) -> Action:

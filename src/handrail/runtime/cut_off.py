@@ -29,7 +29,13 @@ def what_became(session: Session, flight: Flight) -> str:
     if entry.state != "done" or not entry.body.certain:
         return _UNKNOWN
     body = entry.body
-    flight.made = ChangeSet(changes=body.changes, number=entry.number, undoable=body.undoable, undoes=body.undoes)
+    flight.made = ChangeSet(
+        changes=body.changes,
+        number=entry.number,
+        undoable=body.undoable,
+        undoes=body.undoes,
+        not_covered=body.not_covered,
+    )
     files = files_of(flight.made)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     return f"Its change was made: {', '.join(map(clipped, files[:3]))}{more} (undo {entry.number})."

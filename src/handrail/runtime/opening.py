@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorded, Recorder
@@ -90,7 +90,7 @@ def open_session(
         outside = open_outside(house, stores, session_id, state, rules)
         commands = Commands(settings, state.path, os.environ, variables)
         background = BackgroundWork(folder, journal, settings.limits, root)
-        base = _base_tools(journal, outputs, recorder, commands, background, settings)
+        base = _base_tools(journal, outputs, recorder, commands, background, settings, lambda: recorder)
         registry = Registry(base, (*custom, *found))
         session = Session(
             id=session_id,
@@ -137,7 +137,8 @@ def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing = _NoSession()
     commands = Commands(settings, "", {})
-    registry = Registry(_base_tools(nothing, nothing, nothing, commands, nothing, settings), _tools_of(settings))
+    base = _base_tools(nothing, nothing, nothing, commands, nothing, settings, nothing.recorder)
+    registry = Registry(base, _tools_of(settings))
     tools = settings.tools
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
@@ -156,6 +157,9 @@ class _NoSession:
     @property
     def sessions(self) -> "ProcessSessions":
         raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
+
+    def recorder(self) -> Recorder:
+        raise ToolError("UNAVAILABLE", "Without a session nothing is changed.")
 
     def make_room(self) -> None:
         pass
@@ -204,6 +208,7 @@ def _base_tools(
     commands: Commands,
     background: Background,
     settings: Settings,
+    recorder_of: Callable[[], Recorder],
 ) -> tuple[Tool, ...]:
     """The base layer, each tool with what it needs."""
     searching = Searching(settings.search.ignore, settings.search.engine)
@@ -214,7 +219,7 @@ def _base_tools(
         find_tool(searching),
         grep_tool(searching, outputs),
         ls_tool(settings.search.ignore),
-        exec_tool(commands, background, cast("Recorder", recorder)),
+        exec_tool(commands, background, recorder_of),
         process_tool(background),
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),

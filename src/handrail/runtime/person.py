@@ -97,6 +97,7 @@ def _record(entry: Entry) -> ChangeRecord:
         undoes=body.undoes,
         undoable=body.undoable,
         changes=body.changes,
+        not_covered=body.not_covered,
     )
 
 

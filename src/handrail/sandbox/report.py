@@ -29,6 +29,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The limits that hold for a command with everything it has started."""
 
 
+LAYERED = 3
+"""The tier of a command whose changes go into a layer."""
 NAMES = {1: "Landlock and seccomp", 0: "nothing"}
 
 _PER_PROCESS = ("file size", "core dumps")
@@ -36,16 +38,26 @@ _TREE = ("time", "output", "memory", "processes")
 _UNSIZED = "private folders such as /tmp have no limit of their own: bubblewrap is older than 0.5"
 
 
-def report(tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...]) -> Report:
-    """The whole account of a tier."""
+def report(
+    tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...], held_in_memory: int | None = None
+) -> Report:
+    """The whole account of a tier; `held_in_memory`: bytes that a layer has, where it is not on the disk."""
+    means = f"bubblewrap {program.version}" if program else NAMES[tier]
+    held = () if held_in_memory is None else (held_in_memory_only(held_in_memory),)
     return Report(
         tier=tier,
-        means=f"bubblewrap {program.version}" if program else NAMES[tier],
+        means=f"{means} in a layer over the workspace" if tier >= LAYERED else means,
         failures=failures,
-        gaps=_gaps(tier, program),
+        gaps=(*_gaps(tier, program), *held),
         per_process=_PER_PROCESS,
         tree=_TREE,
     )
+
+
+def held_in_memory_only(size: int) -> str:
+    """That a layer has a limit, in words."""
+    fits = f"{max(1, size >> 20):,} MB fit in"
+    return f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no layers"
 
 
 def _gaps(tier: int, program: Bubblewrap | None) -> tuple[str, ...]:

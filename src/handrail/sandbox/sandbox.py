@@ -1,7 +1,6 @@
 """Confines commands as well as this machine can, and says how well that is."""
 
 import math
-import os
 import time
 from threading import Lock
 
@@ -11,10 +10,15 @@ from handrail.sandbox.choice import Choice, choose, identity
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.host import Host
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.layer.fitness import why_no_layer
+from handrail.sandbox.layer import layers
 from handrail.sandbox.layer.layer import Layer
+from handrail.sandbox.layer.layers import Layers
+from handrail.sandbox.layer.mounting import NOT_MOUNTED
+from handrail.sandbox.layer.probe import said_of
 from handrail.sandbox.namespaces.preparing import Preparing
-from handrail.sandbox.report import Report, report
+from handrail.sandbox.probing.remedies import Remedy
+from handrail.sandbox.refusals import layer_failed, no_network, sandbox_failed, too_weak, without_layer
+from handrail.sandbox.report import LAYERED, Failure, Report, held_in_memory_only, report
 from handrail.sandbox.text import check_text
 
 
@@ -30,55 +34,95 @@ class Sandbox:
         self._preparing: Preparing | None = None
         self._identity: tuple[int, ...] | None = None
         self._until = 0.0
+        self._layers = Layers(host)
 
     @property
     def tier(self) -> int:
         """The tier in use; found out by doing the first time."""
         return self._chosen().tier
 
-    def report(self) -> Report:
-        """What the tier in use gives, what it does not, and why it is no better one."""
+    def report(self, roots: tuple[str, ...] = ()) -> Report:
+        """What the tier in use gives, what it does not, and why it is no better one; of commands that may change these
+        roots, where there are any."""
         found = self._chosen()
-        return report(found.tier, found.program, found.failures)
+        why = self._why_no_layer(roots) if roots and self._most >= LAYERED else None
+        if not roots or self._most < LAYERED or found.tier < 2:
+            return report(found.tier, found.program, found.failures)
+        if why is None:
+            return report(LAYERED, found.program, found.failures, self._layers.most(roots))
+        failure = Failure(tier=LAYERED, reason=why.reason, fix=why.fix)
+        return report(found.tier, found.program, (failure, *found.failures))
 
     def why_no_layer(self, roots: tuple[str, ...]) -> str | None:
         """Why no layer can lie over these roots, in words; None where one can: then `new_layer` makes it."""
-        if self._chosen().tier < 2 or self._most < 3:
-            return "the sandbox here has no layers"
-        return why_no_layer(roots)
+        why = self._why_no_layer(roots)
+        return why.reason if why else None
+
+    def gaps_of_layer(self, roots: tuple[str, ...]) -> tuple[str, ...]:
+        """What a layer over these roots does not give, in words."""
+        most = self._layers.most(roots)
+        return () if most is None else (held_in_memory_only(most),)
+
+    def knows_one_user(self, roots: tuple[str, ...]) -> bool:
+        """Whether files of other users and groups cannot be changed under a layer over these roots."""
+        return self._layers.own_users(roots)
 
     def new_layer(self, roots: tuple[str, ...], below: tuple[Layer, ...] = ()) -> Layer:
-        """A new layer over roots; `below`: layers that it lies on, the latest first."""
-        return Layer(os.path.join(self._host.state, "layers", os.urandom(8).hex()), roots, below)
+        """A new layer over roots; `below`: layers that it lies on, the latest first. A ToolError where there is no
+        room for it."""
+        try:
+            return self._layers.new(roots, below)
+        except OSError as error:
+            raise ToolError("SANDBOX_UNAVAILABLE", layer_failed(error.strerror or str(error))) from None
 
     def launch(self, confinement: Confinement, text: str, layer: Layer | None = None) -> Launch:
         """A command that is ready to be started, under a layer where there is one. ToolError where it cannot be
         confined as it must be."""
         check_text(text)
         found = self._chosen()
-        if found.tier < self._least:
-            raise ToolError("SANDBOX_UNAVAILABLE", _too_weak(found, self._least))
+        if found.tier < min(self._least, 2):
+            raise ToolError("SANDBOX_UNAVAILABLE", too_weak(found, self._least))
+        if self._least >= LAYERED and layer is None and not confinement.only_looks:
+            why = self._why_no_layer(confinement.writable)
+            raise ToolError("SANDBOX_UNAVAILABLE", without_layer(why))
         if self._preparing is not None:
             return self._preparing.launch(confinement, text, layer)
         if confinement.proxy:
-            raise ToolError("UNAVAILABLE", _no_network(found))
+            raise ToolError("UNAVAILABLE", no_network(found))
         from handrail.sandbox.supervision.launching import launch_supervised  # noqa: PLC0415  where tier 2 does not work
 
         return launch_supervised(confinement, self._host, text, found.tier)
 
-    def failed(self, printed: str) -> ToolError:
-        """What to say of a launch that did not come to run its command; what was found out is forgotten."""
+    def failed(self, printed: str, layer: Layer | None = None) -> ToolError:
+        """What to say of a launch that did not come to run its command; what was found out is forgotten, and that a
+        layer could not be mounted is remembered."""
+        if layer is not None and NOT_MOUNTED in printed:
+            said = said_of(printed) or "it cannot be mounted"
+            self._layers.failed(layer, said)
+            return ToolError("SANDBOX_UNAVAILABLE", layer_failed(said))
         tier = self._chosen().tier
         self.forget()
-        said = next((line for line in reversed(printed.split("\n")) if line.strip()), "it ended without a word")
-        text = f"Commands cannot run now: the sandbox (tier {tier}) could not be made ({said.strip()[:300]})."
-        advice = "Nothing was run. It is not your fault, and not yours to mend: go on with file tools, or end."
-        return ToolError("SANDBOX_UNAVAILABLE", f"{text} {advice} `handrail doctor` tells the person more.")
+        return ToolError("SANDBOX_UNAVAILABLE", sandbox_failed(tier, printed))
 
     def forget(self) -> None:
         """Lets go of what was found out about this machine; the next command finds out anew."""
         choice.forget()
+        layers.forget()
         self._choice = None
+
+    def close(self) -> None:
+        """Waits until layers are gone that were thrown away; can be repeated, and new ones can be made."""
+        self._layers.close()
+
+    def _why_no_layer(self, roots: tuple[str, ...]) -> Remedy | None:
+        found = self._chosen()
+        if self._most < LAYERED:
+            return Remedy(f"settings ask for none: sandbox.tier is {self._most}", None)
+        if found.tier >= 2:
+            return self._layers.why_not(roots)
+        failure = next((failure for failure in found.failures if failure.tier == 2), None)
+        why = failure.reason if failure else "settings allow no better one"
+        return Remedy(f"a layer takes sandbox tier 2, and here is tier {found.tier} ({why})", None)
 
     def _chosen(self) -> Choice:
         found = self._choice
@@ -97,19 +141,3 @@ class Sandbox:
         self._preparing = Preparing(found.program, self._host) if found.program else None
         self._choice = found
         return found
-
-
-def _no_network(found: Choice) -> str:
-    failure = next((failure for failure in found.failures if failure.tier == 2), None)
-    why = failure.reason if failure else "settings allow no better one"
-    text = f"The network can be opened to a command only in sandbox tier 2, and here is tier {found.tier} ({why})"
-    advice = "Nothing was run. Call without the network, or end."
-    return f"{text}. {advice}" + (f" A person can type: {failure.fix}" if failure and failure.fix else "")
-
-
-def _too_weak(found: Choice, least: int) -> str:
-    reasons = "; ".join(f"tier {failure.tier}: {failure.reason}" for failure in found.failures if failure.tier >= least)
-    fix = next((failure.fix for failure in found.failures if failure.fix), None)
-    why = "tier 3 is not part of this version" if least > 2 else "settings allow no better one"
-    text = f"Commands must be confined by tier {least} at least, and here the best is tier {found.tier}"
-    return f"{text} ({reasons or why}). Nothing was run." + (f" A person can type: {fix}" if fix else "")

@@ -5,18 +5,27 @@ import hashlib
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from handrail.protocol.error import StoreError
+
+if TYPE_CHECKING:
+    from handrail.store.packs import Packs
 
 _CHUNK = 1 << 20
 _PACKED = ".z"
 _ASIDE = ".aside"
 _GATHERED = ".gathered"
 _ADOPTED = ".adopted"
+_TOGETHER = "-packed"
+"""What the folder of packs is called, behind the name of ours."""
 _PACKED_AT_ONCE = 1 << 16
 """Up to this size packing costs less than a millisecond; what is larger is packed when there is time."""
 _LEVEL = 1
+_FEW = 8
+"""Contents that get a file each: only more of them are worth a pack."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -27,6 +36,7 @@ class Blobs:
         self._folder = folder
         self._durable = durable
         self._unpacked: list[str] = []
+        self._packs: Packs | None = None
 
     def put(self, data: bytes, *, pack: bool = False) -> str:
         """Stores the bytes; the hash to find them by."""
@@ -44,6 +54,33 @@ class Blobs:
         self._store(self._path(digest), [data])
         if pack:
             self._unpacked.append(digest)
+
+    def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
+        """Stores small contents whose hashes are known: many of them as one file."""
+        new = self._new(contents)
+        first = list(islice(new, _FEW))
+        if len(first) < _FEW:
+            for digest, data in first:
+                self.keep(digest, data, pack=True)
+        else:
+            self.packs.write(chain(first, new))
+
+    def _new(self, contents: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+        self.packs.look()
+        seen: set[str] = set()
+        for digest, data in contents:
+            if digest not in seen and not self._is_there(digest, len(data), look=False):
+                yield digest, data
+            seen.add(digest)
+
+    @property
+    def packs(self) -> "Packs":
+        """Where many contents of one change are together."""
+        if self._packs is None:
+            from handrail.store.packs import Packs  # noqa: PLC0415  most keep one content at a time
+
+            self._packs = Packs(f"{self._folder}{_TOGETHER}", durable=self._durable)
+        return self._packs
 
     def put_pieces(self, pieces: Iterator[bytes]) -> str:
         """Stores a text that comes piece by piece; the hash to find it by."""
@@ -89,7 +126,8 @@ class Blobs:
 
     def has(self, digest: str) -> bool:
         """Whether a blob is there."""
-        return any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED))
+        alone = any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED))
+        return alone or self.packs.has(digest)
 
     def pack(self) -> None:
         """Packs what was stored unpacked because there was no time."""
@@ -104,6 +142,14 @@ class Blobs:
         for name in _names(self._folder):
             yield name.partition(".")[0], os.path.join(self._folder, name)
 
+    def sweep(self, used: set[str], seconds: float) -> None:
+        """Removes what is not used, unless somebody asked for it lately."""
+        for digest, path in self.every():
+            if digest not in used:
+                self.remove_old(path, seconds)
+        for path in self.packs.unused(used):
+            self.remove_old(path, seconds)
+
     def remove_old(self, path: str, seconds: float) -> None:
         """Removes a file of ours that nobody asked for lately. It is put aside first: who asks now stores it anew."""
         aside = f"{path.removesuffix(_ASIDE)}{_ASIDE}"
@@ -114,7 +160,7 @@ class Blobs:
             elif not path.endswith(_ASIDE):
                 os.rename(aside, path)
 
-    def _is_there(self, digest: str, size: int) -> bool:
+    def _is_there(self, digest: str, size: int, *, look: bool = True) -> bool:
         """Whether the blob is stored, whole; if so it is made young, so that nobody removes it before it is used."""
         plain, packed = self._path(digest), self._path(digest) + _PACKED
         with contextlib.suppress(OSError):
@@ -125,9 +171,13 @@ class Blobs:
             if os.stat(packed).st_size > _PACKED_AT_ONCE or sum(map(len, self.chunks(digest))) == size:
                 os.utime(packed)
                 return True
-        return False
+        return self.packs.holds(digest, size, look=look)
 
     def _pieces(self, digest: str) -> Iterator[bytes]:
+        together = self.packs.content(digest)
+        if together is not None:
+            yield together
+            return
         try:
             descriptor = os.open(self._path(digest), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -43,6 +43,12 @@ class Body(msgspec.Struct, frozen=True):
     """Whether everything is kept that it takes to go back."""
     certain: bool = True
     """Whether it was made: after a crash, and a change by others since, nobody knows."""
+    not_covered: tuple[str, ...] = ()
+    """What the call did, or may have done, that undo does not take back, in words."""
+    apart: tuple[bytes, ...] = ()
+    """Paths that became another name of a file: what they were before is a file of its own."""
+    opened: tuple[tuple[bytes, int], ...] = ()
+    """Folders that were opened for the time of the change, with the modes that they get back."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -102,6 +108,8 @@ class ChangeLog:
             update = "UPDATE change_set SET state = 'done', data = ?, diff = ifnull(?, diff)"
             if execute(f"{update} WHERE number = ? AND state = 'begun'", (_encode(body), packed, number)).rowcount != 1:
                 raise StoreError(f"change {number} is not begun")
+            for path in {step.path for step in body.steps}:  # of a command they are known only now
+                execute("INSERT OR IGNORE INTO touched VALUES (?, ?)", (path, number))
             for taken_back in body.undoes:
                 self._take_back(taken_back, number)
 
@@ -146,8 +154,9 @@ class ChangeLog:
         return _entry(row) if row else None
 
     def of_call(self, session: str, call_id: str) -> Entry | None:
-        """The change set of a call."""
-        row = self._database.row(f"{_SELECT} WHERE session = ? AND call_id = ?", (session, call_id))
+        """The change set of a call; of several the latest."""
+        where = "WHERE session = ? AND call_id = ? ORDER BY number DESC"
+        row = self._database.row(f"{_SELECT} {where}", (session, call_id))
         return _entry(row) if row else None
 
     def latest(self, before: int | None = None) -> Iterator[Entry]:

@@ -1,12 +1,11 @@
 """Where what commands print is put while they run: a folder for each session at work, locked as long as it is."""
 
-import contextlib
-import fcntl
 import os
 import shutil
 
 from handrail.protocol.error import StoreError
 from handrail.store.folder import make_private
+from handrail.store.locked_folder import locked
 
 
 class PrintedFolder:
@@ -35,27 +34,14 @@ class PrintedFolder:
             os.mkdir(self.path, 0o700)
         except OSError as error:
             raise StoreError(f"the folder {self.path} cannot be made: {error.strerror}") from error
-        self._descriptor = _locked(self.path)  # -1 where somebody took it for abandoned meanwhile
+        self._descriptor = locked(self.path)  # -1 where somebody took it for abandoned meanwhile
 
     def _remove_abandoned(self) -> bool:
         found = False
         for name in os.listdir(self._all):
-            descriptor = _locked(os.path.join(self._all, name))  # our own is locked as those of the living are
+            descriptor = locked(os.path.join(self._all, name))  # our own is locked as those of the living are
             if descriptor >= 0:
                 found = True
                 shutil.rmtree(os.path.join(self._all, name), ignore_errors=True)
                 os.close(descriptor)
         return found
-
-
-def _locked(folder: str) -> int:
-    """A descriptor that holds the folder's lock; -1 where another one does, or the folder is gone."""
-    descriptor = -1
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
-            return descriptor
-    if descriptor >= 0:
-        os.close(descriptor)
-    return -1

@@ -54,7 +54,18 @@ class Commands:
 
     def why_no_layer(self, roots: "tuple[Root, ...]") -> str | None:
         """Why what a command changes does not go into a layer, in words; None where it does."""
-        return self.sandbox.why_no_layer(tuple(root.path for root in roots if root.writable))
+        places = tuple(root.path for root in roots if root.writable)
+        return self.sandbox.why_no_layer(places) or self._why_not_of_others(roots, places)
+
+    def _why_not_of_others(self, roots: "tuple[Root, ...]", places: tuple[str, ...]) -> str | None:
+        """What a layer that knows one user cannot take in: a folder of another's, or of another group. That of a file
+        is found out where a command gets at it (see `sandbox.layer.hints`): nobody looks at every file."""
+        if not self.sandbox.knows_one_user(places):
+            return None
+        foreign = self._withheld.foreign(roots)
+        if foreign is None or not any(foreign == place or foreign.startswith(f"{place}/") for place in places):
+            return None
+        return f"{foreign} belongs to another user or group, and nothing in it could be changed under a layer"
 
     @cached_property
     def sandbox(self) -> "Sandbox":
@@ -101,9 +112,11 @@ class Commands:
         return self._printed.path
 
     def close(self) -> None:
-        """Removes what a command that was cut off left there."""
+        """Removes what a command that was cut off left there, and waits until no layer is left."""
         if self._printed is not None:
             self._printed.close()
+        if "sandbox" in self.__dict__:  # else no command was run
+            self.sandbox.close()
 
     def limits(self, timeout_ms: int | None, *, restricted: bool) -> "Limits":
         """How much one of them may use."""

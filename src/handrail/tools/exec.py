@@ -10,6 +10,8 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Command, Context, Output, Tool, Touched
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from handrail.changes.recorder import Recorder
     from handrail.protocol.permission import Preview
     from handrail.tools.commands import Commands
@@ -73,18 +75,18 @@ EXEC = ToolSpec(
 )
 
 
-def exec_tool(commands: "Commands", background: "Background", recorder: "Recorder") -> Tool:
-    """The tool exec. What it is done with is loaded on first use."""
+def exec_tool(commands: "Commands", background: "Background", recorder: "Callable[[], Recorder]") -> Tool:
+    """The tool exec. What it is done with is loaded on first use; `recorder` is what writes changes down."""
 
     def run(context: Context, arguments: ExecArguments) -> Output:
         from handrail.tools.executing import execute  # noqa: PLC0415  as said
 
-        return execute(context, arguments, commands, background, recorder)
+        return execute(context, arguments, commands, background, recorder())
 
     def preview(context: Context, arguments: ExecArguments) -> "Preview":
         from handrail.tools.trying import preview_command  # noqa: PLC0415  as said
 
-        return preview_command(context, arguments, commands, recorder)
+        return preview_command(context, arguments, commands, recorder())
 
     return Tool(EXEC, run, _touches, preview)
 

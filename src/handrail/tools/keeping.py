@@ -15,6 +15,7 @@ from handrail.sandbox.limits import Limits
 from handrail.tools.contract import Background, Context
 from handrail.tools.exec import ExecArguments
 from handrail.tools.kept_output import printed_of
+from handrail.tools.running import Went
 
 if TYPE_CHECKING:
     from handrail.process.sessions.network import ProxyPlan
@@ -30,7 +31,7 @@ class Keeping:
     """One command that may go on: how it is started, waited for, and read back where it ended in time."""
 
     def __init__(self, context: Context, arguments: ExecArguments, background: Background, spill_folder: str) -> None:
-        self.tried: Tried | None = None
+        self._tried: Tried | None = None
         """What it tried to reach, where it has a network and ended in time."""
         self._context, self._arguments = context, arguments
         self._background, self._spill_folder = background, spill_folder
@@ -57,6 +58,14 @@ class Keeping:
             self._break_off(process)
             raise
         return process
+
+    def went(self, ran: Ran, confinement: Confinement) -> Went:
+        """The same for one that ended in time, with what it tried to reach."""
+        tried = self._tried
+        if tried is None:
+            return Went(ran=ran, confinement=confinement)
+        ran = replace(ran, warnings=(*ran.warnings, *tried.warnings))
+        return Went(ran=ran, confinement=confinement, blocked=tried.told, reached=tried.reached)
 
     def _waited(
         self, process: "ProcessSession", limits: Limits, updates: Updates, seconds: float
@@ -140,9 +149,9 @@ class Keeping:
             return
         from handrail.tools.network import Tried  # noqa: PLC0415  few commands have one
 
-        self.tried = Tried(self._context)
+        self._tried = Tried(self._context)
         for attempt in process.attempts(0):
-            self.tried.add(attempt)
+            self._tried.add(attempt)
 
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}

@@ -19,6 +19,8 @@ MOST_BLOCKED = 1_000
 is an event, however much it is."""
 _MOST_TOLD = 5
 """Hosts in a result that were blocked; the events have them all."""
+_MOST_REACHED = 20
+"""Hosts in a result that were told something; an entry with a wildcard may stand for any number."""
 
 
 class Tried:
@@ -31,6 +33,12 @@ class Tried:
         self._lock = threading.Lock()
         self._refused = 0
         self._blocked: dict[str, None] = {}
+        self._reached: dict[str, None] = {}
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """The hosts that something was sent to, each once: `example.org:443`."""
+        return tuple(self._reached)
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -56,6 +64,13 @@ class Tried:
             return
         reason = attempt.reason or self._why_open(attempt)
         self._context.attempted(attempt.host, attempt.port, attempt.allowed, reason)  # fails: nothing is let through
+        if attempt.allowed:
+            self._note_reached(attempt)
+
+    def _note_reached(self, attempt: Attempt) -> None:
+        with self._lock:
+            if len(self._reached) < _MOST_REACHED:
+                self._reached.setdefault(_address(attempt))
 
     def _is_worth_telling(self, blocked: Attempt) -> bool:
         with self._lock:
@@ -65,8 +80,7 @@ class Tried:
             return self._refused <= MOST_BLOCKED
 
     def _why_open(self, attempt: Attempt) -> str:
-        host = f"[{attempt.host}]" if ":" in attempt.host else attempt.host
-        return "a person said yes to it" if f"{host}:{attempt.port}" in self._approved else "network.allow lists it"
+        return "a person said yes to it" if _address(attempt) in self._approved else "network.allow lists it"
 
 
 class OpenNetwork:
@@ -96,6 +110,11 @@ class OpenNetwork:
         """Ends every connection; all that was tried is told then. Can be repeated."""
         self._proxy.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _address(attempt: Attempt) -> str:
+    host = f"[{attempt.host}]" if ":" in attempt.host else attempt.host
+    return f"{host}:{attempt.port}"
 
 
 def words_for(attempt: Attempt) -> str:

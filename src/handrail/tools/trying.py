@@ -1,119 +1,136 @@
-"""Commands that run in a layer: tried before somebody is asked, judged by what they changed, and kept."""
+"""Tries a command in a layer, before somebody is asked about it: what they see, and what waits for their answer."""
 
-from msgspec.structs import replace
+import contextlib
+import errno
+from collections.abc import Generator
 
-from handrail.changes.layered.committing import commit
+from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.sealing import drop, seal, unseal
-from handrail.changes.layered.trial import Trial
-from handrail.changes.recorder import Recorded, Recorder
+from handrail.changes.layered.sealing import seal
+from handrail.changes.layered.trial import Examined, Trial
+from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
 from handrail.process.cleaning import cleaned
-from handrail.process.running import run_launch
-from handrail.protocol.error import ToolError
+from handrail.protocol.error import ErrorCode, StoreError, ToolError
 from handrail.protocol.permission import Preview, Tried
-from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
 from handrail.tools.commands import Commands
-from handrail.tools.contract import AsksError, Context, Output
+from handrail.tools.contract import Context
 from handrail.tools.exec import ExecArguments
-from handrail.tools.exec_answer import answer_of
-from handrail.tools.executing import command_of, folder_of, updates_of
+from handrail.tools.running import command_of, folder_of, remove_printed, run_command, weaker_sandbox
+from handrail.tools.sandbox_words import layered_sandbox_of
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _SHOWN = 60_000
+"""Characters of what a person is shown; the whole waits with the trial."""
+_MOST_CHANGES = 200
 
 
 def preview_command(context: Context, arguments: ExecArguments, commands: Commands, recorder: Recorder) -> Preview:
-    """Tries the command in a layer, as one that nobody was asked about; what waits for the answer."""
+    """Tries the command as one that nobody was asked about: it sees no credentials and reaches nobody."""
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
-    if fact.tier < 3:
-        return Preview(kind="none", text="no layer here")
+    if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
+        return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
-    with commands.sandbox.new_layer(confinement.writable) as layer:
-        trial = _tried(context, todo, confinement, commands, layer)
-        return _previewed(trial, seal(context.workspace, recorder.history, trial, layer))
+    with layer_over(context, confinement, commands) as layer:
+        trial = try_command(context, todo, confinement, commands, layer)
+        if trial.ran.ending == "cancelled":
+            remove_printed(trial.ran)
+            raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
+        return previewed(trial, sealed_trial(context, recorder, trial, layer))
 
 
-def execute_layered(
-    context: Context, todo: Runnable, confinement: Confinement, commands: Commands, recorder: Recorder
-) -> Output:
-    """Runs the command in a layer, and keeps what it changed, where policy has nothing against it."""
-    with commands.sandbox.new_layer(confinement.writable) as layer:
-        trial = _tried(context, todo, confinement, commands, layer)
-        decision = context.judge(trial.examined.changes, {})
-        if decision.decision == "confirm":
-            raise AsksError(decision, _previewed(trial, seal(context.workspace, recorder.history, trial, layer)))
-        if decision.decision == "deny":
-            raise ToolError("POLICY_DENIED", f"{decision.reason}. What it changed was dropped.")
-        return _kept(context, trial, recorder, layer)
-
-
-def keep_sealed(context: Context, sealed: str, recorder: Recorder) -> Output:
-    """Keeps what somebody said yes to, or only what it printed."""
-    trial = unseal(recorder.history, sealed)
+@contextlib.contextmanager
+def layer_over(context: Context, confinement: Confinement, commands: Commands) -> Generator[Layer]:
+    """A new layer over all that the command may change; it is gone afterwards, whatever happens."""
+    if commands.why_no_layer(context.workspace.roots) is not None:
+        raise weaker_sandbox()
     try:
-        return _answered(context, trial) if context.answer == "output" else _kept(context, trial, recorder, None)
-    finally:
-        drop(recorder.history, sealed)
+        layer = commands.sandbox.new_layer(confinement.writable)
+    except OSError as error:
+        message = f"The layer that takes in what a command changes could not be made ({error.strerror})."
+        raise ToolError(_code_of(error), f"{message} Nothing was run. Try again when there is room.") from None
+    with layer:
+        yield layer
 
 
-def _tried(context: Context, todo: Runnable, confinement: Confinement, commands: Commands, layer: Layer) -> Trial:
-    ran = run_launch(
-        commands.sandbox.launch(confinement, todo.text, layer),
-        limits=confinement.limits,
-        cancelled=context.cancelled,
-        on_output=updates_of(context).feed,
-        spill_folder=commands.spill_folder,
+def try_command(
+    context: Context,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    layer: Layer,
+    hosts: tuple[str, ...] = (),
+) -> Trial:
+    """Runs it in the layer, and sees what it changed. Of one that was stopped nothing counts: half of a change is none
+    that anybody wanted."""
+    went = run_command(context, todo, confinement, commands, hosts=hosts, layer=layer)
+    try:
+        return Trial(
+            ran=went.ran,
+            examined=_examined(context, layer) if went.ran.ending == "exit" else Examined(started=layer.started),
+            blocked=went.blocked,
+            sandbox=layered_sandbox_of(context, went.confinement, commands, went.reached),
+        )
+    except BaseException:
+        remove_printed(went.ran)
+        raise
+
+
+def _examined(context: Context, layer: Layer) -> Examined:
+    return with_diffs(context.workspace, layer, examine(context.workspace, layer))
+
+
+def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Layer) -> str:
+    """Puts the trial by until somebody answers; what it is found by. ToolError where there is no room for it."""
+    try:
+        return seal(context.workspace, recorder.history, trial, layer)
+    except (OSError, StoreError) as error:
+        remove_printed(trial.ran)
+        raise not_put_by(error) from None
+
+
+def not_put_by(error: OSError | StoreError) -> ToolError:
+    """The refusal where what a command would change could not be stored."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    why = cause.strerror if isinstance(cause, OSError) else str(error)
+    message = f"What the command changed could not be stored ({why}), so it was dropped. Nothing was changed."
+    return ToolError(_code_of(cause), f"{message} Try again when there is room.")
+
+
+def _code_of(error: BaseException | None) -> ErrorCode:
+    return "NO_SPACE" if isinstance(error, OSError) and error.errno in _NO_ROOM else "IO_ERROR"
+
+
+def previewed(trial: Trial, sealed: str) -> Preview:
+    """What a person is shown of a trial."""
+    diff, printed = "".join(trial.examined.diffs), cleaned(trial.ran.output.head)
+    return Preview(
+        kind="run",
+        text=diff[:_SHOWN],
+        truncated=len(diff) > _SHOWN,
+        output=printed[:_SHOWN],
+        tried=_tried(trial, sealed, printed),
     )
-    return Trial(ran=ran, examined=examine(context.workspace, layer))
 
 
-def _previewed(trial: Trial, sealed: str) -> Preview:
+def _tried(trial: Trial, sealed: str, printed: str) -> Tried:
     examined, ran = trial.examined, trial.ran
-    diff = "".join(examined.diffs)
-    printed = cleaned(ran.output.head)
     files = [change for change in examined.changes if change.kind != "folder"]
-    tried = Tried(
+    return Tried(
         sealed=sealed,
         exit_code=ran.exit_code,
         duration_ms=round(ran.seconds * 1000, 3),
         ending=ran.ending,
-        changes=examined.changes[:200],
+        changes=examined.changes[:_MOST_CHANGES],
         files=len(files),
         deleted=sum(change.action == "deleted" for change in files),
         added=sum(change.added or 0 for change in files),
         removed=sum(change.removed or 0 for change in files),
-        lines=printed.count("\n"),
-        last_line=printed.strip().rpartition("\n")[2][:200],
+        lines=len(printed.splitlines()),
+        last_line=printed.rstrip().rpartition("\n")[2][:200],
+        blocked=trial.blocked,
+        unkept=examined.unkept,
     )
-    return Preview(kind="run", text=diff[:_SHOWN], truncated=len(diff) > _SHOWN, output=printed[:_SHOWN], tried=tried)
-
-
-def _kept(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None) -> Output:
-    if not trial.examined.steps:
-        return _answered(context, trial)
-    with context.alone():
-        made = commit(
-            context.workspace,
-            recorder,
-            trial.examined,
-            layer,
-            session_id=context.session_id,
-            call_id=context.tool_call_id,
-            summary=command_of(context).text[:200],
-        )
-    return _answered(context, trial, made)
-
-
-def _answered(context: Context, trial: Trial, made: Recorded | None = None) -> Output:
-    fact = command_of(context)
-    todo = runnable(fact.text, fact.cwd, fact.there)
-    confinement = Confinement(trust="unasked", cwd="/", read_only=())
-    used = SandboxUsed(tier=3, net="none", undo="layer")
-    output = answer_of(context, trial.ran, todo, confinement, used)
-    if made is None:
-        return output
-    changed = tuple(change.path for change in made.changes.changes if change.kind != "folder")
-    return replace(output, changes=made.changes, files_changed=changed)

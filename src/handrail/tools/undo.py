@@ -1,12 +1,16 @@
 """undo: takes change sets back. For people only: no session offers it to a model."""
 
+import contextlib
 import os
 
-from handrail.changes.carrying import KEPT_WHOLE, Carrier
+from handrail.changes.bringing import Bringing
+from handrail.changes.carrying import KEPT_WHOLE, Carrier, How
 from handrail.changes.conflicts import listed, refusal
-from handrail.changes.planned import Planned, change_of
+from handrail.changes.holding import Holding, holding_folder
+from handrail.changes.looking import keep_all, light, look_at
+from handrail.changes.planned import Budget, Planned, change_of
 from handrail.changes.recorder import Recorded, Recorder
-from handrail.changes.undoing import Plan, Way, look_at, plan_undo
+from handrail.changes.undoing import Plan, Way, plan_undo
 from handrail.edit.diff import Diff, unified_diff
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
@@ -14,7 +18,7 @@ from handrail.protocol.wire import Wire
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context, Output, Tool, Touched
 from handrail.workspace.errors import clipped
-from handrail.workspace.exact import reach, shown_path
+from handrail.workspace.exact import shown_path
 from handrail.workspace.temporary import temporary_name
 from handrail.workspace.text import decoded
 from handrail.workspace.workspace import Workspace
@@ -62,10 +66,10 @@ def undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
             raise refusal(plan.numbers, plan.conflicts)
         _keep(workspace, recorder, plan)
         planned = _planned(workspace, recorder, plan)
-        carrier = Carrier(workspace, recorder.history, temporary_name(context.session_id, context.tool_call_id))
+        temporary = temporary_name(context.session_id, context.tool_call_id)
 
         def work() -> tuple[Step, ...]:
-            taken = {step.path for step in carrier.carry_out(planned.steps)}
+            taken = {step.path for step in _carried_out(workspace, recorder, plan, temporary)}
             return tuple(step if step.path in taken else _stayed(step) for step in planned.steps)
 
         return _output(plan, planned, recorder.record(context.tool_call_id, planned, work))
@@ -86,39 +90,64 @@ def preview_undo(workspace: Workspace, recorder: Recorder, arguments: UndoArgume
     return "".join(_planned(workspace, recorder, plan).diffs)
 
 
+def _carried_out(workspace: Workspace, recorder: Recorder, plan: Plan, temporary: str) -> list[Step]:
+    """Takes the ways back. What is taken out is held until the end, so that it can go back if one of them fails."""
+    history = recorder.history
+    with contextlib.closing(Holding(holding_folder(history.folder, temporary))) as holding:
+        how = How(
+            manners={path: Bringing(in_place=False) for path in plan.apart},
+            found={way.step.path: light(way.found) for way in plan.ways},
+            opened=dict(plan.opened),
+            holding=holding,
+        )
+        return Carrier(workspace, history, temporary, how).carry_out(way.step for way in plan.ways)
+
+
 def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
     """Keeps what the undo takes away, so that it can be undone itself; and sees that all it brings back is there."""
     for way in plan.ways:
-        after = way.step.after
+        after, before = way.step.after, way.step.before
         if after is not None and way.data is not None:
             recorder.keep_bytes(after.hash, way.data)
-        if after is not None and after.kind != "folder" and not recorder.history.blobs.has(after.hash):
+        if after is None or after.kind == "folder" or (before is not None and before.hash == after.hash):
+            continue
+        if not recorder.history.blobs.has(after.hash):
             path = clipped(os.fsdecode(way.step.path))
             raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
-        if way.found.current is not None:
-            with reach(workspace, way.step.path) as landing:
-                recorder.keep(way.found.current, landing)
-        elif way.found.state is not None and way.found.state.kind == "link":
-            with reach(workspace, way.step.path) as landing:
-                recorder.keep_link(landing)
+    keep_all(workspace, recorder, ((way.step.path, way.found) for way in plan.ways))
 
 
 def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:
     shown = [shown_path(workspace, way.step.path) for way in plan.ways]
-    diffs = [_diff(workspace, recorder, way, path) for way, path in zip(plan.ways, shown, strict=True)]
+    budget = Budget()
+    diffs = [
+        _diff(workspace, recorder, way, path) if budget.allows(way.step) else _NO_DIFF
+        for way, path in zip(plan.ways, shown, strict=True)
+    ]
     steps = tuple(way.step for way in plan.ways)
     files = [way.found.current is not None for way in plan.ways]
     changes = tuple(
         change_of(step, path, diff, binary=is_file and diff is _NO_DIFF)
         for step, path, diff, is_file in zip(steps, shown, diffs, files, strict=True)
     )
-    return Planned("undo", _summary(plan), steps, changes, tuple(diff.text for diff in diffs), plan.numbers)
+    return Planned(
+        "undo",
+        _summary(plan),
+        steps,
+        changes,
+        tuple(diff.text for diff in diffs),
+        plan.numbers,
+        apart=tuple(plan.apart),
+        opened=plan.opened,
+    )
 
 
 def _diff(workspace: Workspace, recorder: Recorder, way: Way, path: str) -> Diff:
     """What the way back changes, where both sides are text of a size that can be compared. One file at a time is read
     for it: there may be very many."""
-    after, now = way.step.after, look_at(workspace, way.step.path, keep=KEPT_WHOLE).current
+    after, now = way.step.after, way.found.current
+    if now is not None and now.data is None:
+        now = look_at(workspace, way.step.path, keep=KEPT_WHOLE).current
     if max(way.step.before.size if way.step.before else 0, after.size if after else 0) > KEPT_WHOLE:
         return _NO_DIFF
     old = decoded(now.data) if now is not None and now.data is not None else None

@@ -9,6 +9,7 @@ import msgspec
 
 _LARGE = 1 << 18
 """Bytes that take longer to hash than a thread takes to start."""
+_ZEROS = bytes(1 << 16)
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -42,8 +43,30 @@ def hash_meanwhile(data: bytes) -> Callable[[], str]:
 
 
 def fill(descriptor: int, pieces: Iterable[bytes]) -> None:
-    """Writes all of the pieces."""
+    """Writes all of the pieces. Long runs of zeros take no room on the disk."""
+    gap = False
     for piece in pieces:
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        gap = _write(descriptor, piece, gap=gap)
+    if gap:
+        os.ftruncate(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR))
+
+
+def _write(descriptor: int, piece: bytes, *, gap: bool) -> bool:
+    """Whether the file ends with a gap that nothing was written behind."""
+    if len(piece) < len(_ZEROS) or _ZEROS not in piece:
+        _write_all(descriptor, memoryview(piece))
+        return gap and not piece
+    whole = memoryview(piece)
+    for start in range(0, len(piece), len(_ZEROS)):
+        part = whole[start : start + len(_ZEROS)]
+        gap = bytes(part) == _ZEROS
+        if gap:
+            os.lseek(descriptor, len(part), os.SEEK_CUR)
+        else:
+            _write_all(descriptor, part)
+    return gap
+
+
+def _write_all(descriptor: int, view: memoryview) -> None:
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -9,6 +9,7 @@ import stat
 
 import msgspec
 
+from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
 from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
 from handrail.workspace.current import Current, current, link_hash
@@ -55,6 +56,9 @@ def reach(workspace: Workspace, path: bytes) -> Landing:
     root, parts = _placed(workspace, path)
     if not root.writable:
         raise ToolError("ACCESS_DENIED", f"{_clipped(path)} is in a root that was opened for reading only.")
+    straight = _straight_to(root, parts) if workspace.kernel else None
+    if straight is not None:
+        return Landing(straight, parts[-1], ())
     folder = os.dup(root.descriptor)
     try:
         for number, name in enumerate(parts[:-1]):
@@ -69,6 +73,14 @@ def reach(workspace: Workspace, path: bytes) -> Landing:
             raise ToolError("CONFLICT", f"On the way to {_clipped(path)} there is a link or a file now.") from None
         raise
     return Landing(folder, parts[-1], ())
+
+
+def _straight_to(root: Root, parts: tuple[str, ...]) -> int | None:
+    """The folder by one call of the kernel, as it mostly is; None where the walk has to say what is in the way."""
+    try:
+        return openat2(root.descriptor, "/".join(parts[:-1]) or ".", _FOLDER, resolve=RESOLVE_NO_SYMLINKS)
+    except OSError:
+        return None
 
 
 def found_at(landing: Landing, keep: int = 0) -> Found:

@@ -3,15 +3,18 @@
 import errno
 import os
 import stat
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.content import Content, fill
+from handrail.workspace.content import Content
 from handrail.workspace.current import Current, changed, holds
 from handrail.workspace.errors import clipped
 
 _BLOCK = 1 << 16
+_HELD = 8 * 1024 * 1024
+"""Bytes of new content that are held in memory while they are written."""
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
@@ -24,30 +27,57 @@ class Written(msgspec.Struct, frozen=True):
     in_place: bool = False
 
 
-def write_through(folder: int, name: str, new: Content, before: Current, path: str, mode: int | None = None) -> Written:
-    """A file with several names is written in place, so that all of them see it; restored if that fails."""
-    if before.data is None:
-        raise ToolError(
-            "LIMIT_EXCEEDED", f"{clipped(path)} has several hard links and is too large to be written safely."
-        )
+def write_through(
+    folder: int,
+    name: str,
+    new: Content,
+    before: Current,
+    path: str,
+    mode: int | None = None,
+    kept: Callable[[], Iterable[bytes]] | None = None,
+) -> Written:
+    """A file with several names is written in place, so that all of them see it; restored if that fails.
+
+    `kept`: where the old bytes are to be had again, if they are too many to be held.
+    """
+    old = _again(before, kept, path)
     descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
         # What is looked at is the file that is open, not the name: nobody can put another one under it.
         status = os.fstat(descriptor)
         if not os.path.samestat(status, before.status) or not holds(descriptor, before):
             raise changed(path)
-        data = b"".join(new.pieces())  # all of it, before the first byte is overwritten: kept content may be damaged
+        pieces = _whole(new)  # all of it, before the first byte is overwritten: kept content may be damaged
         try:
-            _reserve(descriptor, len(data), len(before.data))
-            _overwrite(descriptor, data)
+            _reserve(descriptor, new.size, before.status.st_size)
+            _overwrite(descriptor, pieces, new.size)
             if mode is not None:
                 _change_mode(descriptor, mode)  # last: writing may clear bits of it
         except BaseException:
-            _overwrite(descriptor, before.data)
+            _overwrite(descriptor, old(), before.status.st_size)
             raise
     finally:
         os.close(descriptor)
     return Written(new.hash, new.size, stat.S_IMODE(before.status.st_mode) if mode is None else mode, in_place=True)
+
+
+def _again(before: Current, kept: Callable[[], Iterable[bytes]] | None, path: str) -> Callable[[], Iterable[bytes]]:
+    data = before.data
+    if data is not None:
+        return lambda: (data,)
+    if kept is None:
+        message = f"{clipped(path)} has several hard links and is too large to be written safely."
+        raise ToolError("LIMIT_EXCEEDED", message)
+    return kept
+
+
+def _whole(new: Content) -> Iterable[bytes]:
+    """The pieces, once they have been seen to be what they should: held where they are few, else read again."""
+    if new.size <= _HELD:
+        return [b"".join(new.pieces())]
+    for _ in new.pieces():
+        pass
+    return new.pieces()
 
 
 def put_back(descriptor: int, old: bytes, written: int) -> None:
@@ -75,8 +105,11 @@ def _change_mode(descriptor: int, mode: int) -> None:
     os.fsync(descriptor)
 
 
-def _overwrite(descriptor: int, data: bytes) -> None:
+def _overwrite(descriptor: int, pieces: Iterable[bytes], size: int) -> None:
     os.lseek(descriptor, 0, os.SEEK_SET)
-    fill(descriptor, (data,))
-    os.ftruncate(descriptor, len(data))
+    for piece in pieces:
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    os.ftruncate(descriptor, size)
     os.fsync(descriptor)

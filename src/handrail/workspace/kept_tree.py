@@ -25,6 +25,8 @@ class Kept(msgspec.Struct, frozen=True):
     settled: bool
     """Whether a later change is sure to bear another time."""
     entries: Entries
+    foreign: bool = False
+    """Whether it is written to by who does not own it: it has another owner or another group than new files get."""
 
 
 class KeptTree:
@@ -100,7 +102,14 @@ class KeptTree:
         if len(os.fsencode(path)) > _LONGEST - len(os.fsencode(root.path)):
             return Kept(identity, settled, CLOSED)
         entries = read_entries(root, path, status.st_uid, kernel=self._kernel)
-        return None if entries is None else Kept(identity, settled, entries)
+        return None if entries is None else Kept(identity, settled, entries, _is_foreign(status))
+
+
+def _is_foreign(status: os.stat_result) -> bool:
+    if status.st_uid == os.geteuid() and status.st_gid == os.getegid():
+        return False
+    others = status.st_gid in (os.getegid(), *os.getgroups()) and status.st_mode & stat.S_IWGRP
+    return status.st_uid == os.geteuid() or bool(others or status.st_mode & stat.S_IWOTH)
 
 
 def _too_many(most: int) -> ToolError:

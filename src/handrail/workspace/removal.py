@@ -8,17 +8,16 @@ from handrail.kernel.rename import rename_new
 from handrail.protocol.error import ToolError
 from handrail.workspace.current import Current, is_still, link_hash
 from handrail.workspace.errors import clipped
+from handrail.workspace.swapping import UNSUPPORTED, Away, unlink
 
-_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
-
-def remove_file(folder: int, name: str, before: Current, *, temporary: str, path: str) -> None:
+def remove_file(folder: int, name: str, before: Current, *, temporary: str, path: str, away: Away = unlink) -> None:
     """Removes a file; CONFLICT, and nothing is removed, when it is not the one that was looked at."""
     aside = _put_aside(folder, name, f"{temporary}-gone-{before.hash[:16]}", path)
     # Only what was put aside is certainly what was there: a check before could be outdated.
     if not is_still(folder, aside, before):
         raise _brought_back(folder, aside, name, path)
-    os.unlink(aside, dir_fd=folder)
+    away(folder, aside)
 
 
 def remove_link(folder: int, name: str, target: str, *, temporary: str, path: str) -> None:
@@ -46,7 +45,7 @@ def _put_aside(folder: int, name: str, aside: str, path: str) -> str:
     except FileNotFoundError:
         raise _changed(path) from None
     except OSError as error:
-        if error.errno not in _UNSUPPORTED:
+        if error.errno not in UNSUPPORTED:
             raise
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     return aside

@@ -1,19 +1,16 @@
 """Writes a file so that anybody sees the old bytes or the new, and never overwrites bytes nobody looked at."""
 
 import contextlib
-import errno
 import os
 import stat
+from collections.abc import Callable
 
-from handrail.kernel.rename import exchange, rename_new
-from handrail.protocol.error import ToolError
 from handrail.workspace.content import Content, fill
-from handrail.workspace.current import DIGITS, Current, changed, is_still
+from handrail.workspace.current import Current
 from handrail.workspace.in_place import Written, write_through
+from handrail.workspace.swapping import Away, discard, put, ready_name, unlink
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_SWAPS = 100
-_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
 def replace(
@@ -25,34 +22,53 @@ def replace(
     """
     if before is not None and before.status.st_nlink > 1:
         return write_through(folder, name, new, before, path, mode)
+    return put_instead(folder, name, new, before, temporary=temporary, path=path, mode=mode)
+
+
+def put_instead(
+    folder: int,
+    name: str,
+    new: Content,
+    before: Current | None,
+    *,
+    temporary: str,
+    path: str,
+    mode: int | None = None,
+    flush: bool = True,
+    dress: Callable[[int], None] | None = None,
+    away: Away = unlink,
+) -> Written:
+    """The same, as a file of its own even where `before` has other names: those keep the old bytes.
+
+    `flush`: wait until the bytes are on the disk. `dress`: gives the open file what else it is to have.
+    """
     descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
     created = os.fstat(descriptor)
     try:
         try:
             fill(descriptor, new.pieces())
-            _start_writing(descriptor)
+            if flush:
+                _start_writing(descriptor)
             if before is not None:
                 _take_over(descriptor, folder, name, before.status)
             if mode is not None:
                 os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+            if dress is not None:
+                dress(descriptor)
+            if flush:
+                os.fsync(descriptor)
             own = Current(os.fstat(descriptor), new.hash, None)
         finally:
             os.close(descriptor)
         if before is not None:
-            temporary = _made_ready(folder, temporary, own, before)
-        _put(folder, temporary, name, before, own, path)
+            ready = ready_name(temporary, own.hash, before.hash)
+            os.rename(temporary, ready, src_dir_fd=folder, dst_dir_fd=folder)
+            temporary = ready
+        put(folder, temporary, name, before, own, path, away)
     except BaseException:
-        _discard(folder, temporary, created)
+        discard(folder, temporary, created)
         raise
     return Written(new.hash, new.size, stat.S_IMODE(own.status.st_mode))
-
-
-def _made_ready(folder: int, temporary: str, own: Current, before: Current) -> str:
-    """Gives the file the name under which it is swapped: it says what may be found there if we die in the middle."""
-    ready = f"{temporary}-{own.hash[:DIGITS]}-{before.hash[:DIGITS]}"
-    os.rename(temporary, ready, src_dir_fd=folder, dst_dir_fd=folder)
-    return ready
 
 
 def _start_writing(descriptor: int) -> None:
@@ -90,87 +106,3 @@ def _copy_attributes(descriptor: int, folder: int, name: str) -> None:
                     os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
         finally:
             os.close(source)
-
-
-def _put(folder: int, temporary: str, name: str, before: Current | None, own: Current, path: str) -> None:
-    if before is None:
-        _put_new(folder, temporary, name, path)
-        return
-    if not _looks_like(folder, name, before):
-        _verify(folder, name, before, path)  # so that hardly anybody ever sees a write that is taken back
-    try:
-        exchange(folder, temporary, name)
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            raise changed(path) from None
-        if error.errno not in _UNSUPPORTED:
-            raise
-        _verify(folder, name, before, path)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        return
-    # What the swap took out is what was really there: only now is it certain that nothing unseen is lost.
-    if not is_still(folder, temporary, before):
-        raise _taken_back(folder, temporary, name, own, path)
-    os.unlink(temporary, dir_fd=folder)
-
-
-def _taken_back(folder: int, temporary: str, name: str, own: Current, path: str) -> ToolError:
-    """Undoes the swap. Whoever put something there meanwhile has the last word: what comes out is put back in, until
-    it is what we put in ourselves."""
-    placed = own.status
-    with contextlib.suppress(FileNotFoundError):  # removed by then: that, too, is the last word
-        for _ in range(_SWAPS):
-            held = _status(folder, temporary)
-            exchange(folder, temporary, name)
-            untouched = os.path.samestat(_status(folder, temporary), placed)
-            if untouched and (placed is not own.status or is_still(folder, temporary, own)):
-                break
-            placed = held
-    if is_still(folder, temporary, own):
-        return changed(path)
-    # Not ours to delete: who replaced it may have seen our file there instead.
-    return ToolError("CONFLICT", f"{changed(path).message} What was there in between is kept as {temporary}.")
-
-
-def _discard(folder: int, temporary: str, created: os.stat_result) -> None:
-    """Removes the unfinished file: only ever our own."""
-    with contextlib.suppress(OSError):
-        if os.path.samestat(_status(folder, temporary), created):
-            os.unlink(temporary, dir_fd=folder)
-
-
-def _put_new(folder: int, temporary: str, name: str, path: str) -> None:
-    try:
-        rename_new(folder, temporary, name)
-    except FileExistsError:
-        raise changed(path) from None
-    except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise
-        _link_new(folder, temporary, name, path)
-
-
-def _link_new(folder: int, temporary: str, name: str, path: str) -> None:
-    try:
-        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except FileExistsError:
-        raise changed(path) from None
-    os.unlink(temporary, dir_fd=folder)
-
-
-def _verify(folder: int, name: str, before: Current, path: str) -> None:
-    if not is_still(folder, name, before):
-        raise changed(path)
-
-
-def _looks_like(folder: int, name: str, known: Current) -> bool:
-    """Whether a name seems to have the file that we know: cheap, and no proof."""
-    try:
-        now, then = _status(folder, name), known.status
-    except OSError:
-        return False
-    return (now.st_ino, now.st_size, now.st_mtime_ns) == (then.st_ino, then.st_size, then.st_mtime_ns)
-
-
-def _status(folder: int, name: str) -> os.stat_result:
-    return os.stat(name, dir_fd=folder, follow_symlinks=False)

@@ -57,6 +57,20 @@ class Withheld:
             found, links = self._found, self._links
         return _with_targets(found, links, [root.path for root in roots]) if links else found
 
+    def foreign(self, roots: Sequence[Root]) -> str | None:
+        """A folder in these roots, as it was at the last look, that can be written to and is another user's or has
+        another group; looks where nobody did yet."""
+        with self._lock:
+            if not all(root.path in self._trees for root in roots):
+                self._refresh(roots)
+            found = (
+                (root, path)
+                for root, tree in self._trees.items()
+                for path, kept in tree.folders.items()
+                if kept.foreign
+            )
+            return next((os.path.normpath(os.path.join(root, path)) for root, path in found), None)
+
     def _refresh(self, roots: Sequence[Root]) -> None:
         paths = frozenset(root.path for root in roots)
         if paths != self._trees.keys():

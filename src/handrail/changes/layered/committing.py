@@ -4,9 +4,9 @@ import os
 
 from handrail.changes.layered.sealing import store_after
 from handrail.changes.layered.trial import Examined
+from handrail.changes.looking import look_at
 from handrail.changes.planned import Planned
 from handrail.changes.recorder import Recorded, Recorder
-from handrail.changes.undoing import look_at
 from handrail.changes.ways import agrees
 from handrail.protocol.error import ToolError
 from handrail.sandbox.layer.layer import Layer

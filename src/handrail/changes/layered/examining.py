@@ -1,110 +1,92 @@
-"""Compares a layer with what it lies over."""
+"""Finds out what a command changed in its layer. The command is dead by then, and with it all that it started."""
 
 import os
-import stat
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from handrail.changes.layered.trial import Examined, Manner
-from handrail.changes.planned import change_of
-from handrail.edit.diff import Diff, unified_diff
-from handrail.protocol.change import State
+from handrail.changes.layered.comparing import Difference, UnkeptError, compare, why_unkept
+from handrail.changes.layered.linking import Names
+from handrail.changes.layered.places import spelled
+from handrail.changes.layered.telling import told
+from handrail.changes.layered.trial import Examined
+from handrail.changes.layered.walking import Met, Walk
+from handrail.protocol.plain import readable
 from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.store.change_log import Step
-from handrail.workspace.content import content_of
-from handrail.workspace.exact import shown_path
-from handrail.workspace.text import decoded
 from handrail.workspace.workspace import Workspace
 
 
-class _Difference(NamedTuple):
-    path: bytes
-    before: State | None
-    after: State | None
-    manner: Manner
-    old: bytes | None
-    new: bytes | None
-
-
 def examine(workspace: Workspace, layer: Layer) -> Examined:
-    """What the command changed; what it only touched is no change."""
-    found = [one for over in layer.overlaid for one in _differences(workspace, over)]
-    steps = tuple(Step(one.path, one.before, one.after) for one in found)
-    shown = [shown_path(workspace, one.path) for one in found]
-    diffs = [_diff(one, path) for one, path in zip(found, shown, strict=True)]
+    """What the command changed; what it only touched is no change. Diffs are made by `with_diffs`, where somebody is to
+    see them."""
+    looks = [_Look(workspace, layer, over) for over in layer.overlaid]
+    found = [one for look in looks for one in look.differences()]
+    steps = tuple(Step(os.fsencode(one.path), one.before, one.after) for one in found)
     return Examined(
         started=layer.started,
         steps=steps,
         manners=tuple(one.manner for one in found),
-        changes=tuple(change_of(step, path, diff) for step, path, diff in zip(steps, shown, diffs, strict=True)),
-        diffs=tuple(diff.text for diff in diffs),
+        changes=told(workspace, steps, found),
+        diffs=("",) * len(steps),
+        unkept=tuple(words for look in looks for words in look.unkept),
+        outdated=tuple(os.fsencode(path) for look in looks for path in look.outdated),
     )
 
 
-def _differences(workspace: Workspace, over: Overlaid) -> Iterator[_Difference]:
-    start = b"" if over.root == workspace.main.path else os.fsencode(over.root) + b"/"
-    yield from _walk(os.fsencode(over.upper), os.fsencode(over.root), start, opaque=False)
+def listed(layer: Layer) -> Iterator[Met]:
+    """Every path that a layer says something about, without a look at contents."""
+    for over in layer.overlaid:
+        yield from Walk(over).paths()
 
 
-def _walk(upper: bytes, lower: bytes, start: bytes, *, opaque: bool) -> Iterator[_Difference]:
-    there = (
-        set(os.listdir(lower)) if not opaque and os.path.isdir(lower) and not os.path.islink(lower) else set[bytes]()
-    )
-    names = set(os.listdir(upper))
-    for name in sorted(names):
-        yield from _compare(upper + b"/" + name, lower + b"/" + name if name in there else None, start + name)
+class _Look:
+    """At what lies over one root."""
 
+    def __init__(self, workspace: Workspace, layer: Layer, over: Overlaid) -> None:
+        self._layer = layer
+        self._walk = Walk(over, spelled(workspace, over.root))
+        self._over = over
+        self.unkept: list[str] = []
+        self.outdated: list[str] = []
 
-def _compare(upper: bytes, lower: bytes | None, path: bytes) -> Iterator[_Difference]:
-    status = os.lstat(upper)
-    before, old = _state(lower) if lower is not None else (None, None)
-    if stat.S_ISCHR(status.st_mode):
-        if lower is not None:
-            yield from _gone(lower, path)
-        return
-    after, new = _state(upper)
-    opaque = after is not None and after.kind == "folder" and _is_opaque(upper)
-    if before is not None and before.kind == "folder" and (after is None or after.kind != "folder" or opaque):
-        for one in _gone(lower or b"", path):
-            if not (opaque and one.path == path):
-                yield one
-    if before != after:
-        yield _Difference(path, before, after, Manner(mtime_ns=status.st_mtime_ns), old, new)
-    if after is not None and after.kind == "folder":
-        below = lower if lower is not None and before is not None and before.kind == "folder" else upper
-        yield from _walk(upper, below, path + b"/", opaque=opaque or below is upper)
+    def differences(self) -> list[Difference]:
+        """All of them, with paths as steps spell them."""
+        names = Names()
+        found: list[Difference] = []
+        for met in self._walk.paths():
+            names.note(met)
+            one = self._compared(met)
+            if one is not None:
+                found.append(one)
+        for path in self._walk.unreadable:
+            self._leave(path, "it could not be looked into, so that its change cannot be taken back")
+        if os.stat(self._over.upper).st_mode != os.stat(self._over.root).st_mode:
+            self.unkept.append(f"{readable(self._over.root)}: the permissions of a root itself are not kept")
+        return list(names.linked(found))
 
+    def _compared(self, met: Met) -> Difference | None:
+        reason = why_unkept(met)
+        if reason is not None:
+            self._leave(met.path, reason)
+        try:
+            one = compare(met, precise=self._layer.precise_links)
+        except UnkeptError as error:
+            self._leave(met.path, str(error))
+            return None
+        if one is not None and self._is_outdated(met, one):
+            self.outdated.append(met.path)
+        return one
 
-def _gone(lower: bytes, path: bytes) -> Iterator[_Difference]:
-    before, old = _state(lower)
-    if before is not None and before.kind == "folder":
-        for name in sorted(os.listdir(lower)):
-            yield from _gone(lower + b"/" + name, path + b"/" + name)
-    yield _Difference(path, before, None, Manner(), old, None)
+    def _is_outdated(self, met: Met, one: Difference) -> bool:
+        """Whether others changed beneath what the command was at. What has exactly the time of the layer was changed
+        before: the clock of a file system stands still for some milliseconds, and a command takes longer to start."""
+        started = self._layer.started
+        if met.before is None:
+            # It was taken up from beneath, so something was there; a file may have been renamed, a folder never is.
+            is_folder = met.now is not None and met.now.is_folder
+            return one.came_up and (is_folder or met.around > started)
+        if met.now is not None and met.now.is_folder and met.before.is_folder:
+            return False  # other permissions; what others add to the folder is no matter
+        return met.before.status.st_ctime_ns > started
 
-
-def _state(path: bytes) -> tuple[State | None, bytes | None]:
-    status = os.lstat(path)
-    mode = stat.S_IMODE(status.st_mode)
-    if stat.S_ISDIR(status.st_mode):
-        return State(kind="folder", mode=mode), None
-    if stat.S_ISLNK(status.st_mode):
-        target = os.readlink(path)
-        return State(kind="link", hash=content_of(target).hash, size=status.st_size), None
-    if not stat.S_ISREG(status.st_mode):
-        return None, None
-    with open(path, "rb") as file:
-        data = file.read()
-    return State(kind="file", hash=content_of(data).hash, size=len(data), mode=mode), data
-
-
-def _is_opaque(folder: bytes) -> bool:
-    try:
-        return os.getxattr(folder, "user.overlay.opaque") == b"y"
-    except OSError:
-        return False
-
-
-def _diff(one: _Difference, path: str) -> Diff:
-    old, new = (decoded(data) if data is not None else None for data in (one.old, one.new))
-    return unified_diff(old.text if old else None, new.text if new else None, path)
+    def _leave(self, path: str, reason: str) -> None:
+        self.unkept.append(f"{readable(path)}: {reason}")

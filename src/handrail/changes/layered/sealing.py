@@ -4,59 +4,105 @@ import contextlib
 import os
 
 import msgspec
+from msgspec.structs import replace
 
 from handrail.changes.history import History
+from handrail.changes.layered.opening import open_file, opened_parent
+from handrail.changes.layered.places import below_upper
 from handrail.changes.layered.trial import Trial
-from handrail.protocol.error import ToolError
+from handrail.process.ran import Printed
+from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.layer.layer import Layer
 from handrail.store.change_log import Step
 from handrail.store.identity import new_id
 from handrail.workspace.workspace import Workspace
 
+_NOTHING_KEPT = "Nothing was kept. Call again."
+_OUTPUT, _ERRORS = "output", "errors"
+_SMALL = 1 << 18
+"""Bytes up to which a content is packed at once."""
+
 
 def seal(workspace: Workspace, history: History, trial: Trial, layer: Layer) -> str:
-    """Stores the trial, with what every file would become; what to find it by."""
+    """Stores the trial, with what every file would become and all that was printed; what to find it by."""
     for step in trial.examined.steps:
         store_after(workspace, history, step, layer)
     name = new_id("try")
-    folder = os.path.join(history.folder, "trials")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    with open(os.path.join(folder, name), "xb") as file:
-        file.write(msgspec.msgpack.encode(trial))
+    printed = {_OUTPUT: trial.ran.output, _ERRORS: trial.ran.errors}
+    files = {inner: one.spilled for inner, one in printed.items() if one is not None and one.spilled is not None}
+    plain = replace(trial, ran=replace(trial.ran, output=_without(printed[_OUTPUT]), errors=_without(printed[_ERRORS])))
+    history.trials.put(name, msgspec.msgpack.encode(plain), _contents(trial), files)
     return name
 
 
 def unseal(history: History, name: str) -> Trial:
-    """The trial; CONFLICT where it is gone."""
+    """The trial; what was printed is a file again, where it was one. CONFLICT where it is gone, or cannot be read."""
     try:
-        with open(os.path.join(history.folder, "trials", name), "rb") as file:
-            return msgspec.msgpack.decode(file.read(), type=Trial)
-    except (OSError, msgspec.DecodeError):
-        raise ToolError("CONFLICT", "What was tried is not kept any more. Nothing was kept. Call again.") from None
+        sealed = history.trials.get(name)
+        if sealed is None:
+            raise ToolError("CONFLICT", f"What was tried is not kept any more. {_NOTHING_KEPT}")
+        trial = msgspec.msgpack.decode(sealed.document, type=Trial)
+    except StoreError as error:
+        raise ToolError("CONFLICT", f"{_sentence(str(error))} {_NOTHING_KEPT}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ToolError("CONFLICT", f"What was tried cannot be read: it is damaged. {_NOTHING_KEPT}") from None
+    missing = [digest for digest in sealed.contents if not history.blobs.has(digest)]
+    if missing:
+        raise ToolError("CONFLICT", f"What was tried is not whole: {missing[0][:12]} is missing. {_NOTHING_KEPT}")
+    output, errors = (
+        _with_file(printed, history.trials.file(name, inner))
+        for inner, printed in ((_OUTPUT, trial.ran.output), (_ERRORS, trial.ran.errors))
+    )
+    return replace(trial, ran=replace(trial.ran, output=output, errors=errors))
 
 
 def drop(history: History, name: str) -> None:
     """Forgets a trial: nobody will ask for it any more. Can be repeated."""
-    with contextlib.suppress(OSError):
-        os.unlink(os.path.join(history.folder, "trials", name))
+    history.trials.drop(name)
 
 
 def store_after(workspace: Workspace, history: History, step: Step, layer: Layer) -> None:
     """Stores what a file would become."""
     if step.after is None or step.after.kind == "folder":
         return
-    place = upper_path(workspace, step.path, layer)
-    if step.after.kind == "link":
-        history.blobs.put(os.readlink(place), pack=True)
-        return
-    with open(place, "rb") as file:
-        history.blobs.keep(step.after.hash, file.read(), pack=True)
+    over, relative = below_upper(workspace, step.path, layer)
+    with opened_parent(over.upper, relative) as (folder, name):
+        if step.after.kind == "link":
+            history.blobs.put(os.fsencode(os.readlink(name, dir_fd=folder)), pack=True)
+            return
+        descriptor = open_file(name, folder)
+    with contextlib.closing(open(descriptor, "rb", buffering=0)) as file:
+        if step.after.size <= _SMALL:
+            history.blobs.keep(step.after.hash, file.read(), pack=True)
+        else:
+            history.blobs.keep_file(step.after.hash, descriptor)
 
 
 def upper_path(workspace: Workspace, path: bytes, layer: Layer) -> bytes:
     """Where the layer has a path."""
-    full = os.path.join(os.fsencode(workspace.main.path), path)
-    over = max(
-        (one for one in layer.overlaid if full.startswith(os.fsencode(one.root) + b"/")), key=lambda one: len(one.root)
-    )
-    return os.fsencode(over.upper) + full[len(os.fsencode(over.root)) :]
+    over, relative = below_upper(workspace, path, layer)
+    return os.fsencode(os.path.join(over.upper, relative))
+
+
+def _contents(trial: Trial) -> tuple[str, ...]:
+    afters = (step.after for step in trial.examined.steps)
+    return tuple(dict.fromkeys(after.hash for after in afters if after is not None and after.hash))
+
+
+def _without(printed: Printed | None) -> Printed | None:
+    """As it is stored: the file has a name of its own there."""
+    return replace(printed, spilled="" if printed.spilled is not None else None) if printed is not None else None
+
+
+def _with_file(printed: Printed | None, path: str | None) -> Printed | None:
+    if printed is None or printed.spilled is None:
+        return printed
+    if path is not None:
+        return replace(printed, spilled=path)
+    # Somebody took the file already: what memory held is left.
+    lost = printed.total - len(printed.head) - len(printed.tail)
+    return replace(printed, spilled=None, spilled_bytes=0, lost=lost)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."

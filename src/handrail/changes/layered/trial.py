@@ -4,6 +4,7 @@ import msgspec
 
 from handrail.process.ran import Ran
 from handrail.protocol.change import Change
+from handrail.protocol.result import SandboxUsed
 from handrail.store.change_log import Step
 
 
@@ -13,7 +14,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     in_place: bool = False
     """Written through the file that is there, since it has other names that share it."""
     linked_to: bytes | None = None
-    """The path that it is another name of."""
+    """The path that it is another name of: one that another step brings, or that no step is about."""
     mtime_ns: int | None = None
     attributes: dict[str, bytes] = {}
     """Extended attributes of the user's own."""
@@ -33,9 +34,11 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     """One a step, in their order."""
     diffs: tuple[str, ...] = ()
-    """One a step; empty for what is no text, or too much."""
+    """One a step; empty for what is no text, or too much, and before `with_diffs` made them."""
     unkept: tuple[str, ...] = ()
     """What cannot be kept, in words."""
+    outdated: tuple[bytes, ...] = ()
+    """Paths of steps that others changed while the command ran: what it saw there is not what is there now."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,3 +48,5 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     examined: Examined
     blocked: tuple[str, ...] = ()
     """What it tried to reach, in words."""
+    sandbox: SandboxUsed
+    """How it was confined."""

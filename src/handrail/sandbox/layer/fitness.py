@@ -1,25 +1,67 @@
-"""Whether a layer can lie over folders here, and if not, why."""
+"""Whether a layer can lie over folders here, by what the table of mounts says of them."""
 
 import os
+from collections.abc import Iterable
+from typing import NamedTuple
 
+_TABLE = "/proc/self/mountinfo"
 _ESCAPED = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+_WORDS = 200
 
 
-def why_no_layer(roots: tuple[str, ...]) -> str | None:
-    """The reason in words; None where nothing speaks against it."""
-    for place in _mount_points():
-        for root in roots:
-            if place.startswith(f"{root.rstrip('/')}/"):
-                return f"something is mounted in {root}, which would be missing in it"
-    return None
+class Mounted(NamedTuple):
+    """One mount."""
+
+    place: str
+    kind: str
+    """The name of the file system."""
 
 
-def _mount_points() -> list[str]:
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
-        return [_plain(line.split(" ", 5)[4]) for line in table]
+def mounts() -> tuple[Mounted, ...]:
+    """All of them, in the order in which they were made."""
+    with open(_TABLE, encoding="utf-8", errors="surrogateescape") as table:
+        return tuple(_read(line) for line in table)
 
 
-def _plain(place: str) -> str:
-    for escaped, character in _ESCAPED.items():
-        place = place.replace(escaped, character)
-    return os.path.normpath(place)
+def why_unfit(roots: Iterable[str], mounted: Iterable[Mounted]) -> str | None:
+    """What of the roots speaks against a layer over them, in words; None where nothing does."""
+    starts = {root: f"{root.rstrip('/')}/" for root in roots}
+    for mount in mounted:
+        for root, start in starts.items():
+            if mount.place.startswith(start) and mount.place != root:
+                inside = shown(mount.place.removeprefix(start))
+                return f"{inside} in {shown(root)} is a mount of its own, which would be missing under a layer"
+    return next((why for root in starts if (why := _why_not_written(root))), None)
+
+
+def file_system(folder: str, mounted: Iterable[Mounted]) -> str:
+    """The name of the file system that a folder is on."""
+    found = [mount for mount in mounted if folder == mount.place or folder.startswith(f"{mount.place.rstrip('/')}/")]
+    longest = max(found, key=lambda mount: len(mount.place), default=Mounted("/", "an unknown file system"))
+    # Of several at one place the last lies on top.
+    return next(mount.kind for mount in reversed((longest, *found)) if mount.place == longest.place)
+
+
+def shown(path: str) -> str:
+    """A path as part of a sentence."""
+    text = path.encode("utf-8", "backslashreplace").decode().replace("\n", "\\n")
+    return text if len(text) <= _WORDS else f"…{text[-_WORDS:]}"
+
+
+def _why_not_written(root: str) -> str | None:
+    try:
+        read_only = os.statvfs(root).f_flag & os.ST_RDONLY
+    except OSError as error:
+        return f"{shown(root)} cannot be looked at ({error.strerror})"
+    if read_only:
+        return f"{shown(root)} is on a file system that is mounted read-only"
+    return None if os.access(root, os.W_OK | os.X_OK) else f"{shown(root)} is a folder that this user cannot write to"
+
+
+def _read(line: str) -> Mounted:
+    words = line.split(" ")
+    place = words[4]
+    if "\\" in place:
+        for escaped, character in _ESCAPED.items():
+            place = place.replace(escaped, character)
+    return Mounted(place, words[words.index("-") + 1])

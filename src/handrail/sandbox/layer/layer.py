@@ -4,10 +4,20 @@ It lies over the very paths of the roots, so that absolute paths stay true. The 
 """
 
 import contextlib
-import fcntl
 import os
-import shutil
+import re
+import threading
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
+
+from handrail.sandbox.layer.removal import remove_folder
+from handrail.sandbox.view.mounts import within
+from handrail.store.locked_folder import locked
+
+TABLE = "table"
+"""The file that says what is to be mounted."""
+_PLAIN = re.compile(r"[A-Za-z0-9_./+@%-]+")
+"""Paths of which no character means anything to overlayfs or to the program mount."""
 
 
 class Overlaid(NamedTuple):
@@ -26,40 +36,107 @@ class Overlaid(NamedTuple):
 class Layer:
     """The layer of one command. Who has it removes it; its folder is locked as long as its process lives."""
 
-    def __init__(self, folder: str, roots: tuple[str, ...], below: "tuple[Layer, ...]" = ()) -> None:
-        """Makes it in a new folder. `below`: layers that it lies on, the latest first; they must stay till it ends."""
+    def __init__(
+        self,
+        folder: str,
+        roots: tuple[str, ...],
+        below: "tuple[Layer, ...]" = (),
+        *,
+        own_users: bool | None = None,
+    ) -> None:
+        """Makes it in a new folder; FileExistsError where that is another's. `below`: layers that it lies on, the
+        latest first; they must stay till it ends. `own_users`: whether it is mounted in a user namespace; only root
+        can do without, and does, unless told otherwise."""
         self.folder = folder
+        self._removing: threading.Thread | None = None
+        self.own_users = os.geteuid() != 0 if own_users is None else own_users
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
-        self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.overlaid = tuple(self._overlay(number, root, below) for number, root in enumerate(roots))
+        self._descriptor = locked(folder)
+        if self._descriptor < 0:
+            raise FileExistsError(f"{folder} was taken for one that nobody has")
+        try:
+            self.overlaid = tuple(self._overlay(number, root, below) for number, root in enumerate(outermost(roots)))
+            self._write_table()
+        except BaseException:
+            self.remove()
+            raise
         self.started = os.stat(folder).st_ctime_ns
         """When it was made, by the clock of the file system: what changes beneath it later has a later change time."""
-        self.precise_links = os.geteuid() == 0
-        """Whether overlayfs keeps names of one file together: then a name that it took apart was taken apart."""
 
-    def _overlay(self, number: int, root: str, below: "tuple[Layer, ...]") -> Overlaid:
-        upper, work = (os.path.join(self.folder, f"{name}-{number}") for name in ("upper", "work"))
-        os.mkdir(upper, os.stat(root).st_mode & 0o7777)
-        os.chmod(upper, os.stat(root).st_mode & 0o7777)
-        os.mkdir(work, 0o700)
-        uppers = (over.upper for layer in below for over in layer.overlaid if over.root == root)
-        return Overlaid(root, upper, work, tuple(uppers))
+    @property
+    def precise_links(self) -> bool:
+        """Whether overlayfs keeps names of one file together: then a name that it took apart was taken apart."""
+        return not self.own_users
 
     def remove(self) -> None:
-        """Throws away what was changed; can be repeated."""
+        """Throws away what was changed; can be repeated. What cannot be removed now is left to who sweeps."""
+        self.wait()
+        self._remove()
+
+    def remove_later(self) -> None:
+        """The same without waiting for it: a disk takes its time to forget folders. Python does not end before."""
+        if self._removing is not None or self._descriptor < 0:
+            return
+        removing = threading.Thread(target=self._remove, name="handrail-layer")
+        try:
+            removing.start()
+        except RuntimeError:  # no room for a thread, or Python is about to end
+            self._remove()
+        else:
+            self._removing = removing
+
+    def wait(self) -> None:
+        """Waits for a removal that goes on."""
+        if self._removing is not None:
+            self._removing.join()
+
+    def _remove(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
-        for over in self.overlaid:
-            with contextlib.suppress(OSError):
-                os.chmod(os.path.join(over.work, "work"), 0o700)  # overlayfs leaves it closed
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_folder(self.folder)
         os.close(descriptor)
+
+    def _overlay(self, number: int, root: str, below: "tuple[Layer, ...]") -> Overlaid:
+        upper, work = (os.path.join(self.folder, f"{name}-{number}") for name in ("upper", "work"))
+        uppers = tuple(over.upper for layer in below for over in layer.overlaid if over.root == root)
+        os.mkdir(upper)
+        os.chmod(upper, os.stat(root).st_mode & 0o7777)
+        os.mkdir(work, 0o700)
+        return Overlaid(root, upper, work, uppers)
+
+    def _named(self, number: int, lowers: tuple[str, ...]) -> Iterator[str]:
+        """The folders below, each by a name that can stand in a table of mounts: where its path cannot, a link's."""
+        for place, path in enumerate(lowers):
+            if _PLAIN.fullmatch(path):
+                yield path
+            else:
+                link = f"lower-{number}-{place}"
+                os.symlink(path, os.path.join(self.folder, link))
+                yield link
+
+    def _write_table(self) -> None:
+        """As in /etc/fstab. No other mount comes from what this one comes from: so none is taken for it."""
+        name = f"handrail-{os.path.basename(self.folder)}"
+        with open(os.path.join(self.folder, TABLE), "x", encoding="ascii") as table:
+            table.writelines(f"{name} {line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for number, over in enumerate(self.overlaid):
+            lowers = tuple(self._named(number, (*over.below, over.root)))
+            options = f"lowerdir={':'.join(lowers)},upperdir=upper-{number},workdir=work-{number},userxattr,volatile"
+            yield f"{lowers[-1]} overlay {options}{',index=on' if self.precise_links else ''} 0 0"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.remove()
+        self.remove_later()
+
+
+def outermost(roots: Iterable[str]) -> tuple[str, ...]:
+    """Without those that lie in another one, in the same order: what lies over that lies over them too."""
+    listed = tuple(dict.fromkeys(roots))
+    return tuple(root for root in listed if not any(root != other and within(root, other) for other in listed))

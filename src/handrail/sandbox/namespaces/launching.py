@@ -7,7 +7,7 @@ from typing import NamedTuple
 from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.layer.mounting import MOUNT, UNSHARE, under_layer
+from handrail.sandbox.layer.mounting import found_programs, under_layer
 from handrail.sandbox.namespaces.fresh_signals import with_fresh_signals
 from handrail.sandbox.namespaces.guard import guard
 
@@ -53,7 +53,7 @@ def _launch(prepared: Prepared, text: str, layer: Layer | None, opened: list[int
     shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
     argv = (prepared.program, "--args", str(listed), "--", *shell)
     if layer is not None:
-        argv = under_layer(argv, layer, bash=prepared.bash, unshare=UNSHARE[0], mount=MOUNT[0])
+        argv = under_layer(argv, layer, found_programs())
     return Launch(
         tier=2 if layer is None else 3,
         argv=with_fresh_signals(argv),

@@ -77,6 +77,15 @@ def bubblewrap_fails(program: str, said: str) -> Remedy:
     return Remedy(f"bubblewrap does not work ({said})", f"{program} --unshare-all --ro-bind / / true")
 
 
+def namespaces_fail(said: str) -> Remedy:
+    """Where namespaces cannot be made at all, by whatever program; `said` is what was seen or printed."""
+    if switch := next(_switched_off(), None):
+        return Remedy(f"{switch.reason} ({said})", _as_root(switch.fix))
+    if container := _container():
+        return Remedy(f"this container does not let namespaces be made ({said})", container)
+    return Remedy(f"namespaces cannot be made ({said})", None)
+
+
 def no_landlock(said: str) -> Remedy:
     """Where Landlock and seccomp do not confine."""
     listed = _content("/sys/kernel/security/lsm")

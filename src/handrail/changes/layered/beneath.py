@@ -1,0 +1,107 @@
+"""What a layer lies on: a root, or a root with earlier layers over it, as a command saw them together."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple, Self
+
+from handrail.changes.layered.marks import is_opaque, is_whiteout
+from handrail.changes.layered.opening import FOLDER
+
+
+class Place(NamedTuple):
+    """Where an entry is, and what it is. The descriptor is that of its folder, and open as long as that is walked."""
+
+    folder: int
+    name: str
+    status: os.stat_result
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is one: a link to one is not."""
+        return stat.S_ISDIR(self.status.st_mode)
+
+
+class Beneath:
+    """One folder of it. Of the folders that have a name, the latest says what it is."""
+
+    def __init__(self, folders: tuple[int, ...], *, has_root: bool) -> None:
+        """`folders`: open descriptors, the latest first; they are closed with it. `has_root`: the last one is the
+        root's own, where nothing is a mark but a whiteout that is a device."""
+        self._folders = folders
+        self._layers = len(folders) - has_root
+        self.changed = os.fstat(folders[-1]).st_ctime_ns if has_root else 0
+        """When entries came or went in the root itself."""
+
+    def find(self, name: str) -> Place | None:
+        """What has a name here."""
+        return self._find(name, self._folders)
+
+    def enter(self, name: str) -> "Beneath | None":
+        """The folder of a name; None where there is none."""
+        with contextlib.ExitStack() as opened:
+            entered: list[int] = []
+            last = -1
+            for number, folder in enumerate(self._folders):
+                found = self._find(name, (folder,), number)
+                if found is None and not _is_there(folder, name):
+                    continue
+                if found is None or not found.is_folder:
+                    break
+                entered.append(os.open(name, FOLDER, dir_fd=folder))
+                opened.callback(os.close, entered[-1])
+                last = number
+                if number < self._layers and is_opaque(entered[-1]):
+                    break
+            opened.pop_all()
+        return Beneath(tuple(entered), has_root=last == self._layers) if entered else None
+
+    def names(self) -> Iterator[str]:
+        """The entries that are to be seen here."""
+        if len(self._folders) == 1 and not self._layers:
+            yield from os.listdir(self._folders[0])
+            return
+        every = {name for folder in self._folders for name in os.listdir(folder)}
+        yield from (name for name in every if self.find(name) is not None)
+
+    def close(self) -> None:
+        """Gives the descriptors back."""
+        for folder in self._folders:
+            os.close(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _find(self, name: str, folders: tuple[int, ...], start: int = 0) -> Place | None:
+        for number, folder in enumerate(folders, start):
+            try:
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if stat.S_ISCHR(status.st_mode) or number < self._layers:
+                return None if is_whiteout(folder, name, status) else Place(folder, name, status)
+            return Place(folder, name, status)
+        return None
+
+
+def beneath(root: str, uppers: tuple[str, ...]) -> Beneath:
+    """What lies under a layer, from its top. `uppers`: those of earlier layers, the latest first."""
+    with contextlib.ExitStack() as opened:
+        folders: list[int] = []
+        for path in (*uppers, root):
+            folders.append(os.open(path, FOLDER))
+            opened.callback(os.close, folders[-1])
+        opened.pop_all()
+    return Beneath(tuple(folders), has_root=True)
+
+
+def _is_there(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

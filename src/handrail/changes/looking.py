@@ -1,0 +1,67 @@
+"""Looks at paths before they are changed, and keeps what they hold."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from handrail.changes.recorder import Recorder, not_kept
+from handrail.protocol.change import State
+from handrail.protocol.error import StoreError, ToolError
+from handrail.workspace.errors import tool_error
+from handrail.workspace.exact import Found, found_at, reach
+from handrail.workspace.workspace import Workspace
+
+SMALL = 1 << 16
+"""Bytes up to which a content is kept together with others."""
+
+
+def look_at(workspace: Workspace, path: bytes, keep: int = 0) -> Found:
+    """What is at a path now, the bytes of a file kept up to a size."""
+    try:
+        with reach(workspace, path) as landing:
+            return found_at(landing, keep)
+    except OSError as error:
+        raise tool_error(error, os.fsdecode(path)) from None
+    except ToolError as error:
+        if error.code != "CONFLICT":
+            raise
+        return Found(State(kind="link", hash="elsewhere"))  # a state that nothing agrees with
+
+
+def keep_all(workspace: Workspace, recorder: Recorder, places: Iterable[tuple[bytes, Found]]) -> None:
+    """Keeps what files and links hold, so that it can come back; ToolError, and nothing is changed, when that cannot
+    be. The places may be looked at while they are asked for."""
+    try:
+        recorder.history.blobs.keep_all(_contents(workspace, recorder, places))
+    except StoreError as error:
+        raise not_kept("What is to be changed", error) from None
+
+
+def _contents(
+    workspace: Workspace, recorder: Recorder, places: Iterable[tuple[bytes, Found]]
+) -> Iterator[tuple[str, bytes]]:
+    for path, found in places:
+        if found.current is not None and found.current.data is not None and len(found.current.data) <= SMALL:
+            yield found.current.hash, found.current.data
+        elif found.current is not None or (found.state is not None and found.state.kind == "link"):
+            yield from _by_itself(workspace, recorder, path, found)
+
+
+def _by_itself(workspace: Workspace, recorder: Recorder, path: bytes, found: Found) -> Iterator[tuple[str, bytes]]:
+    try:
+        with reach(workspace, path) as landing:
+            if found.current is not None:
+                recorder.keep(found.current, landing)
+            elif found.state is not None:
+                yield found.state.hash, os.fsencode(os.readlink(landing.name, dir_fd=landing.folder))
+    except OSError as error:
+        raise tool_error(error, os.fsdecode(path)) from None
+
+
+def light(found: Found) -> Found:
+    """The same without the bytes: there may be very many."""
+    current = found.current
+    if current is None or current.data is None:
+        return found
+    return Found(found.state, msgspec.structs.replace(current, digest=current.hash, data=None, start=b""))

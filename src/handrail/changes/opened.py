@@ -1,0 +1,81 @@
+"""Folders whose owner may not write in them, opened while a change is made in them.
+
+A command may open such a folder, work in it and close it again. What it did there can only be kept, or taken back, in
+the same way. Which folders these are is written down first, so that a crash does not leave them open.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Collection, Iterable, Mapping
+
+from handrail.protocol.error import ToolError
+from handrail.store.change_log import Step
+from handrail.workspace.exact import found_at, reach
+from handrail.workspace.workspace import Workspace
+
+_ALL = stat.S_IRWXU
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+
+
+def closed_folders(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, int]:
+    """The folders of ours that steps lead through and that have to be opened for it, with their modes."""
+    if os.geteuid() == 0:
+        return {}  # may write everywhere
+    closed: dict[bytes, int] = {}
+    for folder in sorted({above for step in steps for above in _above(step.path)}):
+        with contextlib.suppress(ToolError, OSError), reach(workspace, folder) as landing:
+            if landing.missing:
+                continue
+            status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
+            mine = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+            if mine and status.st_mode & _ALL != _ALL:
+                closed[folder] = stat.S_IMODE(status.st_mode)
+    return closed
+
+
+class OpenedFolders:
+    """Opens folders, and closes them again."""
+
+    def __init__(self, workspace: Workspace, closed: Mapping[bytes, int]) -> None:
+        self._workspace = workspace
+        self._closed = closed
+
+    def open(self) -> None:
+        """Lets the owner write in them, the outer ones first."""
+        for path in sorted(self._closed):
+            set_mode(self._workspace, path, self._closed[path] | _ALL, only_from=self._closed[path])
+
+    def close(self, but: Collection[bytes] = ()) -> None:
+        """Makes them what they were, the inner ones first; not those that are something else by now, or that got a
+        mode of their own."""
+        for path in sorted(self._closed.keys() - set(but), reverse=True):
+            with contextlib.suppress(ToolError, OSError):
+                set_mode(self._workspace, path, self._closed[path], only_from=self._closed[path] | _ALL)
+
+    def mode(self, path: bytes, now: int | None) -> int | None:
+        """The mode of a folder, as it was before it was opened."""
+        then = self._closed.get(path)
+        return then if then is not None and now == then | _ALL else now
+
+
+def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None = None) -> bool:
+    """Changes the mode of a folder, where it is one; whether it did."""
+    with reach(workspace, path) as landing:
+        found = found_at(landing).state
+        if found is None or found.kind != "folder" or (only_from is not None and found.mode != only_from):
+            return False
+        if found.mode == mode:
+            return False
+        descriptor = os.open(landing.name, _FOLDER, dir_fd=landing.folder)
+        try:
+            os.chmod(f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else descriptor, mode)
+        finally:
+            os.close(descriptor)
+    return True
+
+
+def _above(path: bytes) -> list[bytes]:
+    """The folders that a path is in, below its root."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:end]) for end in range(1, len(parts)) if parts[end - 1]]

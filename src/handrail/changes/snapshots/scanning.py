@@ -1,0 +1,118 @@
+"""Looks through a root: every path that is there is either marked, or lies in one that is told as not covered.
+
+No link is followed, whatever is renamed meanwhile: paths are opened beneath the root's descriptor.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from handrail.changes.snapshots.marks import Mark, mark_of
+from handrail.changes.snapshots.patience import LARGEST, MOST_PATHS, Patience, SnapshotError, TooLongError
+from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
+from handrail.policy.names import is_credential
+from handrail.workspace.root import Root
+
+REPOSITORY = ".git"
+OTHER = "neither file, link nor folder"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Scan(NamedTuple):
+    """What is in a root, by paths below it."""
+
+    marks: dict[str, Mark]
+    uncovered: dict[str, str]
+    """Paths that are there and were not looked at or into, each with the reason in words."""
+    seen: dict[str, Mark]
+    """What these are themselves, as far as somebody looked."""
+
+
+def scan(
+    root: Root,
+    patience: Patience,
+    *,
+    left_out: Mapping[str, str],
+    others: Collection[str] = (),
+    kernel: bool,
+    everything: bool = False,
+    start: str = "",
+    most: int = MOST_PATHS,
+) -> Scan:
+    """Everything below a root, or below a folder in it. `left_out`: what is not looked at, with the reason. `others`:
+    roots in it, which are looked at on their own. `everything`: also repositories and credentials."""
+    found = Scan({}, {}, {})
+    waiting = [start]
+    while waiting:
+        patience.check()
+        folder = waiting.pop()
+        entries = _entries(root, folder, found, kernel=kernel)
+        if not everything and folder and any(name == REPOSITORY for name, _ in entries):
+            found.marks.pop(folder, None)
+            found.uncovered[folder] = "a repository of its own"
+            continue
+        for name, mark in entries:
+            path = f"{folder}/{name}" if folder else name
+            if path in others:
+                continue
+            why = left_out.get(path) or why_not(path, mark, everything=everything)
+            if why:
+                found.uncovered[path], found.seen[path] = why, mark
+                continue
+            found.marks[path] = mark
+            if mark.kind == "folder":
+                waiting.append(path)
+        if len(found.marks) > most:
+            raise TooLongError
+    return found
+
+
+def opened(root: int, path: str, flags: int, *, kernel: bool) -> int:
+    """A descriptor beneath a root; no link on the way is followed, nor the last name if it is one."""
+    if kernel:
+        return openat2(root, path or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, resolve=RESOLVE_NO_SYMLINKS)
+    folder = os.open(".", _FOLDER, dir_fd=root)
+    *folders, last = (path or ".").split("/")
+    try:
+        for name in folders:
+            folder, outer = os.open(name, _FOLDER, dir_fd=folder), folder
+            os.close(outer)
+        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def why_not(path: str, mark: Mark, *, everything: bool = False) -> str:
+    """Why a path is not covered, in words; empty where it is."""
+    if not everything and path == REPOSITORY:
+        return "the repository itself"
+    if not everything and is_credential(path):
+        return "a credential"
+    if mark.kind == "other":
+        return OTHER
+    return f"larger than {LARGEST >> 20} MB" if mark.kind == "file" and mark.size > LARGEST else ""
+
+
+def _entries(root: Root, folder: str, found: Scan, *, kernel: bool) -> list[tuple[str, Mark]]:
+    """What is in a folder; nothing where nobody can tell, and then it is told as not covered: what shows up in it later
+    may have been there all the time."""
+    try:
+        descriptor = opened(root.descriptor, folder, _FOLDER, kernel=kernel)
+        try:
+            return list(_marked(descriptor))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if not folder:
+            raise SnapshotError(f"the workspace cannot be looked into ({error.strerror})") from None
+        found.uncovered[folder] = "a folder that cannot be read"
+        return []
+
+
+def _marked(descriptor: int) -> Iterator[tuple[str, Mark]]:
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            try:
+                yield entry.name, mark_of(entry.stat(follow_symlinks=False))
+            except FileNotFoundError:  # gone meanwhile
+                continue

@@ -1,0 +1,116 @@
+"""A snapshot of all roots that a command may change, and what it changed in them."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from handrail.changes.history import History
+from handrail.changes.layered.trial import PLAIN, Examined
+from handrail.changes.snapshots.comparing import Comparison, compare
+from handrail.changes.snapshots.git import find_git
+from handrail.changes.snapshots.patience import AFTER_SECONDS, BEFORE_SECONDS, Patience, SnapshotError
+from handrail.changes.snapshots.taking import Shots, Table
+from handrail.protocol.error import StoreError
+from handrail.workspace.root import Root
+from handrail.workspace.workspace import Workspace
+
+
+class Uncovered(msgspec.Struct, frozen=True):
+    """Something that a snapshot does not hold."""
+
+    path: str
+    """Absolute."""
+    shown: str
+    """As results name it."""
+    why: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What is different since a snapshot."""
+
+    examined: Examined
+    lost: tuple[str, ...]
+    """What was not covered and is gone, as results name it."""
+    missed: dict[str, str]
+    """What has come and is not covered, with the reason in words."""
+
+
+class Snapshot:
+    """What the writable roots of a workspace were."""
+
+    def __init__(self, workspace: Workspace, taken: list[tuple[Shots, Table]]) -> None:
+        self._workspace = workspace
+        self._taken = taken
+
+    def uncovered(self) -> Iterator[Uncovered]:
+        """What it does not hold."""
+        for shots, table in self._taken:
+            for name, why in table.uncovered.items():
+                path = os.fsdecode(name)
+                yield Uncovered(os.path.join(shots.root.path, path), shots.root.shown(path), why)
+
+    def compare(self, history: History) -> Outcome:
+        """What is different now; what it takes to go back is kept from then on. SnapshotError where nobody can tell."""
+        patience = Patience(AFTER_SECONDS)
+        try:
+            found = [compare(shots, table, history.blobs, patience) for shots, table in self._taken]
+        except (OSError, StoreError) as error:
+            raise SnapshotError(f"what was there could not be kept ({error})") from error
+        lost = tuple(path for one in found for path in one.lost)
+        missed = {path: why for one in found for path, why in one.missed.items()}
+        return Outcome(_examined(self._taken, found), lost, missed)
+
+
+def take_snapshot(workspace: Workspace, history: History) -> Snapshot:
+    """Keeps what a command may change; SnapshotError where that cannot be, or takes too long."""
+    patience = Patience(BEFORE_SECONDS)
+    try:
+        return Snapshot(workspace, [(shots, shots.take(patience)) for shots in _shots(workspace, history)])
+    except (OSError, StoreError) as error:
+        raise SnapshotError(f"what is there could not be kept ({error})") from error
+
+
+def last_snapshot(workspace: Workspace, history: History, *, since: datetime, until: datetime) -> Snapshot:
+    """What was taken of the roots between two times; SnapshotError where that is nothing."""
+    taken = [(shots, shots.last()) for shots in _shots(workspace, history)]
+    times = (since.timestamp() * 1e9, until.timestamp() * 1e9)
+    whole = [(shots, table) for shots, table in taken if table is not None and times[0] <= table.taken <= times[1]]
+    if not whole:
+        raise SnapshotError("what was there is not kept any more")
+    return Snapshot(workspace, whole)
+
+
+def why_no_snapshot() -> str | None:
+    """Why there can be none here, in words; None where there can."""
+    return None if find_git() is not None else "git is not installed"
+
+
+def roots_within(root: Root, workspace: Workspace) -> frozenset[str]:
+    """The other roots that lie in a root, by their paths below it."""
+    inside = (other.path for other in workspace.roots if other.path.startswith(f"{root.path.rstrip('/')}/"))
+    return frozenset(os.path.relpath(path, root.path) for path in inside)
+
+
+def _shots(workspace: Workspace, history: History) -> Iterator[Shots]:
+    program = find_git()
+    if program is None:
+        raise SnapshotError("git is not installed")
+    for root in workspace.roots:
+        if root.writable:
+            name = hashlib.sha256(os.fsencode(root.path)).hexdigest()[:16]
+            folder = os.path.join(history.folder, "snapshots", name)
+            yield Shots(root, folder, program, others=roots_within(root, workspace), kernel=workspace.kernel)
+
+
+def _examined(taken: list[tuple[Shots, Table]], found: list[Comparison]) -> Examined:
+    differences = [difference for one in found for difference in one.differences]
+    return Examined(
+        started=min((table.taken for _, table in taken), default=0),
+        steps=tuple(one.step for one in differences),
+        manners=(PLAIN,) * len(differences),
+        changes=tuple(one.change for one in differences),
+        diffs=tuple(one.diff for one in differences),
+    )

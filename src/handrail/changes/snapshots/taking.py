@@ -1,0 +1,180 @@
+"""Takes a snapshot of a root: every file's bytes are kept by git, and a table says which are whose."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from typing import IO
+
+import msgspec
+
+from handrail.changes.snapshots.git import GitError, PrivateGit, blob_of
+from handrail.changes.snapshots.marks import Kept, Mark, is_unchanged
+from handrail.changes.snapshots.patience import MOST_BYTES, MOST_IGNORED, MOST_IGNORED_BYTES, Patience, TooLongError
+from handrail.changes.snapshots.reading import content_at
+from handrail.changes.snapshots.scanning import Scan, scan, why_not
+from handrail.store.folder import make_private, write_private
+from handrail.workspace.root import Root
+
+_MOST_PACKS = 200
+"""Files of contents, after which everything is begun anew: most of what is in them nobody needs any more."""
+_IGNORED = "ignored by git"
+
+
+class Table(msgspec.Struct, frozen=True, array_like=True):
+    """What a root was at a moment."""
+
+    taken: int
+    """Nanoseconds; what has a later change time may have been changed since it was read."""
+    kept: dict[bytes, Kept]
+    uncovered: dict[bytes, str]
+    """What was there and is not kept, each with the reason in words."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Table).decode
+
+
+class Shots:
+    """The snapshots of one root: only the last is a whole one."""
+
+    def __init__(self, root: Root, folder: str, program: str, *, others: frozenset[str], kernel: bool) -> None:
+        """`folder`: ours alone, for this root. `others`: roots in this one, by their paths below it."""
+        self.root = root
+        self.kernel = kernel
+        self.git = PrivateGit(program, folder)
+        self._folder = folder
+        self._others = others
+
+    def take(self, patience: Patience) -> Table:
+        """Keeps what the root is now. TooLongError where that takes too long: what is kept by then is not lost."""
+        self._make()
+        before = self.last()
+        found = self._look(patience)
+        taking = _Taking(self, before, patience)
+        try:
+            with contextlib.ExitStack() as stack:
+                taking.take_all(found.marks, stack)
+        except GitError:
+            self.forget()
+            raise
+        except TooLongError:
+            self._write(taking.table(found.uncovered))
+            raise
+        table = taking.table(found.uncovered)
+        self._write(table)
+        return table
+
+    def look_again(self, table: Table, patience: Patience) -> Scan:
+        """What the root is now, where the snapshot covers it: what was not covered then is not now either, and what
+        has come since is looked at whatever it is."""
+        left_out = {os.fsdecode(path): why for path, why in table.uncovered.items()}
+        return scan(self.root, patience, left_out=left_out, others=self._others, kernel=self.kernel, everything=True)
+
+    def last(self) -> Table | None:
+        """The last snapshot; None where there is none."""
+        try:
+            with open(os.path.join(self._folder, "table"), "rb") as file:
+                return _decode(file.read())
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def forget(self) -> None:
+        """Begins anew."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _make(self) -> None:
+        try:
+            if os.path.isdir(self._folder) and self.git.packs > _MOST_PACKS:
+                self.forget()
+        except OSError:
+            self.forget()
+        make_private(self._folder)
+        self.git.make()
+
+    def _write(self, table: Table) -> None:
+        write_private(os.path.join(self._folder, "table"), _encode(table), ".new")
+
+    def _look(self, patience: Patience) -> Scan:
+        ignored = self.git.ignored(self.root.path, patience)
+        left_out = dict.fromkeys(ignored, _IGNORED)
+        found = scan(self.root, patience, left_out=left_out, others=self._others, kernel=self.kernel)
+        left, left_bytes = MOST_IGNORED, MOST_IGNORED_BYTES
+        for path in sorted(path for path, why in found.uncovered.items() if why == _IGNORED):
+            inside = self._ignored(path, found.seen[path], patience, left)
+            size = sum(mark.size for mark in inside.marks.values()) if inside else 0
+            if inside is not None and size <= left_bytes and len(inside.marks) <= left:
+                left, left_bytes = left - len(inside.marks), left_bytes - size
+                del found.uncovered[path]
+                found.marks.update(inside.marks)
+                found.uncovered.update(inside.uncovered)
+                found.seen.update(inside.seen)
+        return found
+
+    def _ignored(self, path: str, mark: Mark, patience: Patience, most: int) -> Scan | None:
+        """An ignored file, or an ignored folder with all that is in it; None where that is too much to be kept."""
+        if why := why_not(path, mark):
+            return Scan({}, {path: why}, {path: mark})
+        if mark.kind != "folder":
+            return Scan({path: mark}, {}, {})
+        try:
+            inside = scan(
+                self.root, patience, left_out={}, others=self._others, kernel=self.kernel, start=path, most=most
+            )
+        except TooLongError:
+            patience.check()
+            return None
+        if path not in inside.uncovered:
+            inside.marks[path] = mark
+        return inside
+
+
+class _Taking:
+    """One snapshot that is being taken."""
+
+    def __init__(self, shots: Shots, before: Table | None, patience: Patience) -> None:
+        self._shots = shots
+        self._known = before.kept if before else {}
+        self._known_at = before.taken if before else 0
+        self._patience = patience
+        self._taken = time.time_ns()
+        self._kept: dict[bytes, Kept] = {}
+        self._lost: dict[str, str] = {}
+        self._bytes = 0
+        self._storing: IO[bytes] | None = None
+
+    def take_all(self, marks: dict[str, Mark], stack: contextlib.ExitStack) -> None:
+        for number, (path, mark) in enumerate(marks.items()):
+            name = os.fsencode(path)
+            known = self._known.get(name)
+            if known is not None and is_unchanged(known.mark, mark, self._known_at):
+                self._kept[name] = Kept(mark, known.hash, known.object)
+            elif mark.kind == "folder":
+                self._kept[name] = Kept(mark)
+            else:
+                self._keep(path, name, mark, stack)
+            if number % 256 == 0:
+                self._patience.check()
+
+    def table(self, uncovered: dict[str, str]) -> Table:
+        told = {os.fsencode(path): why for path, why in (uncovered | self._lost).items()}
+        return Table(self._taken, self._kept, told)
+
+    def _keep(self, path: str, name: bytes, mark: Mark, stack: contextlib.ExitStack) -> None:
+        try:
+            now, data = content_at(self._shots.root, path, mark, kernel=self._shots.kernel)
+        except OSError:
+            self._lost[path] = "a file that cannot be read"
+            return
+        self._bytes += len(data)
+        if self._bytes > MOST_BYTES:
+            raise TooLongError
+        if self._storing is None:
+            self._storing = stack.enter_context(self._shots.git.storing(self._patience))
+        try:
+            self._storing.write(blob_of(data))
+        except BrokenPipeError:
+            raise GitError("git ended while contents were kept") from None
+        named = hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).digest()
+        self._kept[name] = Kept(now, hashlib.sha256(data).digest(), named)

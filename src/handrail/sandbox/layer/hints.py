@@ -1,0 +1,34 @@
+"""What a command's output shows of its layer: things that fail under one and not without, in words that help."""
+
+from handrail.sandbox.layer.fitness import shown
+
+_ACROSS = ("Invalid cross-device link", "cross-device link not permitted", "EXDEV")
+_NOT_OURS = ("Value too large for defined data type", "EOVERFLOW")
+_LOOKED_AT = 200_000
+"""Characters of the end of an output: what went wrong is said there."""
+
+
+def layer_hints(printed: str) -> tuple[str, ...]:
+    """One sentence for each thing; nothing where the output shows none."""
+    end = printed[-_LOOKED_AT:]
+    found: list[str] = []
+    if any(sign in end for sign in _ACROSS):
+        found.append(_FOLDER_MOVED)
+    if any(sign in end for sign in _NOT_OURS):
+        found.append(_OF_ANOTHER)
+    return tuple(found)
+
+
+def of_another(root: str) -> str:
+    """Why the next command gets no layer over a root, where one could not change a file."""
+    return f"a file in {shown(root)} belongs to another user or group, and cannot be changed under a layer"
+
+
+_FOLDER_MOVED = (
+    "A folder that was there before cannot be renamed in one piece in the layer that the command ran in"
+    " (Invalid cross-device link): move it with `mv`, which copies it, or copy it and remove the old one."
+)
+_OF_ANOTHER = (
+    "A file or folder that belongs to another user or group cannot be changed in the layer that the command ran in"
+    " (Value too large for defined data type): copy it, change the copy, and put that in its place."
+)

@@ -1,0 +1,141 @@
+"""Commands that were tried, and wait for somebody to say yes: a folder each, whole or not there at all."""
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import time
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.store.folder import make_private
+
+_VERSION = 1
+_DOCUMENT = "trial"
+_UNFINISHED = ".new"
+_NAME = re.compile(r"[a-z]+_[0-9a-f]{16,64}")
+_YOUNG = 3_600
+"""Seconds in which one that is being written may yet be finished."""
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """A trial as it is stored."""
+
+    document: msgspec.Raw
+    """All about it, for those who know what trials are."""
+    contents: tuple[str, ...] = ()
+    """Hashes of the contents that keeping it would take."""
+    version: int = _VERSION
+    """Raised where older programs would misread the document; what is only added does not."""
+
+
+class Trials:
+    """The trials of one workspace. The folder is made with the first."""
+
+    def __init__(self, folder: str, *, durable: bool = True) -> None:
+        self._folder = folder
+        self._durable = durable
+
+    def put(self, name: str, document: bytes, contents: tuple[str, ...], files: dict[str, str]) -> None:
+        """Stores one. `files`: by the names that they get, what is moved in with it."""
+        unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
+        try:
+            make_private(self._folder)
+            os.mkdir(unfinished, 0o700)
+            for inner, path in files.items():
+                _move(path, os.path.join(unfinished, inner))
+            self._write(os.path.join(unfinished, _DOCUMENT), Sealed(msgspec.Raw(document), contents))
+            self._flush(unfinished)
+            os.rename(unfinished, os.path.join(self._folder, name))
+            self._flush(self._folder)
+        except OSError as error:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
+
+    def get(self, name: str) -> Sealed | None:
+        """One that waits; None where there is none. StoreError where it cannot be read."""
+        if not _NAME.fullmatch(name):
+            return None
+        try:
+            with open(os.path.join(self._folder, name, _DOCUMENT), "rb") as file:
+                found = msgspec.msgpack.decode(file.read(), type=Sealed)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"what was tried cannot be read: {error.strerror}") from error
+        except msgspec.DecodeError as error:
+            raise StoreError("what was tried cannot be read: it is damaged") from error
+        if found.version > _VERSION:
+            raise StoreError("what was tried cannot be read: a newer handrail tried it")
+        return found
+
+    def file(self, name: str, inner: str) -> str | None:
+        """The path of a file that was moved in; None where it is gone. Who takes it may move it away."""
+        path = os.path.join(self._folder, name, inner)
+        return path if os.path.exists(path) else None
+
+    def drop(self, name: str) -> None:
+        """Forgets one; can be repeated."""
+        if not _NAME.fullmatch(name):
+            return
+        # Its document first: a crash in between leaves no trial that lacks something.
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self._folder, name, _DOCUMENT))
+        shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
+
+    def names(self) -> list[str]:
+        """Those that wait."""
+        return [name for name in self._entries() if _NAME.fullmatch(name)]
+
+    def contents(self) -> set[str]:
+        """The hashes of all contents that those who wait would take."""
+        found: set[str] = set()
+        for name in self.names():
+            with contextlib.suppress(StoreError):
+                sealed = self.get(name)
+                found.update(sealed.contents if sealed is not None else ())
+        return found
+
+    def sweep(self, before: float) -> None:
+        """Forgets those that wait since before a time, and what was never finished."""
+        for name in self._entries():
+            path = os.path.join(self._folder, name)
+            with contextlib.suppress(OSError):
+                made = os.stat(path).st_mtime
+                if name.endswith(_UNFINISHED) and abs(time.time() - made) > _YOUNG:
+                    shutil.rmtree(path, ignore_errors=True)
+                elif made < before:
+                    self.drop(name)
+
+    def _entries(self) -> list[str]:
+        try:
+            return os.listdir(self._folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _write(self, path: str, sealed: Sealed) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(msgspec.msgpack.encode(sealed))
+            if self._durable:
+                file.flush()
+                os.fsync(descriptor)
+
+    def _flush(self, folder: str) -> None:
+        if self._durable:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _move(source: str, target: str) -> None:
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(source, target)

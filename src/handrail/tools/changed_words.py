@@ -1,0 +1,64 @@
+"""What a command changed, in words: a few for the row that says how it ended, and the files by their names."""
+
+from collections.abc import Sequence
+
+from handrail.protocol.change import Change, ChangeSet
+from handrail.workspace.errors import clipped
+
+_MOST_NAMED = 20
+_REPOSITORY = ".git"
+
+
+def changed_row(made: ChangeSet) -> str:
+    """`changed 4 files (1 deleted) and .git; undo 15`."""
+    files, repositories = _sorted_out(made.changes)
+    deleted = sum(change.action == "deleted" for change in files)
+    parts = [f"{_count(files)}{f' ({deleted} deleted)' if deleted else ''}"] if files else []
+    parts += [_listed(repositories)] if repositories else []
+    undo = f"; undo {made.number}" if made.undoable else "; undo does not cover it"
+    return f"changed {' and '.join(parts) or _folders(made.changes)}{undo}"
+
+
+def changed_lines(changes: Sequence[Change]) -> str:
+    """The files, each in a line of its own; of many the first ones."""
+    files, repositories = _sorted_out(changes)
+    lines = [_line(change) for change in files[:_MOST_NAMED]]
+    if len(files) > _MOST_NAMED:
+        lines.append(f"… and {len(files) - _MOST_NAMED:,} more files")
+    lines += [f"{clipped(folder)}: {count:,} files of git's own" for folder, count in repositories.items()]
+    return "".join(f"  {line}\n" for line in lines)
+
+
+def _sorted_out(changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]]:
+    """Files, and how many there are in each repository: what git keeps there is one thing to people."""
+    files: list[Change] = []
+    repositories: dict[str, int] = {}
+    for change in changes:
+        before, found, _ = f"/{change.path}/".partition(f"/{_REPOSITORY}/")
+        if found:
+            folder = f"{before}/{_REPOSITORY}"[1:] if not change.path.startswith("/") else f"{before}/{_REPOSITORY}"
+            repositories[folder] = repositories.get(folder, 0) + (change.kind != "folder")
+        elif change.kind != "folder":
+            files.append(change)
+    return files, repositories
+
+
+def _line(change: Change) -> str:
+    came_from = f" (was {clipped(change.renamed_from)})" if change.renamed_from else ""
+    words = {"mode": "changed the mode of", "link": "linked"}.get(change.action, change.action)
+    counts = [f"+{change.added}" if change.added else "", f"-{change.removed}" if change.removed else ""]
+    lines = " ".join(count for count in counts if count)
+    return f"{words} {clipped(change.path)}{came_from}{f' {lines}' if lines else ''}"
+
+
+def _count(files: list[Change]) -> str:
+    return f"{len(files):,} file{'s' if len(files) != 1 else ''}"
+
+
+def _listed(repositories: dict[str, int]) -> str:
+    first, *more = repositories
+    return f"{clipped(first)} and {len(more)} more repositories" if more else clipped(first)
+
+
+def _folders(changes: Sequence[Change]) -> str:
+    return f"{len(changes):,} folder{'s' if len(changes) != 1 else ''}"

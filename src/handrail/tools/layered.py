@@ -1,0 +1,115 @@
+"""Commands whose changes go into a layer first: run, judged by what they changed, and kept or dropped."""
+
+from handrail.changes.layered.committing import commit
+from handrail.changes.layered.configs import configs_of
+from handrail.changes.layered.sealing import drop, unseal
+from handrail.changes.layered.trial import Trial
+from handrail.changes.recorder import Recorder
+from handrail.policy.confinement import Runnable, runnable
+from handrail.protocol.decision import Decision
+from handrail.protocol.error import StoreError, ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.layer.layer import Layer
+from handrail.tools.commands import Commands
+from handrail.tools.contract import AsksError, Context, Output
+from handrail.tools.exec import ExecArguments
+from handrail.tools.exec_answer import answer_of
+from handrail.tools.outcome import Outcome
+from handrail.tools.running import command_of, remove_printed
+from handrail.tools.trying import layer_over, not_put_by, previewed, sealed_trial, try_command
+
+_SUMMARY = 200
+
+
+def execute_layered(
+    context: Context,
+    arguments: ExecArguments,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    recorder: Recorder,
+) -> Output:
+    """Runs a command that is allowed, and keeps what it changed where policy has nothing against it. AsksError where
+    somebody has to say yes to that: then all of it waits."""
+    hosts = commands.hosts_open_to(context, todo)
+    with layer_over(context, confinement, commands) as layer:
+        trial = try_command(context, todo, confinement, commands, layer, hosts)
+        outcome = _judged(context, trial, recorder, layer)
+        return _answered(context, arguments, trial, commands, outcome)
+
+
+def keep_sealed(
+    context: Context, arguments: ExecArguments, sealed: str, commands: Commands, recorder: Recorder
+) -> Output:
+    """Keeps what somebody said yes to, or only what it printed. Nothing is run again."""
+    trial = unseal(recorder.history, sealed)
+    try:
+        outcome = _only_printed(trial) if context.answer == "output" else keep(context, trial, recorder, None)
+        return _answered(context, arguments, trial, commands, outcome)
+    finally:
+        drop(recorder.history, sealed)
+
+
+def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None) -> Outcome:
+    """Makes the changes, all of them or none. What stands in the way is told beside what the command printed."""
+    unkept = trial.examined.unkept
+    if not trial.examined.steps:
+        return Outcome(unkept=unkept)
+    try:
+        with context.alone():
+            made = commit(
+                context.workspace,
+                recorder,
+                trial.examined,
+                layer,
+                session_id=context.session_id,
+                call_id=context.tool_call_id,
+                summary=command_of(context).text[:_SUMMARY],
+            )
+    except ToolError as error:
+        return Outcome(failure=error)
+    except StoreError as error:
+        if recorder.made_by(context.tool_call_id) is not None:
+            raise  # whether it was made is settled by the files, once the store can be used again
+        return Outcome(failure=not_put_by(error))
+    return Outcome(made=made, unkept=unkept)
+
+
+def _judged(context: Context, trial: Trial, recorder: Recorder, layer: Layer) -> Outcome:
+    if trial.ran.ending != "exit":
+        return Outcome()
+    decision = context.judge(trial.examined.changes, configs_of(context.workspace, layer, trial.examined))
+    if decision.decision == "allow":
+        return keep(context, trial, recorder, layer)
+    if decision.decision == "deny":
+        return Outcome(failure=_refused(decision))
+    try:
+        sealed = sealed_trial(context, recorder, trial, layer)
+    except ToolError as error:
+        return Outcome(failure=error)
+    raise AsksError(decision, previewed(trial, sealed))
+
+
+def _refused(decision: Decision) -> ToolError:
+    details = {"rule": decision.rule, "reason": decision.reason}
+    if decision.code == "PERMISSION_DENIED":
+        message = f"What it changed needs a person's yes: {decision.reason}. It was dropped. Do not repeat this call."
+        return ToolError("PERMISSION_DENIED", message, details=details)
+    forbidden = f"Rule {decision.rule} forbids what it changed: {decision.reason}. It was dropped."
+    advice = "Do not try another way; say what you need it for."
+    return ToolError(decision.code or "POLICY_DENIED", f"{forbidden} {advice}", details=details)
+
+
+def _only_printed(trial: Trial) -> Outcome:
+    return Outcome(dropped=bool(trial.examined.steps))
+
+
+def _answered(context: Context, arguments: ExecArguments, trial: Trial, commands: Commands, outcome: Outcome) -> Output:
+    fact = command_of(context)
+    todo = runnable(fact.text, fact.cwd, fact.there)
+    limits = commands.limits(arguments.timeout_ms, restricted=context.limits.restricted)
+    try:
+        return answer_of(context, trial.ran, todo, limits, trial.sandbox, trial.blocked, outcome)
+    except BaseException:
+        remove_printed(trial.ran)
+        raise

@@ -1,0 +1,132 @@
+"""Runs a command to its end: confined, watched and told of, with what is open to it of the network."""
+
+import contextlib
+import os
+
+import msgspec
+from msgspec.structs import replace
+
+from handrail.policy.confinement import Runnable
+from handrail.process.cleaning import cleaned
+from handrail.process.ran import Ran
+from handrail.process.running import run_launch
+from handrail.process.updates import Update, Updates
+from handrail.protocol.decision import CommandFact
+from handrail.protocol.error import StoreError, ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.launch import Launch
+from handrail.sandbox.layer.layer import Layer
+from handrail.tools.commands import Commands
+from handrail.tools.contract import Context
+
+_WEAKER = "The sandbox that this was decided for does not work any more, and what is left confines less."
+
+
+class Went(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command went, and what it had of the network."""
+
+    ran: Ran
+    confinement: Confinement
+    blocked: tuple[str, ...] = ()
+    """What it tried to reach and did not, in words."""
+    reached: tuple[str, ...] = ()
+    """What it reached: `example.org:443`."""
+
+
+def run_command(
+    context: Context,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    *,
+    hosts: tuple[str, ...] = (),
+    layer: Layer | None = None,
+) -> Went:
+    """Runs it, under a layer where there is one. ToolError where it could not be started as it must be."""
+    if not hosts:
+        return Went(ran=_run(context, todo, confinement, commands, layer), confinement=confinement)
+    from handrail.tools.network import OpenNetwork, Tried  # noqa: PLC0415  few commands have one
+
+    tried = Tried(context)
+    with OpenNetwork(tried, hosts, commands.spill_folder) as network:
+        confinement = network.confine(confinement)
+        ran = _run(context, todo, confinement, commands, layer)
+    ran = replace(ran, warnings=(*ran.warnings, *tried.warnings))
+    return Went(ran=ran, confinement=confinement, blocked=tried.told, reached=tried.reached)
+
+
+def _run(context: Context, todo: Runnable, confinement: Confinement, commands: Commands, layer: Layer | None) -> Ran:
+    folder = commands.spill_folder  # first: who has a launch must run it
+    ran = run_launch(
+        launch_of(context, todo, confinement, commands, layer),
+        limits=confinement.limits,
+        cancelled=context.cancelled,
+        on_output=updates_of(context).feed,
+        spill_folder=folder,
+        two_pipes=context.limits.restricted,
+    )
+    check_ran(ran, commands)
+    return ran
+
+
+def check_ran(ran: Ran, commands: Commands) -> None:
+    """ToolError where the sandbox could not be made, so that the command never ran."""
+    if ran.ending == "failed":
+        remove_printed(ran)
+        raise commands.sandbox.failed(_why_not(ran))
+
+
+def launch_of(
+    context: Context, todo: Runnable, confinement: Confinement, commands: Commands, layer: Layer | None = None
+) -> Launch:
+    """The command, ready to be started in no weaker a sandbox than it was decided for."""
+    launch = commands.sandbox.launch(confinement, todo.text, layer)
+    if launch.tier < min(command_of(context).tier, 2):
+        launch.close()
+        raise weaker_sandbox()
+    return launch
+
+
+def weaker_sandbox() -> ToolError:
+    """The refusal of a command that was decided for a better sandbox than there is by now."""
+    return ToolError("CONFLICT", f"{_WEAKER} Nothing was run. Call again.")
+
+
+def updates_of(context: Context) -> Updates:
+    """What tells live views how it goes on."""
+
+    def tell(update: Update) -> None:
+        with contextlib.suppress(StoreError):  # nobody has to see how it goes on
+            context.metadata(output=update.text, **({"skipped": update.skipped} if update.skipped else {}))
+
+    return Updates(tell)
+
+
+def command_of(context: Context) -> CommandFact:
+    """What was judged."""
+    fact = context.facts.command
+    if fact is None:
+        raise AssertionError("a command was judged before it runs")
+    return fact
+
+
+def folder_of(context: Context, cwd: str) -> str:
+    """Where it starts, without the links on the way."""
+    fact = context.workspace.look(cwd, "read")
+    if fact.real is None or fact.kind != "directory":
+        raise ToolError("CONFLICT", f"The folder {cwd[:200]} was moved or removed a moment ago. Nothing was run.")
+    return fact.real
+
+
+def remove_printed(ran: Ran) -> None:
+    """Removes the files of what it printed, where nobody will ask for them."""
+    for printed in (ran.output, ran.errors):
+        if printed is not None and printed.spilled is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(printed.spilled)
+
+
+def _why_not(ran: Ran) -> str:
+    """Why the sandbox could not be made, without the paths that bubblewrap names."""
+    lines = cleaned(ran.output.head).strip().splitlines()
+    return lines[-1].rpartition(": ")[2] if lines else ""

@@ -1,0 +1,45 @@
+"""How a command was confined, as its result tells it."""
+
+from msgspec.structs import replace
+
+from handrail.protocol.decision import CommandFact
+from handrail.protocol.result import SandboxUsed
+from handrail.sandbox.confinement import Confinement
+from handrail.tools.commands import Commands
+from handrail.tools.contract import Context
+from handrail.tools.running import command_of
+
+_GOES_ON = "it may go on after its call, on the real tree"
+
+
+def sandbox_of(context: Context, confinement: Confinement, commands: Commands) -> SandboxUsed:
+    """Of a command that ran on the real tree."""
+    report = commands.sandbox.report()
+    confined = report.tier > 0
+    looked = confinement.only_looks and confined
+    return SandboxUsed(
+        tier=min(report.tier, 2),
+        net="listed" if confinement.proxy else "none" if confined else "open",
+        hosts=confinement.listed,
+        undo="read-only" if looked else "none",
+        no_layer="" if looked else _why_no_layer(context, command_of(context), commands),
+        hidden=len(confinement.hidden_files) + len(confinement.hidden_folders) if confined else 0,
+        gaps=report.gaps,
+        per_process=report.per_process,
+        tree=report.tree,
+    )
+
+
+def layered_sandbox_of(
+    context: Context, confinement: Confinement, commands: Commands, reached: tuple[str, ...]
+) -> SandboxUsed:
+    """Of a command that ran in a layer; `reached`: the hosts that it told something."""
+    sent = (f"what was sent to {', '.join(reached)}",) if reached else ()
+    used = sandbox_of(context, confinement, commands)
+    return replace(used, tier=3, undo="layer", no_layer="", not_covered=sent)
+
+
+def _why_no_layer(context: Context, fact: CommandFact, commands: Commands) -> str:
+    if fact.background or fact.yields:
+        return _GOES_ON
+    return commands.why_no_layer(context.workspace.roots) or "it was decided for a sandbox without one"

@@ -1,0 +1,107 @@
+"""What a script that is being made may count on: which files, folders and links there are by now.
+
+It need not be right. A command that fails, fails in both ways to run it, and leaves the same.
+"""
+
+import math
+import random
+import re
+from collections.abc import Callable
+from typing import Literal
+
+Kind = Literal["file", "folder", "link", "shared"]
+"""`shared`: a file that had several names before the script began."""
+Operation = Callable[["Scene"], "str | None"]
+"""Draws a command; None where there is nothing to do it to."""
+
+_PLAIN = re.compile(rb"[A-Za-z0-9_./@+=:-]+")
+_WORDS = ("alpha", "beta", "gamma", "delta", "omega", "index", "main", "notes", "report", "table", "util", "view")
+_ENDINGS = ("", ".txt", ".py", ".js", ".md", ".bin")
+_ODD = (
+    b"with space",
+    b"two\nlines",
+    b"caf\xe9",
+    b"-dash",
+    b"tab\tbed",
+    b"quote'd",
+    b"\xff\xfe",
+    b"back\\slash",
+    b"$HOME",
+)
+
+
+class Scene:
+    """The tree as its script knows it."""
+
+    def __init__(self, draw: random.Random, *, precise: bool) -> None:
+        """`precise`: whether the layer can tell a name that was taken apart from one that was written through."""
+        self.draw = draw
+        self.precise = precise
+        self.kinds: dict[bytes, Kind] = {}
+        self.repository: bytes | None = None
+        """The folder that has one, empty for the tree itself."""
+        self.branches = 0
+
+    def add(self, path: bytes, kind: Kind) -> bytes:
+        self.remove(path)
+        self.kinds[path] = kind
+        return path
+
+    def remove(self, path: bytes) -> None:
+        """Without it, and without all in it."""
+        self.kinds = {one: kind for one, kind in self.kinds.items() if one != path and not one.startswith(path + b"/")}
+
+    def move(self, old: bytes, new: bytes) -> None:
+        moved = {new + one[len(old) :]: kind for one, kind in self.kinds.items() if (one + b"/").startswith(old + b"/")}
+        self.remove(old)
+        self.remove(new)
+        self.kinds |= moved
+
+    def any(self, *kinds: Kind) -> bytes | None:
+        """One of those that are there."""
+        found = sorted(path for path, kind in self.kinds.items() if kind in kinds)
+        return self.draw.choice(found) if found else None
+
+    def file(self) -> bytes | None:
+        """A file that anything can be done to."""
+        return self.any("file", "shared") if self.precise else self.any("file")
+
+    def folder(self) -> bytes | None:
+        """A folder that can be moved or copied: with all the names of what is in it, or with none of them."""
+        found = sorted(path for path, kind in self.kinds.items() if kind == "folder" and not self._parts(path))
+        return self.draw.choice(found) if found else None
+
+    def _parts(self, folder: bytes) -> bool:
+        shared = [path for path, kind in self.kinds.items() if kind == "shared"]
+        inside = [path for path in shared if path.startswith(folder + b"/")]
+        return 0 < len(inside) < (len(shared) if self.precise else math.inf)
+
+    def fresh(self) -> bytes:
+        """A path at which there is nothing, in a folder that there is."""
+        folders = [b"", *sorted(path for path, kind in self.kinds.items() if kind == "folder")]
+        while True:
+            path = self.draw.choice(folders)
+            path = (path + b"/" if path else b"") + self.name()
+            if path not in self.kinds:
+                return path
+
+    def name(self) -> bytes:
+        if self.draw.random() < 0.12:
+            return self.draw.choice(_ODD) + b"%d" % self.draw.randrange(9)
+        word, ending = self.draw.choice(_WORDS), self.draw.choice(_ENDINGS)
+        return f"{word}{self.draw.randrange(30)}{ending}".encode()
+
+    def number(self) -> int:
+        return self.draw.randrange(1, 1000)
+
+
+def quoted(path: bytes) -> str:
+    """As bash reads it back, and as no program takes for an option."""
+    path = b"./" + path if path.startswith(b"-") else path
+    if _PLAIN.fullmatch(path):
+        return path.decode()
+    return (
+        "$'"
+        + "".join(chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else f"\\{byte:03o}" for byte in path)
+        + "'"
+    )

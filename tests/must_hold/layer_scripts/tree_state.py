@@ -1,0 +1,108 @@
+"""What a tree is: of every path its kind, mode, content and more, to be compared with another."""
+
+import hashlib
+import os
+import stat
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+
+from layer_scripts.start import GIT
+
+
+class Thing(msgspec.Struct, frozen=True):
+    """What is at one path."""
+
+    kind: str
+    mode: int
+    content: str
+    """A hash of the bytes, or where a link leads."""
+    attributes: tuple[tuple[str, bytes], ...]
+    names: tuple[bytes, ...] = ()
+    """The names of the same file in the tree, where there are several."""
+    mtime: int = 0
+
+
+Tree = dict[bytes, Thing]
+_NOTED_BY_GIT = b".git/index"
+"""It has change times and inode numbers in it: what is staged is compared instead."""
+
+
+def tree_of(place: Path) -> Tree:
+    """Everything in a folder."""
+    root = os.fsencode(place)
+    found: Tree = {}
+    names: defaultdict[tuple[int, int], list[bytes]] = defaultdict(list)
+    for folder, below, files in os.walk(root):
+        for name in (*below, *files):
+            full = os.path.join(folder, name)
+            path = full[len(root) + 1 :]
+            status = os.lstat(full)
+            found[path] = _thing(full, status)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                names[status.st_dev, status.st_ino].append(path)
+    for paths in names.values():
+        for path in paths if len(paths) > 1 else ():
+            found[path] = msgspec.structs.replace(found[path], names=tuple(sorted(paths)))
+    return found
+
+
+def _thing(path: bytes, status: os.stat_result) -> Thing:
+    kind, content = stat.S_IFMT(status.st_mode), ""
+    if stat.S_ISLNK(kind):
+        return Thing("link", 0, os.fsdecode(os.readlink(path)), ())
+    attributes = tuple((name, os.getxattr(path, name)) for name in sorted(os.listxattr(path)) if name[:5] == "user.")
+    if stat.S_ISREG(kind):
+        with open(path, "rb") as file:
+            content = hashlib.file_digest(file, "blake2b").hexdigest()
+    name = {stat.S_IFREG: "file", stat.S_IFDIR: "folder"}.get(kind, oct(kind))
+    return Thing(name, stat.S_IMODE(status.st_mode), content, attributes, (), status.st_mtime_ns)
+
+
+def differences(expected: Tree, found: Tree, *, start: Tree | None = None, began: int = 0) -> list[str]:
+    """What is not as expected. With the tree of the start, also dates that were set by hand count: those of files that
+    are new since, and older than the run; and attributes do not, where nothing else of a file was changed."""
+    told: list[str] = []
+    for path in sorted({*expected, *found}):
+        one, other = expected.get(path), found.get(path)
+        if one is None or other is None:
+            told.append(f"{path!r} is {'extra' if one is None else 'missing'}: {(one or other)!r:.100}")
+            continue
+        told += [
+            f"{path!r}: {field} is {getattr(other, field)!r:.150} and not {getattr(one, field)!r:.150}"
+            for field in _compared(path, one, start, began)
+            if getattr(one, field) != getattr(other, field)
+        ]
+    return told
+
+
+def _compared(path: bytes, one: Thing, start: Tree | None, began: int) -> list[str]:
+    fields = ["kind", "mode", "names"] if path.endswith(_NOTED_BY_GIT) else ["kind", "mode", "names", "content"]
+    before = start.get(path) if start else None
+    if before is None or (before.kind, before.mode, before.content) != (one.kind, one.mode, one.content):
+        fields.append("attributes")
+    if start is not None and before is None and one.kind == "file" and one.mtime < began:
+        fields.append("mtime")
+    return fields
+
+
+def repositories_of(place: Path) -> dict[str, tuple[str, str]]:
+    """Of every repository what git says of its objects, and what is staged and changed."""
+    places = sorted(
+        os.path.dirname(folder) for folder, below, _ in os.walk(place) if os.path.basename(folder) == ".git"
+    )
+    return {
+        os.path.relpath(one, place): (
+            _git(one, "fsck", "--full", "--strict", "--no-dangling"),
+            _git(one, "ls-files", "--stage", "-z") + _git(one, "status", "--porcelain", "-z"),
+        )
+        for one in places
+    }
+
+
+def _git(place: str, *words: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_OPTIONAL_LOCKS": "0", **GIT}
+    done = subprocess.run(["git", *words], cwd=place, env=environment, capture_output=True, check=False)
+    return f"{done.returncode} {done.stdout!r} {done.stderr!r}"

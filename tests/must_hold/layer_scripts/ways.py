@@ -1,0 +1,114 @@
+"""The ways to run a script: directly on the tree, through a layer, and by a call of exec."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from handrail import Handrail
+from handrail.changes.layered.committing import commit
+from handrail.changes.layered.examining import examine
+from handrail.changes.layered.sealing import drop, seal, unseal
+from handrail.changes.layered.trial import Trial
+from handrail.process.ran import Ran
+from handrail.process.running import run_launch
+from handrail.protocol.decision import Mode
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.layer.layer import Layer
+from handrail.settings import Settings
+
+MODES: tuple[Mode, ...] = ("full", "auto", "ask")
+SCRIPT = "script.sh"
+COMMAND = f"bash {SCRIPT}"
+"""What policy sees of a script: few would be short enough to be looked into."""
+
+
+class Ground:
+    """One workspace in which scripts run one after the other, and the sessions over it."""
+
+    def __init__(self, place: Path) -> None:
+        self.workspace = place / "workspace"
+        self.workspace.mkdir()
+        self.rails = {mode: self._open(place / "state", mode) for mode in MODES}
+        self._session = self.rails["full"]._session
+        self._path = self._session.workspace.main.path
+        self._calls = 0
+
+    def _open(self, state: Path, mode: Mode) -> Handrail:
+        return Handrail(
+            self.workspace,
+            mode=mode,
+            session=mode,
+            state_dir=state,
+            settings=Settings(),
+            on_permission=lambda _: "once",
+        )
+
+    def close(self) -> None:
+        for rail in self.rails.values():
+            rail.close()
+
+    def why_no_layer(self) -> str | None:
+        return self._session.commands.why_no_layer(self._session.workspace.roots)
+
+    def fill(self, start: Path) -> None:
+        """Makes the workspace a copy of a tree. The folder itself stays: sessions hold it."""
+        empty(self.workspace)
+        subprocess.run(["cp", "-a", "--", f"{start}/.", str(self.workspace)], check=True)
+
+    def directly(self) -> Ran:
+        """In the same sandbox, with nothing between the script and the tree."""
+        return self._run(None)
+
+    def layered(self, *, sealed: bool) -> bool:
+        """In a layer, which is examined and kept: from where it lies, or from what was put by. Whether there was
+        something to keep."""
+        session = self._session
+        recorder, workspace = session.recorder, session.workspace
+        self._calls += 1
+        call = f"call-{self._calls}"
+        with session.commands.sandbox.new_layer((self._path,)) as layer:
+            trial = Trial(ran=self._run(layer), examined=examine(workspace, layer))
+            name = seal(workspace, recorder.history, trial, layer) if sealed else ""
+            if trial.examined.steps and not sealed:
+                commit(workspace, recorder, trial.examined, layer, session_id="full", call_id=call, summary="script")
+        if name:
+            trial = unseal(recorder.history, name)
+            if trial.examined.steps:
+                commit(workspace, recorder, trial.examined, None, session_id="full", call_id=call, summary="script")
+            drop(recorder.history, name)
+        return bool(trial.examined.steps)
+
+    def called(self, mode: Mode) -> bool:
+        """By exec, as an agent calls it. Whether something was changed."""
+        result = self.rails[mode].call("exec", {"command": COMMAND})
+        assert result.error is None, result.error
+        assert result.meta.sandbox is not None
+        assert result.meta.sandbox.tier == 3, result.meta.sandbox
+        return self.rails[mode]._session.recorder.made_by(result.tool_call_id) is not None
+
+    def undo(self, mode: Mode) -> None:
+        result = self.rails[mode].undo()
+        assert result.ok, result.error
+
+    def _run(self, layer: Layer | None) -> Ran:
+        commands = self._session.commands
+        confinement = Confinement(trust="unasked", cwd=self._path, read_only=(), writable=(self._path,))
+        ran = run_launch(
+            commands.sandbox.launch(confinement, COMMAND, layer),
+            limits=confinement.limits,
+            cancelled=lambda: False,
+            spill_folder=commands.spill_folder,
+        )
+        assert ran.ending == "exit", ran
+        assert ran.exit_code == 0, ran
+        return ran
+
+
+def empty(folder: Path) -> None:
+    """Removes all in a folder, whatever scripts closed in it."""
+    subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], check=True)
+    for one in folder.iterdir():
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one)
+        else:
+            one.unlink()

@@ -1,0 +1,75 @@
+"""Which settings of a repository steer git."""
+
+import pytest
+
+from handrail.policy.git_settings import new_settings, steering
+
+CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
+BRANCH = '[branch "feature/x"]\n\tremote = origin\n\tmerge = refs/heads/feature/x\n'
+REMOTE = '[remote "origin"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", CORE, CORE + BRANCH, "# said\n; and\n\n" + CORE, "[user]\n\tname = A \"B\" C\n\temail=a@b\n",
+     "[Core]\n\tFileMode = false\n", "[pull]\n\trebase = true\n\tff = only\n", '[branch "a"]\n\tremote = .\n'],
+)  # fmt: skip
+def test_what_steers_nothing(text: str) -> None:
+    assert steering(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("[core]\n\thooksPath = x\n", "core.hookspath"),
+        ("[core]\n\tfsmonitor = true\n", "core.fsmonitor"),
+        ("[core]\n\tsshCommand = x\n", "core.sshcommand"),
+        ("[core]\n\tbare = true\n", "core.bare"),
+        ("[core]\n\tfilemode\n", "core.filemode"),
+        ('[filter "lfs"]\n\tclean = x\n', "filter.lfs.clean"),
+        ('[diff "x"]\n\ttextconv = x\n', "diff.x.textconv"),
+        ("[alias]\n\tst = !x\n", "alias.st"),
+        ("[include]\n\tpath = x\n", "include.path"),
+        ('[branch "a"]\n\tremote = https://example.org\n', "branch.a.remote"),
+        ('[core "x"]\n\tbare = false\n', "core.x.bare"),
+        (REMOTE, "remote.origin.url"),
+    ],
+)
+def test_what_steers_git_is_named(text: str, name: str) -> None:
+    found = steering(text)
+    assert found is not None
+    assert found[0].name == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\ufeff[core]\n", "[core] bare = false\n", "[core]\n\tbare = fal\\\nse\n", "[core]\n\tbare = false\r\n",
+     "bare = false\n", '[remote "a\\"b"]\n\turl = x\n', "[core]\n\t= x\n", "[core]\n\tname = x\\"],
+)  # fmt: skip
+def test_what_git_would_read_in_another_way_is_not_understood(text: str) -> None:
+    assert steering(text) is None
+
+
+def test_a_clone_may_say_where_it_came_from() -> None:
+    assert steering(CORE + REMOTE + BRANCH, clone=True) == ()
+    for url in ("ext::sh -c x", "-x", "a b", "https://x/`y`"):
+        assert steering(f'[remote "origin"]\n\turl = {url}\n', clone=True), url
+
+
+def test_only_what_came_went_or_became_another_counts() -> None:
+    steered = CORE + "[core]\n\thooksPath = x\n"
+    assert new_settings(steered, steered + BRANCH) == ()
+    assert new_settings(steered, CORE) == ("core.hookspath",)
+    assert new_settings(CORE, steered) == ("core.hookspath",)
+    assert new_settings(steered, steered.replace("= x", "= y")) == ("core.hookspath",)
+
+
+def test_of_two_the_later_holds_so_their_order_counts() -> None:
+    one, two = "[core]\n\thooksPath = a\n", "[core]\n\thooksPath = b\n"
+    assert new_settings(one + two, two + one) == ("core.hookspath",)
+
+
+def test_what_is_not_understood_is_not_compared() -> None:
+    assert new_settings("[core] x = y\n", "[core] x = y\n") == ()
+    assert new_settings("[core] x = y\n", CORE) is None
+    assert new_settings(CORE, "[core] x = y\n") is None

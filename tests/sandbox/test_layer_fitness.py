@@ -1,0 +1,225 @@
+"""Where no layer can lie over the workspace, that is known beforehand, with the reason; and what happens else."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.sandbox.layers import WHY_NOT, LayeredWorld
+from tests.sandbox.namespaces import World, ended
+
+from handrail.protocol.error import ToolError
+from handrail.sandbox.layer import layers, mounting
+from handrail.sandbox.layer.fitness import Mounted, file_system, why_unfit
+from handrail.sandbox.layer.places import places_in_memory
+from handrail.sandbox.layer.remedies import cannot_be_mounted
+from handrail.sandbox.sandbox import Sandbox
+
+pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+
+_ASKING = """
+import sys
+from handrail.sandbox.host import Host
+from handrail.sandbox.sandbox import Sandbox
+folder = sys.argv[1]
+sandbox = Sandbox(Host(home=folder + "/home", environ={"PATH": "/usr/bin:/bin"}, state=folder + "/state"))
+roots = (folder + "/home/projects/mine",)
+print(sandbox.why_no_layer(roots), "/", sandbox.gaps_of_layer(roots))
+if sandbox.why_no_layer(roots) is None:
+    with sandbox.new_layer(roots) as layer:
+        print(layer.folder)
+    sandbox.close()
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[LayeredWorld]:
+    yield LayeredWorld(tmp_path)
+    layers.forget()
+
+
+@pytest.fixture
+def mounted(world: LayeredWorld) -> Callable[[str], str]:
+    """Asks in a process for which something was mounted before, by commands of the shell."""
+
+    def ask(commands: str) -> str:
+        own = [] if os.geteuid() == 0 else ["--map-root-user"]
+        script = f'cd "$1" && {commands} && exec "$2" -c "$3" "$1"'
+        words = ["unshare", *own, "--mount", "sh", "-c", script, "sh", str(world.folder), sys.executable, _ASKING]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        if "mount:" in done.stderr:
+            pytest.skip(f"this machine does not let us mount: {done.stderr}")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return ask
+
+
+def test_a_mount_in_the_workspace_is_named(world: LayeredWorld, mounted: Callable[[str], str]) -> None:
+    (world.workspace / "odd: name/sub").mkdir(parents=True)
+    said = mounted('mount -t tmpfs none "home/projects/mine/odd: name/sub"')
+    assert "odd: name/sub in " in said
+    assert "is a mount of its own, which would be missing under a layer" in said
+
+
+def test_a_workspace_that_is_mounted_itself_can_have_a_layer(mounted: Callable[[str], str]) -> None:
+    assert mounted("mount --bind home/projects/mine home/projects/mine").startswith("None")
+
+
+def test_a_workspace_on_a_read_only_file_system_gets_no_layer(mounted: Callable[[str], str]) -> None:
+    said = mounted("mount --bind home/projects/mine home/projects/mine && mount -o remount,bind,ro home/projects/mine")
+    assert "is on a file system that is mounted read-only" in said
+
+
+def test_a_state_folder_on_overlayfs_keeps_layers_in_memory_and_says_how_much_fits(
+    world: LayeredWorld, mounted: Callable[[str], str]
+) -> None:
+    for name in ("state", "lower", "upper", "work"):
+        (world.folder / name).mkdir(exist_ok=True)
+    if not list(places_in_memory({})):
+        pytest.skip("there is no place in memory here")
+    said = mounted("mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work,userxattr none state")
+    if "layers do not work here" in said or "takes no" not in said:
+        pytest.skip(f"files in memory have no attributes on this kernel: {said}")
+    assert "what a command changes is held in memory, and " in said
+    assert "/dev/shm/handrail-layers-" in said
+
+
+def test_a_workspace_on_overlayfs_can_have_a_layer(world: LayeredWorld, mounted: Callable[[str], str]) -> None:
+    for name in ("lower", "upper", "work"):
+        (world.folder / name).mkdir()
+    said = mounted("mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work,userxattr none home/projects/mine")
+    assert said.startswith("None")
+
+
+def test_mounts_beside_the_roots_are_no_matter(tmp_path: Path) -> None:
+    beside = (Mounted("/", "ext4"), Mounted("/proc", "proc"), Mounted(f"{tmp_path}-other", "tmpfs"))
+    assert why_unfit((str(tmp_path),), beside) is None
+
+
+def test_over_the_whole_disk_lies_no_layer(world: LayeredWorld) -> None:
+    why = world.sandbox.why_no_layer(("/",))
+    assert why is not None
+    assert why.endswith("is a mount of its own, which would be missing under a layer")
+
+
+def test_the_mount_on_top_tells_the_file_system() -> None:
+    table = (Mounted("/", "ext4"), Mounted("/a", "tmpfs"), Mounted("/a", "overlay"), Mounted("/ab", "nfs"))
+    found = [file_system(path, table) for path in ("/a/b", "/ab/c", "/c", "/a")]
+    assert found == ["overlay", "nfs", "ext4", "overlay"]
+
+
+def test_settings_that_want_no_layers_are_the_reason(world: LayeredWorld) -> None:
+    why = Sandbox(world.host(), most=2).why_no_layer(world.roots)
+    assert why == "settings ask for none: sandbox.tier is 2"
+
+
+def test_without_tier_2_there_is_no_layer(world: LayeredWorld) -> None:
+    sandbox = Sandbox(world.host(environ={"PATH": ""}), most=1)
+    assert sandbox.why_no_layer(world.roots) == "settings ask for none: sandbox.tier is 1"
+    assert {failure.tier for failure in sandbox.report(world.roots).failures} <= {1}
+
+
+def test_without_the_programs_that_mount_there_is_no_layer(
+    world: LayeredWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    layer = world.new_layer()
+    monkeypatch.setattr(mounting, "_FOLDERS", (str(tmp_path),))
+    assert world.sandbox.why_no_layer(world.roots) == (
+        "the programs unshare and mount (of util-linux) are not installed"
+    )
+    with layer, pytest.raises(ToolError, match=r"are not there any more.*Nothing was run"):
+        world.in_layer("true", layer)
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "root", "expected"),
+    [
+        ("unshare: unshare failed: Operation not permitted", "ext4", "ext4", "namespaces"),
+        ("mount: wrong fs type", "overlay", "ext4", "the state folder /s is on overlay, which cannot take in"),
+        ("mount: wrong fs type", "fuse.sshfs", "ext4", "the state folder /s is on fuse.sshfs"),
+        ("mount: wrong fs type", "ext4", "vfat", "/w is on vfat, over which no layer can lie"),
+        ("mount: wrong fs type", "ext4", "ext4", "layers do not work here (mount: wrong fs type)"),
+    ],
+)
+def test_what_was_seen_becomes_a_reason(said: str, state: str, root: str, expected: str) -> None:
+    remedy = cannot_be_mounted(said, "/s", state, [("/w", root)])
+    assert expected in remedy.reason
+    assert said in remedy.reason
+
+
+def test_a_layer_that_cannot_be_mounted_after_all_runs_nothing_and_is_remembered(world: LayeredWorld) -> None:
+    layer = world.new_layer()
+    os.rmdir(layer.overlaid[0].work)
+    with layer:
+        done = world.in_layer("echo ran >ran; echo ran", layer)
+        assert done.code == 125
+        assert "exit-code" not in done.status
+        error = world.sandbox.failed(done.out, layer)
+    assert error.code == "SANDBOX_UNAVAILABLE"
+    assert "could not be put over the workspace (mount: " in str(error)
+    assert "Nothing was run. Call again: it will run without one" in str(error)
+    assert not os.listdir(world.workspace)
+    assert "layers do not work here (mount: " in str(world.sandbox.why_no_layer(world.roots))
+    world.sandbox.forget()
+    assert world.sandbox.why_no_layer(world.roots) is None
+
+
+def test_where_one_of_two_roots_cannot_be_mounted_nothing_is_run(world: LayeredWorld) -> None:
+    (world.folder / "second").mkdir()
+    world.roots = (str(world.workspace), str(world.folder / "second"))
+    with world.new_layer() as layer:
+        os.rmdir(layer.overlaid[1].work)
+        done = world.in_layer("echo ran", layer)
+        assert (done.code, "ran" in done.out.split("\n")) == (125, False)
+
+
+def test_a_state_folder_without_room_is_a_refusal(world: LayeredWorld) -> None:
+    world.new_layer().remove()
+    os.rmdir(world.folder / "state/layers")
+    world.write("state/layers", "in the way")
+    with pytest.raises(ToolError, match=r"could not be put over the workspace.*Nothing was run"):
+        world.sandbox.new_layer(world.roots)
+    assert "the state folder cannot be used" in str(world.sandbox.why_no_layer(world.roots))
+
+
+def test_settings_that_ask_for_a_layer_refuse_what_gets_none_and_may_change_files(world: LayeredWorld) -> None:
+    strict = Sandbox(world.host(), least=3)
+    with pytest.raises(ToolError) as refused:
+        strict.launch(world.confinement(), "true")
+    said = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into a layer"
+    assert str(refused.value).startswith(f"{said}, and one that goes on in the background gets none. Nothing was run.")
+    assert ended(strict.launch(world.proven(), "echo looked")).out == "looked\n"
+    with world.new_layer() as layer:
+        assert ended(strict.launch(world.confinement(), "echo tried", layer)).out == "tried\n"
+
+
+def test_settings_that_ask_for_a_layer_where_none_can_be_say_why(world: LayeredWorld) -> None:
+    strict = Sandbox(world.host(), most=2, least=3)
+    with pytest.raises(ToolError, match=r"and settings ask for none: sandbox.tier is 2. Nothing was run."):
+        strict.launch(world.confinement(), "true")
+
+
+def test_the_report_of_roots_shows_tier_3_or_why_not(world: LayeredWorld) -> None:
+    report = world.sandbox.report(world.roots)
+    assert (report.tier, report.failures) == (3, ())
+    assert report.means.endswith("in a layer over the workspace")
+    other = world.sandbox.report(("/",))
+    assert (other.tier, other.failures[0].tier) == (2, 3)
+    assert world.sandbox.report().tier == 2
+
+
+def test_places_in_memory_are_for_their_owner_alone(tmp_path: Path) -> None:
+    place = tmp_path / f"handrail-layers-{os.geteuid()}"
+    assert str(place) in [found.folder for found in places_in_memory({"XDG_RUNTIME_DIR": str(tmp_path)})]
+    place.chmod(0o777)
+    assert str(place) not in [found.folder for found in places_in_memory({"XDG_RUNTIME_DIR": str(tmp_path)})]
+    place.rmdir()
+    place.symlink_to(tmp_path)
+    assert str(place) not in [found.folder for found in places_in_memory({"XDG_RUNTIME_DIR": str(tmp_path)})]
+
+
+def test_worlds_without_layers_are_what_they_were(tmp_path: Path) -> None:
+    assert World(tmp_path).run("echo same").out == "same\n"
