@@ -67,7 +67,7 @@ def _how(tried: Tried) -> str:
     seconds = duration(tried.duration_ms)
     if tried.ending != "exit":
         why = _STOPPED.get(tried.ending, f"was stopped ({one_line(tried.ending)})")
-        return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}. {_UNTOUCHED}"
+        return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
     if tried.exit_code:
         return f"Tried, failed: exit {tried.exit_code} in {seconds} — {_NO_NETWORK}. {_UNTOUCHED}"
     return f"Tried in a throw-away copy: exit 0 in {seconds}. {_UNTOUCHED}"
