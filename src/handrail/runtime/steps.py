@@ -90,7 +90,7 @@ def _facts_of_command(session: Session, command: Command) -> Facts:
         command.cwd,
         background=command.background,
         yields=command.yields,
-        tier=session.commands.tier_over(session.workspace.roots, background=command.background or command.yields),
+        tier=session.commands.tier_over(session.workspace.roots, background=command.background),
     )
 
 
