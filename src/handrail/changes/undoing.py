@@ -149,6 +149,8 @@ def _undoable(history: History, number: int) -> Entry:
     entry = history.log.entry(number)
     if entry is None or not entry.in_effect:
         raise ToolError("CONFLICT", f"Change {number} was undone meanwhile. Nothing was done.")
+    if not entry.body.undoable and not entry.body.steps:
+        raise ToolError("NOT_FOUND", f"What was there before change {number} was not kept; it cannot be undone.")
     if not entry.body.undoable:
         raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for; it cannot be undone.")
     return entry
