@@ -34,8 +34,14 @@ def execute_layered(
     hosts = commands.hosts_open_to(context, todo)
     with layer_over(context, confinement, commands) as layer:
         trial = try_command(context, todo, confinement, commands, layer, hosts)
-        outcome = _judged(context, trial, recorder, layer)
-        return _answered(context, arguments, trial, commands, outcome)
+        return conclude(context, arguments, trial, commands, recorder, layer)
+
+
+def conclude(
+    context: Context, arguments: ExecArguments, trial: Trial, commands: Commands, recorder: Recorder, layer: Layer
+) -> Output:
+    """Judges what came of a command that was allowed, and keeps it or does not."""
+    return _answered(context, arguments, trial, commands, _judged(context, trial, recorder, layer))
 
 
 def keep_sealed(
