@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.protocol.decision import CommandFact, Decision, Mode
+from handrail.protocol.decision import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import PermissionRequest, Preview
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import context_of
+from handrail.runtime.steps import context_of, judged
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Of what the trial came to, not of the trial: nobody is asked then."""
@@ -135,6 +135,28 @@ def _tried(session: Session, flight: Flight, below: tuple[str, ...]) -> Preview:
     if session.cancelled.is_set():
         raise ToolError("CANCELLED", "The session was cancelled. Nothing was kept.")
     return preview
+
+
+def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ...]:
+    """What asks of what the trial changed, whatever the command is. ToolError where no yes can allow it: then nobody is
+    asked. It is judged whole, however much of it is shown."""
+    from handrail.changes.layered.sealing import unseal  # noqa: PLC0415  as above
+
+    if flight.tried is None:
+        return ()
+    decision = judged(flight, unseal(session.recorder.history, flight.tried).examined.changes, {})
+    if decision.decision == "allow":
+        return ()
+    if decision.decision == "deny":
+        message = f"Rule {decision.rule} forbids what it would change: {decision.reason}. It was dropped."
+        details = {"rule": decision.rule, "reason": decision.reason}
+        advice = "Do not try another way; say what you need it for."
+        raise ToolError(decision.code or "POLICY_DENIED", f"{message} {advice}", details=details)
+    flight.judged = None  # the person is asked about the command, and sees this beside it
+    found = decision.parts or (
+        DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason),
+    )
+    return tuple(part for part in found if part.decision == "confirm")
 
 
 def _shown(session: Session, flight: Flight, below: tuple[str, ...] = ()) -> Preview | None:
