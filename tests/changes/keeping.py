@@ -17,6 +17,7 @@ from handrail.changes.layered.sealing import seal, unseal
 from handrail.changes.layered.trial import Trial
 from handrail.changes.recorder import Recorded, Recorder
 from handrail.process.ran import Printed, Ran
+from handrail.protocol.result import SandboxUsed
 from handrail.settings import Settings
 
 Tree = dict[str, tuple[object, ...]]
@@ -60,7 +61,7 @@ class Keeper:
         if sealed:
             nothing = Printed(b"", b"", 0, 0, None, 0)
             ran = Ran(ending="exited", exit_code=0, signal=None, seconds=0.0, output=nothing, errors=None)
-            trial = Trial(ran=ran, examined=examined)
+            trial = Trial(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
             name = seal(self.workspace, self.recorder.history, trial, layer)
             layer.remove()
             examined = unseal(self.recorder.history, name).examined

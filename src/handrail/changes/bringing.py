@@ -12,6 +12,7 @@ import msgspec
 from handrail.changes.holding import Holding
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
 from handrail.protocol.change import State
+from handrail.protocol.error import ToolError
 from handrail.store.blobs import Blobs
 from handrail.workspace.content import Content
 from handrail.workspace.current import Current, changed, current
@@ -43,6 +44,8 @@ class Bringing(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is written through the file that is there, for all its names. None: where it has several."""
     linked_to: bytes | None = None
     """The path that it becomes another name of."""
+    or_apart: bool = False
+    """Whether it may be a file of its own where that path has other bytes."""
     mtime_ns: int | None = None
     attributes: dict[str, bytes] | None = None
     """Extended attributes of the user's own; None: those of the file that is there."""
@@ -74,7 +77,7 @@ class Bringer:
     def bring(self, where: Target, key: bytes, after: State, before: Current | None, manner: Bringing) -> None:
         """Brings one file. `after.mode` is the mode it gets; None leaves it as it is, or as new files are."""
         if manner.linked_to is not None:
-            self._link(where, key, after, before, manner.linked_to)
+            self._link(where, key, after, before, manner)
         elif before is not None and (before.status.st_nlink > 1 if manner.in_place is None else manner.in_place):
             self._write_through(where, after, before, manner)
         elif not self._taken(where, key, after, before, manner):
@@ -137,22 +140,34 @@ class Bringer:
         new = self._content(after, manner)
         write_through(folder, name, new, held, path, after.mode, lambda: self._blobs.chunks(before.hash))
 
-    def _link(self, where: Target, key: bytes, after: State, before: Current | None, other: bytes) -> None:
+    def _link(self, where: Target, key: bytes, after: State, before: Current | None, manner: Bringing) -> None:
         """Makes the path another name of a file that has the right bytes."""
+        other = manner.linked_to or b""
+        try:
+            with reach(self._workspace, other) as landing:
+                source = found_at(landing).current
+                if source is None or source.hash != after.hash:
+                    raise changed(os.fsdecode(other))
+                if not _is_same(where, source):
+                    self._put_name((landing.folder, landing.name), where, key, before, source)
+        except (ToolError, OSError):
+            if not manner.or_apart:
+                raise
+            self._put(where, key, after, before, manner)
+
+    def _put_name(
+        self, other: tuple[int, str], where: Target, key: bytes, before: Current | None, source: Current
+    ) -> None:
         folder, name, path = where
-        with reach(self._workspace, other) as landing:
-            found = found_at(landing)
-            if found.current is None or found.current.hash != after.hash:
-                raise changed(os.fsdecode(other))
-            ready = ready_name(self._temporary, after.hash, before.hash) if before is not None else self._temporary
-            os.link(landing.name, ready, src_dir_fd=landing.folder, dst_dir_fd=folder, follow_symlinks=False)
+        ready = ready_name(self._temporary, source.hash, before.hash) if before is not None else self._temporary
+        os.link(other[1], ready, src_dir_fd=other[0], dst_dir_fd=folder, follow_symlinks=False)
         try:
             own = current(folder, ready, 0)
-            if own is None or own.hash != after.hash:
-                raise changed(os.fsdecode(other))
+            if own is None or own.hash != source.hash:
+                raise changed(path)
             put(folder, ready, name, before, own, path, self.away(key))
         except BaseException:
-            discard(folder, ready, found.current.status)
+            discard(folder, ready, source.status)
             raise
 
     def _content(self, after: State, manner: Bringing) -> Content:
@@ -160,6 +175,14 @@ class Bringer:
         if source is None:
             return Content(after.hash, after.size, lambda: self._blobs.chunks(after.hash))
         return Content(after.hash, after.size, lambda: _pieces(source))
+
+
+def _is_same(where: Target, other: Current) -> bool:
+    """Whether a path is a name of a file already."""
+    try:
+        return os.path.samestat(os.stat(where[1], dir_fd=where[0], follow_symlinks=False), other.status)
+    except OSError:
+        return False
 
 
 def _pieces(source: Source) -> Iterator[bytes]:

@@ -1,7 +1,8 @@
 """Parks a call late: it was allowed and has run in its layer, and what it changed there asks.
 
 Nothing of that is kept yet; it waits, sealed, for the answer. The calls of its batch that come after it wait with it,
-and the results of those before it are returned when the batch is done.
+and the results of those before it are returned when the batch is done. A command that was to run without a layer may
+ask late too, and has not run then: what was there before could not be kept.
 """
 
 import os
@@ -13,6 +14,7 @@ from handrail.protocol.batch import Parked
 from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.protocol.permission import PermissionRequest, Preview
 from handrail.protocol.wire import encode
+from handrail.runtime.basis import basis_of
 from handrail.runtime.closing import named, start_draft
 from handrail.runtime.question import worded
 from handrail.runtime.session import Flight, Session
@@ -28,7 +30,8 @@ def park_late(session: Session, flight: Flight, batch: Sequence[Flight], asks: A
     in with, in their order."""
     flight.judged = asks.decision
     flight.tried = _sealed(asks.preview)
-    request = _reopening(flight, worded(session, flight, asks.preview))
+    based_on = basis_of(session, flight) if flight.tried is None else ()
+    request = _reopening(flight, worded(session, flight, asks.preview, based_on))
     try:
         _write_down(session, flight, batch, request)
     except Exception:  # an interrupt may come when it is parked already: whoever looks then sees to it

@@ -204,9 +204,10 @@ def take_locks(session: Session, flight: Flight) -> None:
 
 
 def _is_layered(flight: Flight) -> bool:
-    """What it changes goes, or went, into a layer: only keeping that needs the files."""
+    """What it changes goes into a layer: only keeping that needs the files. Without one, it runs with nobody else at
+    work: whole roots are held then."""
     command = flight.facts.command
-    return command is not None and (command.tier >= 3 or _sealed(flight) is not None)
+    return command is not None and not (command.background or command.yields)
 
 
 def _held_up(real: str) -> str:
@@ -322,6 +323,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=_sealed(flight),
         judge=lambda changes, configs: judged(flight, changes, configs),
+        needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
 
@@ -353,6 +355,15 @@ def _is_spoken_for(flight: Flight, rules: Rules) -> bool:
         return True
     by_mode = replace(rules, rules=(), grants=())
     return decide(flight.tool.spec, flight.call.requested_permissions, flight.facts, by_mode).decision != "allow"
+
+
+def _needs_undo(flight: Flight) -> bool:
+    """Whether policy would ask about it, or refuse it, if undo did not cover what it changes."""
+    command, rules = flight.facts.command, flight.rules
+    if command is None or rules is None or flight.answer is not None:
+        return False
+    facts = replace(flight.facts, command=replace(command, tier=min(command.tier, 2), snapshot=False))
+    return decide(flight.tool.spec, flight.call.requested_permissions, facts, rules).decision != "allow"
 
 
 @contextlib.contextmanager

@@ -34,7 +34,13 @@ def execute_layered(
     hosts = commands.hosts_open_to(context, todo)
     with layer_over(context, confinement, commands) as layer:
         trial = try_command(context, todo, confinement, commands, layer, hosts)
-        outcome = _judged(context, trial, recorder, layer)
+        try:
+            outcome = _judged(context, trial, recorder, layer)
+        except AsksError:
+            raise  # what it printed waits too
+        except BaseException:
+            remove_printed(trial.ran)
+            raise
         return _answered(context, arguments, trial, commands, outcome)
 
 
@@ -65,6 +71,7 @@ def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None
                 session_id=context.session_id,
                 call_id=context.tool_call_id,
                 summary=command_of(context).text[:_SUMMARY],
+                not_covered=trial.sandbox.not_covered,
             )
     except ToolError as error:
         return Outcome(failure=error)

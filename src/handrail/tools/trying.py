@@ -11,6 +11,7 @@ from handrail.changes.layered.sealing import seal, unseal
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
+from handrail.policy.harm import by_harm, is_deletion, moved_away, order_by_harm
 from handrail.process.cleaning import cleaned
 from handrail.protocol.error import ErrorCode, StoreError, ToolError
 from handrail.protocol.permission import Preview, Tried
@@ -125,7 +126,8 @@ def _code_of(error: BaseException | None) -> ErrorCode:
 
 def previewed(trial: Trial, sealed: str) -> Preview:
     """What a person is shown of a trial."""
-    diff, printed = "".join(trial.examined.diffs), cleaned(trial.ran.output.head)
+    diffs = (trial.examined.diffs[number] for number in order_by_harm(trial.examined.changes))
+    diff, printed = "".join(diffs), cleaned(trial.ran.output.head)
     return Preview(
         kind="run",
         text=diff[:_SHOWN],
@@ -143,9 +145,9 @@ def _tried(trial: Trial, sealed: str, printed: str) -> Tried:
         exit_code=ran.exit_code,
         duration_ms=round(ran.seconds * 1000, 3),
         ending=ran.ending,
-        changes=examined.changes[:_MOST_CHANGES],
+        changes=by_harm(examined.changes)[:_MOST_CHANGES],
         files=len(files),
-        deleted=sum(change.action == "deleted" for change in files),
+        deleted=sum(is_deletion(change, moved_away(examined.changes)) for change in files),
         added=sum(change.added or 0 for change in files),
         removed=sum(change.removed or 0 for change in files),
         lines=len(printed.splitlines()),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from handrail.changes.layered.repositories import changed_in_repositories
 from handrail.changes.layered.trial import Examined
-from handrail.changes.looking import SMALL, light
-from handrail.changes.ways import agrees
+from handrail.changes.looking import SMALL, Looks, light
+from handrail.changes.ways import agrees, only_mode
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clipped, tool_error
@@ -23,25 +23,26 @@ class Check:
         self._examined = examined
         self._made = {step.path for step in examined.steps if step.after is not None and step.after.kind == "folder"}
         self._gone = {step.path for step in examined.steps if _goes(step)}
+        self._looks = Looks(workspace)
         self.found: dict[bytes, Found] = {}
         """What is there, without the bytes."""
 
     def to_keep(self) -> Iterator[tuple[bytes, Found]]:
         """What is there and will not be any more: it has to be kept first. CONFLICT at the first path that others
         changed."""
-        for step in self._examined.steps:
+        for step in sorted(self._examined.steps, key=lambda step: step.path):
             found = self._look(step)
             if found is None:
                 raise outdated(shown_path(self._workspace, step.path))
             self.found[step.path] = light(found)
-            if not _only_mode(step):
+            if not only_mode(step):
                 yield step.path, found
 
     def stale(self) -> Iterator[bytes]:
         """The paths that others changed."""
         yield from self._examined.outdated
         yield from changed_in_repositories(self._workspace, self._examined)
-        for step in self._examined.steps:
+        for step in sorted(self._examined.steps, key=lambda step: step.path):
             if self._look(step) is None:
                 yield step.path
 
@@ -56,10 +57,13 @@ class Check:
         except ToolError as error:
             if error.code != "CONFLICT":
                 raise
-            return None
+            return Found(None) if step.before is None and self._looks.is_below(step.path) else None
         except OSError as error:
             raise tool_error(error, os.fsdecode(step.path)) from None
-        return found if whole and agrees(found.state, step) else None
+        if not whole or not agrees(found.state, step):
+            return None
+        self._looks.note(step.path, found.state)
+        return found
 
     def _comes(self, path: bytes, missing: int) -> bool:
         """Whether the folders that a path needs and that are not there come with it."""
@@ -88,8 +92,3 @@ def _goes(step: Step) -> bool:
 
 def _is_folder(found: Found) -> bool:
     return found.state is not None and found.state.kind == "folder"
-
-
-def _only_mode(step: Step) -> bool:
-    before, after = step.before, step.after
-    return before is not None and after is not None and (before.kind, before.hash) == (after.kind, after.hash)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from handrail.changes.bringing import Bringing, Source
 from handrail.changes.carrying import Carrier, How
+from handrail.changes.former import former
 from handrail.changes.holding import Holding, holding_folder
 from handrail.changes.layered.checking import Check, outdated
 from handrail.changes.layered.places import below_upper
@@ -23,9 +24,10 @@ from handrail.changes.looking import keep_all
 from handrail.changes.opened import closed_folders
 from handrail.changes.planned import Planned
 from handrail.changes.recorder import Recorded, Recorder
+from handrail.changes.ways import only_mode
 from handrail.protocol.error import ToolError
 from handrail.sandbox.layer.layer import Layer
-from handrail.store.change_log import Step
+from handrail.store.change_log import Step, Was
 from handrail.workspace.exact import shown_path
 from handrail.workspace.temporary import temporary_name
 from handrail.workspace.workspace import Workspace
@@ -63,6 +65,7 @@ def commit(
         examined.diffs,
         not_covered=not_covered,
         apart=tuple(step.path for step, manner in _pairs(examined) if manner.linked_to is not None),
+        was=_former(workspace, examined, check),
         opened=tuple(closed_folders(workspace, examined.steps).items()),
     )
     temporary = temporary_name(session_id, call_id)
@@ -72,6 +75,16 @@ def commit(
         return planned.steps
 
     return recorder.record(call_id, planned, work)
+
+
+def _former(workspace: Workspace, examined: Examined, check: Check) -> tuple[Was, ...]:
+    """What the files are that make room for others. What is written in place, or only gets a mode, stays itself."""
+    going = {
+        step.path: check.found[step.path]
+        for step, manner in _pairs(examined)
+        if not manner.in_place and not only_mode(step)
+    }
+    return former(workspace, going, [step.path for step, manner in _pairs(examined) if manner.attributes])
 
 
 def _refuse_outdated(workspace: Workspace, examined: Examined) -> None:
