@@ -260,3 +260,8 @@ def test_a_call_whose_trial_is_refused_does_not_hold_up_its_batch(rail: Make, wo
     assert [result.error.code if result.error else None for result in done.results] == ["POLICY_DENIED", None]
     assert (workspace / "made").exists()
     assert not (workspace / ".env").exists()
+
+
+def test_a_new_repository_is_nothing_to_tell_beside_the_command(rail: Make) -> None:
+    request = asked(rail(mode="ask"), "git init -q . && touch a")
+    assert {part.rule for part in request.parts if part.subject not in {"git init -q .", "touch a"}} == set()
