@@ -23,10 +23,12 @@ _SMALL = 1 << 18
 """Bytes up to which a content is packed at once."""
 
 
-def seal(workspace: Workspace, history: History, trial: Trial, layer: Layer) -> str:
-    """Stores the trial, with what every file would become and all that was printed; what to find it by."""
-    for step in trial.examined.steps:
-        store_after(workspace, history, step, layer)
+def seal(workspace: Workspace, history: History, trial: Trial, layer: Layer | None) -> str:
+    """Stores the trial, with what every file would become and all that was printed; what to find it by. `layer`: where
+    that is; None where it is kept already."""
+    if layer is not None:
+        for step in trial.examined.steps:
+            store_after(workspace, history, step, layer)
     name = new_id("try")
     printed = {_OUTPUT: trial.ran.output, _ERRORS: trial.ran.errors}
     files = {inner: one.spilled for inner, one in printed.items() if one is not None and one.spilled is not None}
