@@ -79,13 +79,21 @@ def test_the_output_can_be_scrolled_and_steers_nothing(ask: Ask) -> None:
     assert asked.answer(b"l") is None
 
 
-def test_keys_on_a_page_answer_nothing_nor_those_right_behind_it(ask: Ask) -> None:
-    asked = ask(tried_request(), timing=QUICK._replace(deaf=1.0))
+def test_keys_on_a_page_answer_nothing(ask: Ask) -> None:
+    asked = ask(tried_request())
     asked.until(b"d", lambda: PAGE in asked.terminal.shown)
     for key in (b"y", b"s", b"o", b"\r", b"\x1b[200~y\x1b[201~", b"y"):
         asked.terminal.press(key)
         asked.terminal.is_read()
+    asked.until(b"]", lambda: "b.py · 2 of 2" in asked.terminal.shown)
     assert "You " not in asked.terminal.sees_whole()
+    asked.until(b"q", lambda: NO_PAGE in asked.terminal.shown)
+    assert asked.answer(b"l") is None
+
+
+def test_a_key_right_behind_a_page_answers_nothing(ask: Ask) -> None:
+    asked = ask(tried_request(), timing=QUICK._replace(deaf=1.0))
+    asked.until(b"d", lambda: PAGE in asked.terminal.shown)
     asked.until(b"q", lambda: NO_PAGE in asked.terminal.shown)
     asked.terminal.press(b"n")  # in the moments in which nothing counts
     asked.terminal.is_read()
@@ -154,6 +162,7 @@ def test_a_change_can_be_given_up(ask: Ask, trials: Trials) -> None:
     asked.until(b"e", lambda: "Change the command;" in asked.terminal.shown)
     asked.terminal.ends_with("G")
     asked.terminal.press(b"\x1b")
+    asked.terminal.sees_again("└")
     asked.until(b"x", lambda: "It needs" in asked.terminal.shown)
     assert asked.answer(b"y") == Answer(kind="once")
     assert trials.retried == []
