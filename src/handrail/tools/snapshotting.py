@@ -47,7 +47,7 @@ def execute_watched(
             went = run_command(context, todo, confinement, commands, hosts=commands.hosts_open_to(context, todo))
         except BaseException:
             with contextlib.suppress(StoreError, ToolError, OSError):
-                _recorded(context, recorder, number, watch.over())
+                _recorded(context, recorder, number, watch.over(), ())
             raise
         try:
             return _concluded(context, todo, went, commands, recorder, watch, number)
@@ -60,8 +60,8 @@ def _concluded(
     context: Context, todo: Runnable, went: Went, commands: Commands, recorder: Recorder, watch: Watch, number: int
 ) -> Output:
     watched = watch.over()
-    made = _recorded(context, recorder, number, watched)
     sandbox = snapshot_sandbox_of(context, went, commands, watched)
+    made = _recorded(context, recorder, number, watched, sandbox.not_covered)
     outcome = Outcome(made=made)
     if made is not None and watched.examined is not None and not context.answered:
         trial = Trial(ran=went.ran, examined=watched.examined, blocked=went.blocked, sandbox=sandbox)
@@ -73,11 +73,13 @@ def _concluded(
     return replace(output, warnings=(*output.warnings, *lost_words(watched)))
 
 
-def _recorded(context: Context, recorder: Recorder, number: int, watched: Watched) -> Recorded | None:
-    summary = command_of(context).text[:_SUMMARY]
+def _recorded(
+    context: Context, recorder: Recorder, number: int, watched: Watched, not_covered: tuple[str, ...]
+) -> Recorded | None:
+    history, summary = recorder.history, command_of(context).text[:_SUMMARY]
     if watched.examined is not None:
-        return finish_command(recorder.history, number, summary, watched.examined)
-    return finish_unkept(recorder.history, number, summary, watched.changes)
+        return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
+    return finish_unkept(history, number, summary, watched.changes)
 
 
 def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) -> Outcome:
