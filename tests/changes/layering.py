@@ -1,8 +1,8 @@
 """Commands in real layers over real folders, as root and as an ordinary user."""
 
+import codecs
 import os
 import pickle
-import shutil
 import subprocess
 import traceback
 from collections.abc import Callable, Generator
@@ -16,7 +16,7 @@ from handrail.changes.layered.examining import examine
 from handrail.changes.layered.trial import Examined
 from handrail.protocol.change import Change
 from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.layer.mounting import under_layer
+from handrail.sandbox.layer.mounting import found_programs, under_layer
 from handrail.workspace.workspace import Workspace
 
 USERS = ("root", "ordinary") if os.geteuid() == 0 else ("ordinary",)
@@ -46,8 +46,7 @@ class World:
         layer = Layer(str(self.place / "state" / f"layer-{len(self._layers)}"), (str(self.root),), below)
         self._layers.append(layer)
         program = ("bash", "-ec", f'cd "$0"; {script}', str(self.root))
-        bash, unshare, mount = (shutil.which(name) or name for name in ("bash", "unshare", "mount"))
-        argv = under_layer(program, layer, bash=bash, unshare=unshare, mount=mount)
+        argv = under_layer(program, layer, found_programs())
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return layer
@@ -57,7 +56,7 @@ class World:
         return examine(self.workspace(), self.layer(script, below=below))
 
     def close(self) -> None:
-        for layer in self._layers:
+        for layer in reversed(self._layers):
             layer.remove()
         for space in self._spaces:
             space.close()
@@ -92,6 +91,7 @@ def as_user(user: str, place: Path, work: Callable[[World], Any]) -> Any:
     home.mkdir(parents=True)
     if number is not None:
         os.chown(home, number, number)
+    codecs.lookup("ascii")  # that user may not be able to read the library of this Python
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -118,3 +118,23 @@ def _child(writing: int, number: int | None, home: Path, work: Callable[[World],
     with open(writing, "wb") as pipe:
         pipe.write(pickle.dumps(result))
     os._exit(0)
+
+
+class As:
+    """Does things as a user."""
+
+    def __init__(self, user: str, place: Path) -> None:
+        self.user = user
+        self._place = place
+
+    def __call__(self, work: Callable[[World], Any]) -> Any:
+        return as_user(self.user, self._place, work)
+
+    def examine(self, before: str, script: str) -> Examined:
+        """What a script changes where another one was before it."""
+
+        def work(world: World) -> Examined:
+            world.sh(before)
+            return world.examine(script)
+
+        return self(work)

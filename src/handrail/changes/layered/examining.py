@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from handrail.changes.layered.comparing import Difference, UnkeptError, compare, why_unkept
 from handrail.changes.layered.linking import Names
-from handrail.changes.layered.places import spelled
+from handrail.changes.layered.places import holds, spelled
 from handrail.changes.layered.telling import told
 from handrail.changes.layered.trial import Examined
 from handrail.changes.layered.walking import Met, Walk
@@ -44,6 +44,8 @@ class _Look:
     def __init__(self, workspace: Workspace, layer: Layer, over: Overlaid) -> None:
         self._layer = layer
         self._walk = Walk(over, spelled(workspace, over.root))
+        self._main = workspace.main.path if holds(over.root, workspace.main.path) else ""
+        """The workspace, where it lies in the root."""
         self._over = over
         self.unkept: list[str] = []
         self.outdated: list[str] = []
@@ -52,7 +54,8 @@ class _Look:
         """All of them, with paths as steps spell them."""
         names = Names()
         found: list[Difference] = []
-        for met in self._walk.paths():
+        for found_there in self._walk.paths():
+            met = self._spelled(found_there)
             names.note(met)
             one = self._compared(met)
             if one is not None:
@@ -63,6 +66,13 @@ class _Look:
             self.unkept.append(f"{readable(self._over.root)}: the permissions of a root itself are not kept")
         return list(names.linked(found))
 
+    def _spelled(self, met: Met) -> Met:
+        """With its path as steps spell it, also where the workspace lies in a larger root."""
+        return met._replace(path=met.path[len(self._main) + 1 :]) if self._in_main(met.path) else met
+
+    def _in_main(self, path: str) -> bool:
+        return bool(self._main) and path.startswith(f"{self._main}/")
+
     def _compared(self, met: Met) -> Difference | None:
         reason = why_unkept(met)
         if reason is not None:
@@ -71,6 +81,9 @@ class _Look:
             one = compare(met, precise=self._layer.precise_links)
         except UnkeptError as error:
             self._leave(met.path, str(error))
+            return None
+        if one is not None and met.path == self._main:
+            self._leave(met.path, "the workspace itself is not changed")
             return None
         if one is not None and self._is_outdated(met, one):
             self.outdated.append(met.path)

@@ -21,8 +21,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def changed_in_repositories(workspace: Workspace, examined: Examined) -> Iterator[bytes]:
     """What others changed, since the layer was made, in repositories that the command changed too."""
-    own = {step.path for step in examined.steps}
-    for repository in sorted({found for path in own if (found := _repository(path)) is not None}):
+    own = {step.path for step in examined.steps} | set(examined.expected)
+    changed = (step.path for step in examined.steps)
+    for repository in sorted({found for path in changed if (found := _repository(path)) is not None}):
         for path in _later(workspace, repository, examined.started):
             if path not in own:
                 yield path
