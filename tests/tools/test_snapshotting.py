@@ -12,6 +12,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.changes.snapshots import git, taking
+from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import SandboxUsed, ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
@@ -191,8 +192,59 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         "python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'",
     ):
         result = run(one, command)
-        assert not result.ok, command
+        assert result.error is not None, command
+        assert result.error.code == "PERMISSION_REQUIRED"
         assert state_of(workspace) == before, command
+
+
+def test_what_was_taken_back_is_kept_with_a_yes_and_not_run_again(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    asked: list[PermissionRequest] = []
+    one = rail(settings=NAMESPACES, on_permission=lambda request: asked.append(request) or "once")
+    command = "echo ran >> a; python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'"
+    before = state_of(workspace)
+    result = run(one, command)
+    assert result.ok, result.error
+    (request,) = asked
+    assert request.preview is not None
+    assert request.preview.tried is not None
+    assert request.preview.tried.files == 301
+    assert (workspace / "a").read_text() == "one\nran\n"
+    assert len(state_of(workspace)) == 301
+    assert (sandbox(result).tier, sandbox(result).undo) == (2, "snapshot")
+    undone = one.undo(result.meta.undo)
+    assert undone.ok, undone.error
+    assert state_of(workspace) == before
+
+
+def test_what_was_taken_back_stays_so_with_a_no(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES, on_permission=lambda _: "deny")
+    result = run(one, "echo ran >> a; python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'")
+    assert not result.ok
+    assert state_of(workspace) == before
+    assert [change.in_effect for change in one.changes() if not change.undoes] == [False]
+
+
+def test_where_the_snapshot_fails_nothing_runs_before_somebody_says_yes(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    (workspace / "a").write_bytes(b"x" * 1_000)
+    seen: list[tuple[str, bool]] = []
+
+    def answer(request: PermissionRequest) -> str:
+        seen.append((request.reason, (workspace / "b").exists()))
+        return "once"
+
+    result = run(rail(settings=NAMESPACES, on_permission=answer), 'python3 -c \'open("b", "w")\'')
+    assert result.ok, result.error
+    ((reason, was_there),) = seen
+    assert "too much in the workspace" in reason
+    assert not was_there
+    assert sandbox(result).undo == "none"
+    assert result.artifacts.files_changed == ("b",)
 
 
 def test_a_new_credential_is_taken_back_and_refused(rail: Make, workspace: Path) -> None:
