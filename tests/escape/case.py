@@ -7,6 +7,7 @@ from tests.escape.gaps import GAPS
 
 User = Literal["root", "ordinary"]
 Trust = Literal["proven", "unasked", "approved"]
+LAYERED = 3
 USERS: tuple[User, ...] = get_args(User)
 
 
@@ -46,12 +47,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the tier is expected to contain it."""
         if tier == 0:
             return self.floor
-        return self.gap is None or GAPS[self.gap].tier != tier or user not in self.gap_of
+        # In a layer there is tier 2.
+        return self.gap is None or GAPS[self.gap].tier != min(tier, 2) or user not in self.gap_of
 
     def tried_at(self, tier: int, user: User) -> bool:
         """Whether it is run at this tier: at tier 0 only what hurts nobody, and succeeds there or is held there."""
-        if tier in self.not_tried_at:
-            return False
+        if tier in self.not_tried_at or (tier == LAYERED and self.trust == "proven"):
+            return False  # what only looks gets no layer
         return tier > 0 or (self.harmless and (self.floor or user in self.real_for))
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import msgspec
 from tests.escape.attack import HIJACKED, REACHED, TRIED, text_of
-from tests.escape.case import Case, Outcome
+from tests.escape.case import LAYERED, Case, Outcome
 from tests.escape.corpus import CASES
+from tests.escape.layered import UNCONFINED_LAYER, ByLayer, ByUnconfinedLayer
 from tests.escape.outside import SECRET, Outside, differences
 from tests.escape.outside.files import whole
 from tests.escape.outside.machine import telling_environment
@@ -60,7 +61,7 @@ class Field:
         self._place = place
         self._outside = outside
         self._tier = tier
-        self._rail = None if tier == BARE else ByHandrail(place, tier)
+        self._rail = _way(place, tier)
         self._number = 0
         self._known: dict[str, dict[str, object]] | None = None
         """How the outside was found after the last attack, where nothing was put back."""
@@ -83,9 +84,10 @@ class Field:
         started = time.monotonic()
         answer = self._run(case, command, workspace)
         seconds = time.monotonic() - started
+        inside_after = self._inside(case, workspace)
         effects = self._stayed(case, mark, workspace)
         after = self._outside.fingerprint()
-        effects += differences({**before, "workspace": inside}, {**after, "workspace": self._inside(case, workspace)})
+        effects += differences({**before, "workspace": inside}, {**after, "workspace": inside_after})
         effects += _told(answer.text)
         if self._outside.files.workspace == workspace:
             self._outside.files.tidy()
@@ -136,7 +138,16 @@ class Field:
         return ["it was still there after the call"]
 
     def _inside(self, case: Case, workspace: Path) -> dict[str, object]:
-        return whole(workspace) if case.trust == "proven" else {}
+        """What is to be as it was in the workspace: everything where a command only looks, or has a layer."""
+        return whole(workspace) if case.trust == "proven" or self._tier in {LAYERED, UNCONFINED_LAYER} else {}
+
+
+def _way(place: Path, tier: int) -> ByHandrail | ByLayer | ByUnconfinedLayer | None:
+    if tier == BARE:
+        return None
+    if tier == LAYERED:
+        return ByLayer(place)
+    return ByUnconfinedLayer(place) if tier == UNCONFINED_LAYER else ByHandrail(place, tier)
 
 
 def _held(file: Path) -> bool:

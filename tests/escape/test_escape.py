@@ -5,9 +5,10 @@ import random
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.escape.case import USERS, Case, Outcome, User
+from tests.escape.case import LAYERED, USERS, Case, Outcome, User
 from tests.escape.corpus import CASES
 from tests.escape.gaps import GAPS
+from tests.escape.layered import UNCONFINED_LAYER
 from tests.escape.starting import Part, ordinary_number, python_for
 from tests.escape.ways import BARE
 
@@ -44,7 +45,7 @@ def outcomes() -> Iterator[Outcomes]:
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("tier", [2, 1, 0])
+@pytest.mark.parametrize("tier", [LAYERED, 2, 1, 0])
 def test_a_tier_contains_what_it_is_to_contain_and_has_the_documented_gaps(
     outcomes: Outcomes, tier: int, user: User, note: Callable[[str], None]
 ) -> None:
@@ -65,6 +66,17 @@ def test_attacks_succeed_where_nothing_confines_them(
     assert not unreal, "\n".join(unreal)
 
 
+@pytest.mark.parametrize("user", USERS)
+def test_attacks_on_the_layer_succeed_where_no_sandbox_is_in_it(
+    outcomes: Outcomes, user: User, note: Callable[[str], None]
+) -> None:
+    made = _made(outcomes, user, UNCONFINED_LAYER)
+    real = [outcome.id for outcome in made if outcome.effects]
+    note(f"{len(real)} of {len(made)} attacks get past a layer that has no sandbox in it")
+    assert "layer-umount" in real
+    assert "layer-the-layer-itself" in real
+
+
 def _plan(user: User) -> list[tuple[int, list[str]]]:
     """Which attacks are made at which tier: each at tier 2, and every day by one of the users only."""
     draw = random.Random(SEED)
@@ -74,18 +86,23 @@ def _plan(user: User) -> list[tuple[int, list[str]]]:
     first = user == "root" or _cannot("root") is not None
     half = lambda turn: turn < 0.5 if first else turn >= 0.5  # noqa: E731
     drawn: dict[int, Callable[[float], bool]] = {
+        LAYERED: (lambda turn: turn < 0.06) if first else (lambda turn: turn >= 0.94),
         2: half if _cannot("root" if user == "ordinary" else "ordinary") is None else lambda _: True,
         1: lambda turn: 0.35 <= turn < 0.5 if first else 0.5 <= turn < 0.65,
         0: lambda turn: turn < 0.08 if first else turn >= 0.92,
         BARE: lambda turn: 0.12 <= turn < 0.2 if first else 0.8 <= turn < 0.88,
     }
+    drawn[UNCONFINED_LAYER] = drawn[LAYERED]
+    always = {case.id for case in CASES if DEEP or case.family == "layers"}
     return [
-        (tier, [case.id for case in CASES if _tried(case, tier, user) and (DEEP or chosen(turns[case.id]))])
+        (tier, [one.id for one in CASES if _tried(one, tier, user) and (one.id in always or chosen(turns[one.id]))])
         for tier, chosen in drawn.items()
     ]
 
 
 def _tried(case: Case, tier: int, user: User) -> bool:
+    if tier == UNCONFINED_LAYER:
+        return case.family == "layers" and user in case.real_for
     return case.harmless and user in case.real_for if tier == BARE else case.tried_at(tier, user)
 
 

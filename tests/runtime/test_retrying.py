@@ -38,7 +38,7 @@ def answered(rail: Handrail, request: PermissionRequest, kind: Any) -> ToolResul
 
 
 def trials(tmp_path: Path) -> int:
-    return len(list((tmp_path / "state").glob("**/trials/*")))
+    return len(list((tmp_path / "state").glob("workspaces/*/.changes/trials/*")))
 
 
 # Out of date
@@ -54,7 +54,7 @@ def test_a_preview_is_out_of_date_when_a_file_that_it_changes_was_changed(rail: 
     result = answered(one, request, "once")
     assert result.error is not None
     assert result.error.code == "CONFLICT"
-    assert result.content == "The preview was out of date: a.txt changed. Nothing was kept. Call again."
+    assert result.error.message == "The preview was out of date: a.txt changed. Nothing was kept. Call again."
     assert (workspace / "a.txt").read_text() == "mine\n"
 
 

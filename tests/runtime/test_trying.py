@@ -46,7 +46,7 @@ def answered(rail: Handrail, request: PermissionRequest, kind: Any, **more: Any)
 
 def trials(tmp_path: Path) -> list[str]:
     """The trials that wait in the state folder, whatever their workspace."""
-    return sorted(path.name for path in (tmp_path / "state").glob("**/trials/*"))
+    return sorted(path.name for path in (tmp_path / "state").glob("workspaces/*/.changes/trials/*"))
 
 
 # What is tried, and what is not
@@ -113,14 +113,12 @@ def test_why_a_command_is_not_tried_is_a_pure_question() -> None:
 def test_a_trial_that_cannot_be_made_is_no_failure_of_the_call(rail: Make, workspace: Path, tmp_path: Path) -> None:
     one = rail(mode="ask")
     assert one.exec("ls").ok
-    layers = tmp_path / "state" / "layers"
-    if layers.is_dir():
-        layers.rmdir()
-    layers.write_text("no folder")
+    (trials_of,) = (tmp_path / "state").glob("workspaces/*/.changes")
+    (trials_of / "trials").write_text("no folder")
     request = asked(one, "touch a")
     assert preview_of(request).kind == "none"
     assert preview_of(request).text.startswith("it could not be tried: ")
-    layers.unlink()
+    (trials_of / "trials").unlink()
     assert answered(one, request, "once").ok
     assert (workspace / "a").exists()
 

@@ -46,7 +46,7 @@ class World:
         self.folder = Path(os.path.realpath(folder))
         self.home = self.folder / "home"
         self.workspace = self.home / "projects" / "mine"
-        self.workspace.mkdir(parents=True)
+        self.workspace.mkdir(parents=True, exist_ok=True)
         self.environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **environ}
 
     def host(self, **changes: Any) -> Host:

@@ -53,11 +53,16 @@ def test_a_proven_command_runs_unasked_in_every_mode(rail: Make, workspace: Path
 def test_every_result_says_how_the_command_was_confined(rail: Make) -> None:
     read_only = run(rail(mode="plan"), "ls").meta.sandbox
     writing = run(rail(mode="full"), "touch a").meta.sandbox
+    without = run(rail(mode="full", settings=Settings(sandbox=Sandbox(tier=2))), "touch b").meta.sandbox
     assert (read_only.tier, read_only.net, read_only.undo) == (2, "none", "read-only")
-    assert (writing.tier, writing.net, writing.undo) == (2, "none", "none")
-    assert read_only.gaps == ()
-    assert "memory" in " ".join(read_only.tree)
-    assert "file size" in " ".join(read_only.per_process)
+    assert (writing.tier, writing.net, writing.undo) == (3, "none", "layer")
+    assert (without.tier, without.net) == (2, "none")
+    assert (read_only.no_layer, writing.no_layer) == ("", "")
+    assert without.no_layer == "settings ask for none: sandbox.tier is 2"
+    for sandbox in (read_only, writing, without):
+        assert sandbox.gaps == ()
+        assert "memory" in " ".join(sandbox.tree)
+        assert "file size" in " ".join(sandbox.per_process)
 
 
 def test_a_command_that_fails_is_a_result_with_its_code_and_what_it_means(rail: Make, workspace: Path) -> None:
@@ -149,7 +154,7 @@ def test_who_cannot_read_it_back_gets_no_reference(rail: Make) -> None:
 
 
 def test_a_running_command_tells_what_it_prints(rail: Make, workspace: Path) -> None:
-    one, heard = rail(mode="full"), list[str]()
+    one, heard = rail(mode="full", settings=Settings(sandbox=Sandbox(tier=2))), list[str]()
     told = threading.Event()
 
     def listen(event: Any) -> None:
@@ -163,6 +168,20 @@ def test_a_running_command_tells_what_it_prints(rail: Make, workspace: Path) -> 
     assert told.is_set()
     assert "waiting" in heard[0]
     assert result.data.output.endswith("done\n")
+
+
+def test_a_command_in_a_layer_tells_what_it_prints_too(rail: Make) -> None:
+    one, heard = rail(mode="full"), list[str]()
+
+    def listen(event: Any) -> None:
+        if isinstance(event, ToolCallUpdate):
+            heard.append(event.output or "")
+            one.cancel()
+
+    one.subscribe(listen)
+    result = run(one, "touch made; while :; do echo waiting; read -t 0.05 <> <(:); done")
+    assert code(result) == "CANCELLED"
+    assert "waiting" in heard[0]
 
 
 # What it refuses
@@ -182,8 +201,20 @@ def test_what_is_never_done_is_refused_with_a_warning_event(rail: Make) -> None:
     assert [said.code for said in one.events() if isinstance(said, event.Warning)] == ["POLICY_DENIED"]
 
 
-def test_what_may_write_asks_in_auto_while_nothing_can_take_it_back(rail: Make, workspace: Path) -> None:
-    result = run(rail(mode="auto"), "touch made")
+def test_what_may_write_runs_in_auto_where_it_can_be_taken_back(rail: Make, workspace: Path) -> None:
+    one = rail(mode="auto")
+    result = run(one, "touch made")
+    assert (result.ok, result.artifacts.files_changed) == (True, ("made",))
+    assert (workspace / "made").exists()
+    assert one.undo().ok
+    assert not (workspace / "made").exists()
+
+
+@pytest.mark.parametrize("more", [{"background": True}, {"yieldMs": 0}])
+def test_what_may_write_asks_in_auto_where_nothing_can_take_it_back(
+    rail: Make, workspace: Path, more: dict[str, Any]
+) -> None:
+    result = run(rail(mode="auto"), "touch made", **more)
     assert code(result) == "PERMISSION_REQUIRED"
     assert not (workspace / "made").exists()
 
@@ -247,7 +278,9 @@ def test_credentials_are_empty_to_what_nobody_approved_and_there_for_what_somebo
     result = run(rail(mode="full"), loop)
     assert result.data.output == "a plain canary\n"
     assert result.meta.sandbox.hidden == 2
-    approved = rail(mode="ask", on_permission=lambda _: "once")
+    tried = rail(mode="ask", on_permission=lambda _: "once")
+    assert ran(tried, loop).output == "a plain canary\n"
+    approved = rail(mode="ask", on_permission=lambda _: "once", settings=Settings(preview="never"))
     assert ran(approved, loop).output == "TOKEN=canary\ncanary\na plain canary\n"
     assert (workspace / ".env").read_text() == "TOKEN=canary\n"
 
@@ -364,7 +397,7 @@ def test_what_bash_gets_is_what_was_read(rail: Make, workspace: Path) -> None:
 @pytest.fixture
 def repository(rail: Make, workspace: Path) -> Handrail:
     """A repository with a credential in it, and one beside it."""
-    one = rail(mode="ask", on_permission=lambda _: "once")
+    one = rail(mode="ask", on_permission=lambda _: "once", settings=Settings(preview="never"))
     (workspace / "deploy.key").write_text("canary\n")
     (workspace / "a.txt").write_text("a\n")
     ran(one, "git init -q . && git add -A && git -c user.name=A -c user.email=a@b commit -qm first")

@@ -1,4 +1,5 @@
-"""A yes to a command is for what was asked: the folder, the files, the variables, and how well it is confined."""
+"""A yes to a command is for what was asked: the folder, the files, the variables, and how well it is confined. That
+holds for commands that a yes runs; what was tried before is kept, and not run again."""
 
 import subprocess
 import tempfile
@@ -15,6 +16,8 @@ from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 
 Make = Callable[..., Handrail]
+UNTRIED = Settings(preview="never")
+CHOSEN = Settings(preview="never", sandbox=Sandbox(environment=("BUILD_KIND",)))
 
 
 def asked(rail: Handrail, command: str, cwd: str = ".") -> Any:
@@ -57,7 +60,7 @@ def test_a_question_says_which_folder_a_command_would_run_in(folders: Path, rail
 
 
 def test_a_yes_does_not_count_in_another_folder_that_took_the_name(folders: Path, rail: Make) -> None:
-    one = rail(mode="ask")
+    one = rail(mode="ask", settings=UNTRIED)
     request = asked(one, 'python3 -c \'open("made", "w")\'', "build")
     (folders / "build").rename(folders / "elsewhere")
     (folders / "build").symlink_to("src")
@@ -69,9 +72,9 @@ def test_a_yes_does_not_count_in_another_folder_that_took_the_name(folders: Path
 def test_a_yes_does_not_count_in_a_weaker_sandbox(
     folders: Path, rail: Make, full_disk: Callable[[Handrail], None]
 ) -> None:
-    one = rail(mode="ask")
+    one = rail(mode="ask", settings=UNTRIED)
     request = asked(one, "touch made")
-    assert request["tier"] == 2
+    assert request["tier"] == 3
     full_disk(one)
     result = answered(one, request)
     assert result.error.code == "CONFLICT"
@@ -99,7 +102,7 @@ def test_a_yes_does_not_count_when_a_file_that_the_command_names_has_changed(
     for script in ("run.sh", "src/run.sh", "src/data"):
         (folders / script).write_text("touch harmless\n")
         (folders / script).chmod(0o755)
-    one = rail(mode="ask")
+    one = rail(mode="ask", settings=UNTRIED)
     request = asked(one, command)
     (folders / file).write_text("touch harm\n")
     result = answered(one, request)
@@ -112,7 +115,7 @@ def test_a_yes_does_not_count_when_a_file_that_the_command_names_has_changed(
 def test_a_yes_does_not_count_with_other_variables(folders: Path, rail: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILD_KIND", "debug")
     monkeypatch.setenv("UNLISTED", "1")
-    one = rail(mode="ask", settings=Settings(sandbox=Sandbox(environment=("BUILD_KIND",))))
+    one = rail(mode="ask", settings=CHOSEN)
     request = asked(one, "touch made")
     monkeypatch.setenv("BUILD_KIND", "release")
     result = answered(one, request)
@@ -133,13 +136,24 @@ def test_every_variable_that_a_command_would_get_counts(
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin:/usr/sbin")
     monkeypatch.setenv("BUILD_KIND", "debug")
-    one = rail(mode="ask", settings=Settings(sandbox=Sandbox(environment=("BUILD_KIND",))))
+    one = rail(mode="ask", settings=CHOSEN)
     request = asked(one, "touch made")
     if value is None:
         monkeypatch.delenv(name)
     else:
         monkeypatch.setenv(name, value.format(folders))
     assert answered(one, request).error.code == "CONFLICT"
+
+
+def test_what_was_tried_is_kept_whatever_the_variables_are_by_then(
+    folders: Path, rail: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUILD_KIND", "debug")
+    one = rail(mode="ask", settings=Settings(sandbox=Sandbox(environment=("BUILD_KIND",))))
+    request = asked(one, "echo $BUILD_KIND > made")
+    monkeypatch.setenv("BUILD_KIND", "release")
+    assert answered(one, request).error is None
+    assert (folders / "made").read_text() == "debug\n"
 
 
 def test_a_yes_does_not_count_for_other_hosts(folders: Path, rail: Make) -> None:

@@ -20,6 +20,12 @@ class Holding:
         self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._held: dict[bytes, str] = {}
         self._number = 0
+        self._device = os.fstat(self._descriptor).st_dev
+
+    def workshop(self, folder: int) -> int | None:
+        """Where files that are to get into a folder can be made: some file systems are slow to make new files where
+        many went a moment ago. None where it is another file system."""
+        return self._descriptor if os.fstat(folder).st_dev == self._device else None
 
     def away(self, path: bytes) -> Away:
         """Takes in the file of a path."""

@@ -15,6 +15,38 @@ from handrail.workspace.workspace import Workspace
 SMALL = 1 << 16
 """Bytes up to which a content is kept together with others."""
 
+_ELSEWHERE = Found(State(kind="link", hash="elsewhere"))
+"""A link or a file is on the way there: a state that nothing agrees with."""
+
+
+class Looks:
+    """Looks at the paths of one change set, what is above others first.
+
+    Where the set itself puts a link or a file in the place of a folder, or the other way round, nothing is below it.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._in_the_way: set[bytes] = set()
+
+    def at(self, path: bytes, keep: int = 0) -> Found:
+        """What is at a path now."""
+        return self.instead(path, look_at(self._workspace, path, keep))
+
+    def instead(self, path: bytes, found: Found) -> Found:
+        """What is to be taken as found at a path that cannot be reached."""
+        return Found(None) if found is _ELSEWHERE and self.is_below(path) else found
+
+    def is_below(self, path: bytes) -> bool:
+        """Whether something of the set is in the way to a path."""
+        parts = path.split(b"/")
+        return any(b"/".join(parts[:end]) in self._in_the_way for end in range(1, len(parts)))
+
+    def note(self, path: bytes, now: State | None) -> None:
+        """Remembers a path that is where the set says."""
+        if now is not None and now.kind != "folder":
+            self._in_the_way.add(path)
+
 
 def look_at(workspace: Workspace, path: bytes, keep: int = 0) -> Found:
     """What is at a path now, the bytes of a file kept up to a size."""
@@ -26,7 +58,7 @@ def look_at(workspace: Workspace, path: bytes, keep: int = 0) -> Found:
     except ToolError as error:
         if error.code != "CONFLICT":
             raise
-        return Found(State(kind="link", hash="elsewhere"))  # a state that nothing agrees with
+        return _ELSEWHERE
 
 
 def keep_all(workspace: Workspace, recorder: Recorder, places: Iterable[tuple[bytes, Found]]) -> None:

@@ -4,7 +4,7 @@ import msgspec
 
 from handrail.edit.diff import Diff
 from handrail.protocol.change import Change, State, action_of
-from handrail.store.change_log import Body, Step
+from handrail.store.change_log import Body, Step, Was
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -21,6 +21,8 @@ class Planned(msgspec.Struct, frozen=True):
     """What undo will not take back of it, in words."""
     apart: tuple[bytes, ...] = ()
     """Paths that become another name of a file."""
+    was: tuple[Was, ...] = ()
+    """What files are now besides their states."""
     opened: tuple[tuple[bytes, int], ...] = ()
     """Folders that are opened for it, with their modes."""
 
@@ -34,6 +36,7 @@ class Planned(msgspec.Struct, frozen=True):
             self.undoes,
             not_covered=self.not_covered,
             apart=self.apart,
+            was=self.was,
             opened=self.opened,
         )
 

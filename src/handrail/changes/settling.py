@@ -13,6 +13,7 @@ from handrail.changes.bringing import Bringing
 from handrail.changes.carrying import Carrier, How
 from handrail.changes.history import History
 from handrail.changes.holding import holding_folder, remove_held
+from handrail.changes.looking import Looks
 from handrail.changes.opened import OpenedFolders
 from handrail.changes.torn import mend
 from handrail.changes.ways import agrees, back, same
@@ -56,7 +57,8 @@ def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     body = entry.body
     how = How(manners={path: Bringing(in_place=False) for path in body.apart}, opened=dict(body.opened))
     carrier = Carrier(workspace, history, temporary_name(entry.session, entry.call_id), how)
-    looks = [_look(carrier, step) for step in body.steps]
+    below = Looks(workspace)
+    looks = [_look(carrier, step, below) for step in sorted(body.steps, key=lambda step: step.path)]
     try:
         return _settled(history, entry, carrier, looks)
     finally:
@@ -123,19 +125,28 @@ def _clear(workspace: Workspace, history: History, entry: Entry) -> None:
                 mend(landing, step, history.blobs)
 
 
-def _look(carrier: Carrier, step: Step) -> _Look:
+def _look(carrier: Carrier, step: Step, below: Looks) -> _Look:
     """Where a path is on its way. What cannot be looked at raises: then nothing is settled."""
     try:
         now = carrier.find(step.path).state
     except ToolError as error:
         if error.code != "CONFLICT":
             raise
-        return _Look(step, "elsewhere", None)  # a link or a file is on the way there now
+        if not below.is_below(step.path):
+            return _Look(step, "elsewhere", None)  # a link or a file is on the way there now
+        now = None
+    where = _where(now, step)
+    if where != "elsewhere":
+        below.note(step.path, now)
+    return _Look(step, where, now)
+
+
+def _where(now: State | None, step: Step) -> _Where:
     if agrees(now, step):
-        return _Look(step, "before", now)
+        return "before"
     if agrees(now, back(step)):
-        return _Look(step, "after", now)
-    return _Look(step, "between" if _is_between(now, step) else "elsewhere", now)
+        return "after"
+    return "between" if _is_between(now, step) else "elsewhere"
 
 
 def _is_between(now: State | None, step: Step) -> bool:

@@ -4,16 +4,18 @@ from itertools import pairwise
 
 import msgspec
 
+from handrail.changes.bringing import PLAIN, Bringing
 from handrail.changes.carrying import KEPT_WHOLE
 from handrail.changes.conflicts import Conflict, conflict_of
+from handrail.changes.former import former
 from handrail.changes.history import History
-from handrail.changes.looking import SMALL, light, look_at
+from handrail.changes.looking import SMALL, Looks, light, look_at
 from handrail.changes.merging import Merged, merged
 from handrail.changes.opened import closed_folders
-from handrail.changes.ways import agrees, same
+from handrail.changes.ways import agrees, only_mode, same
 from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
-from handrail.store.change_log import Entry, Step
+from handrail.store.change_log import Entry, Step, Was
 from handrail.workspace.content import content_of
 from handrail.workspace.exact import Found, shown_path
 from handrail.workspace.workspace import Workspace
@@ -44,8 +46,10 @@ class Plan(msgspec.Struct, frozen=True):
     changes: tuple[int, ...] = ()
     """The changes that are taken back or, where undos are taken back, brought back."""
     brings_back: bool = False
-    apart: frozenset[bytes] = frozenset()
-    """Paths that were made another name of a file: they get a file of their own again."""
+    manners: dict[bytes, Bringing] = {}
+    """How the files are brought back that were more than their states say."""
+    was: tuple[Was, ...] = ()
+    """What files are now besides their states."""
     opened: tuple[tuple[bytes, int], ...] = ()
     """Folders that have to be opened for it, with their modes."""
 
@@ -61,11 +65,13 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
     ways: list[Way] = []
     conflicts: list[Conflict] = []
     left = held = 0
-    for path, chain in _chains(entries).items():
-        found = look_at(workspace, path, keep=SMALL if held < _HELD else 0)
+    looks = Looks(workspace)
+    for path, chain in sorted(_chains(entries).items()):
+        found = looks.at(path, keep=SMALL if held < _HELD else 0)
         held += len(found.current.data or b"") if found.current is not None else 0
         step = _net(path, chain)
         if step is not None and agrees(found.state, step):
+            looks.note(path, found.state)
             if step.before != step.after:
                 ways.append(Way(Step(path, found.state, _end(step, found.state, chain)), found))
             continue
@@ -78,9 +84,40 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
             seen = light(found)
             conflicts.append(conflict_of(history, entries, path, seen, shown=shown, lines=rest is not None))
     changes, brings_back = _meant(history, entries)
-    apart = frozenset(path for entry in entries for path in entry.body.apart)
-    opened = _to_open(workspace, entries, ways)
-    return Plan(tuple(entries), tuple(ways), tuple(conflicts), left, changes, brings_back, apart, opened)
+    manners = _manners(entries)
+    return Plan(
+        tuple(entries),
+        tuple(ways),
+        tuple(conflicts),
+        left,
+        changes,
+        brings_back,
+        manners,
+        _former(workspace, ways, manners),
+        _to_open(workspace, entries, ways),
+    )
+
+
+def _manners(entries: list[Entry]) -> dict[bytes, Bringing]:
+    """The names and attributes that files had before the changes; where a path has several, before the first."""
+    manners = {path: Bringing(in_place=False) for entry in entries for path in entry.body.apart}
+    for was in (was for entry in entries for was in entry.body.was):
+        apart = was.linked_to is not None or was.path in manners
+        manners[was.path] = Bringing(
+            in_place=False if apart else None, linked_to=was.linked_to, or_apart=True, attributes=was.attributes
+        )
+    return manners
+
+
+def _former(workspace: Workspace, ways: list[Way], manners: dict[bytes, Bringing]) -> tuple[Was, ...]:
+    """What the files are that make room for others. What is written through stays itself, and so do its names."""
+
+    def stays(way: Way) -> bool:
+        now, becomes = way.found.current, way.step.after
+        through = now is not None and now.status.st_nlink > 1 and becomes is not None and becomes.kind == "file"
+        return only_mode(way.step) or (through and manners.get(way.step.path, PLAIN).in_place is None)
+
+    return former(workspace, {way.step.path: way.found for way in ways if not stays(way)})
 
 
 def _to_open(workspace: Workspace, entries: list[Entry], ways: list[Way]) -> tuple[tuple[bytes, int], ...]:
@@ -112,6 +149,8 @@ def _undoable(history: History, number: int) -> Entry:
     entry = history.log.entry(number)
     if entry is None or not entry.in_effect:
         raise ToolError("CONFLICT", f"Change {number} was undone meanwhile. Nothing was done.")
+    if not entry.body.undoable and not entry.body.steps:
+        raise ToolError("NOT_FOUND", f"What was there before change {number} was not kept; it cannot be undone.")
     if not entry.body.undoable:
         raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for; it cannot be undone.")
     return entry

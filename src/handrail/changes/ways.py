@@ -22,6 +22,11 @@ def same(one: State | None, other: State | None) -> bool:
     return (one.kind, one.hash) == (other.kind, other.hash)
 
 
+def only_mode(step: Step) -> bool:
+    """Whether a step leaves what is there as it is, but for its mode."""
+    return step.before is not None and same(step.before, step.after)
+
+
 def back(step: Step) -> Step:
     """The same way in the other direction."""
     return Step(step.path, step.after, step.before)

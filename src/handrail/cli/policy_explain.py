@@ -60,7 +60,7 @@ class _Asking:
             body["code"] = decision.code
         body |= {"parts": decision.parts, "mode": self.mode(question)}
         if command is not None:
-            body |= {"tier": self.tier}
+            body |= {"tier": command.tier}
             named = {"hosts": command.hosts, "unopened": command.unopened}
             body |= {name: value for name, value in named.items() if value}
         return encode(body)
@@ -84,7 +84,7 @@ def _one(asking: _Asking, question: Question, options: Namespace) -> int:
 
         remarks = network_remarks(decision, command) if command else []
         if command and options.tier is None:
-            remarks.append(f"in the sandbox that commands have here: tier {asking.tier}")
+            remarks.append(f"in the sandbox that commands have here: tier {command.tier}")
         answer(decision_tree(question.called, decision, asking.mode(question), remarks))
     return _EXITS[decision.decision] if options.exit_code else OK
 

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -59,10 +59,13 @@ class PolicyPlace:
         return offered(self.loaded.settings)
 
     def tier(self) -> int:
-        """The sandbox that commands have here."""
+        """The sandbox that commands have here, unless they go on after their call: those have no layer."""
+        from handrail.runtime.explaining import open_roots  # noqa: PLC0415  a replay looks at no file
         from handrail.tools.commands import Commands  # noqa: PLC0415  only commands are confined
 
-        return Commands(self.loaded.settings, self.state().path, os.environ).tier
+        commands = Commands(self.loaded.settings, self.state().path, os.environ)
+        with closing(open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())) as house:
+            return commands.tier_over(house.roots)
 
     def explainer(self, tier: "Callable[[], int]") -> "Explainer":
         """Explains calls here, as in a sandbox of that tier."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from handrail.cli.preferences import project_folder
 from handrail.cli.rows import Row, without_home
-from handrail.sandbox.report import Failure, Report
+from handrail.sandbox.report import LAYERED, Failure, Report
 from handrail.settings import Settings, SettingsError, load, state_folder
 from handrail.settings.location import expand_home
 from handrail.settings.model import Sandbox as Wanted
@@ -20,16 +20,18 @@ def sandbox() -> Iterator[Row]:
     from handrail.sandbox.variables.environment import kept_back  # noqa: PLC0415
     from handrail.sandbox.view.toolchains import refused  # noqa: PLC0415
 
+    folder = project_folder(Namespace(workspace=None))
+    roots = (os.path.realpath(folder),) if folder else ()
     try:
-        settings = load(os.environ, {}, project_folder(Namespace(workspace=None))).settings
+        settings = load(os.environ, {}, folder).settings
         state = state_folder(os.environ)
     except SettingsError:
-        settings, state = Settings(), "/nowhere/handrail"  # other rows are about that
+        settings, state, roots = Settings(), "/nowhere/handrail", ()  # other rows are about that
     wanted = settings.sandbox
     shown = tuple(expand_home(path, os.environ) for path in wanted.toolchains)
     home, listed = os.path.expanduser("~"), wanted.environment
     host = Host(home=home, environ=os.environ, state=state, toolchains=shown, variables=listed)
-    report = Sandbox(host, most=wanted.tier, least=wanted.least).report()
+    report = Sandbox(host, most=wanted.tier, least=wanted.least).report(roots)
     yield _in_use(report, wanted)
     yield from (_not_working(failure, report) for failure in report.failures)
     for path, why in refused(host):
@@ -66,7 +68,8 @@ def _in_use(report: Report, wanted: Wanted) -> Row:
 
 
 def _not_working(failure: Failure, report: Report) -> Row:
-    text = f"tier {failure.tier} does not work: {without_home(failure.reason)}"
+    does_not = "has no layer here" if failure.tier == LAYERED else "does not work"
+    text = f"tier {failure.tier} {does_not}: {without_home(failure.reason)}"
     fix = failure.fix or _first_fix(report)
     return Row("sandbox", "warning", text, without_home(fix) if fix else None)
 

@@ -70,6 +70,8 @@ class Tried(Wire, frozen=True):
     """What it tried to reach, each in words: the network is off in the copy."""
     unkept: tuple[str, ...] = ()
     """What of it cannot be kept, each in words: a socket, a pipe."""
+    on: tuple[str, ...] = ()
+    """The trials of earlier calls of its batch that it was tried on top of. It is kept only where they were."""
 
 
 class Preview(Wire, frozen=True):

@@ -17,9 +17,12 @@ from handrail.runtime.pipeline import DECIDING, cut_short, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
+from handrail.runtime.stacking import stack
 from handrail.store.journal import DuplicateCallError
+from handrail.tools.contract import AsksError
 
 _SMALLEST_BUDGET = 2_000
+_Results = tuple[ToolResult[Any], ...]
 
 
 def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
@@ -32,7 +35,7 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
     try:
         if _decide_all(session, todo, fresh):
             return latch.park(session, todo)
-        return Done(results=_run_all(session, flights, known))
+        return _outcome(_run_all(session, flights, known))
     except DuplicateCallError:
         return run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
     except BaseException as error:
@@ -44,21 +47,27 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
 def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
     """Answers a permission request; None when it had an answer. With the last answer of its batch, the batch runs."""
     calls = latch.answer(session, request_id, given)
-    return Done(results=_run_taken(session, calls)) if isinstance(calls, list) else calls
+    return _outcome(_run_taken(session, calls)) if isinstance(calls, list) else calls
 
 
 def resume(session: Session) -> Done | None:
-    """Runs what killed processes left of batches that everything is answered of; None where there is nothing."""
+    """Runs what killed processes left of batches that everything is answered of; None where there is nothing. Of a
+    batch that has to wait once more there are no results yet."""
     from handrail.store.batches import ready_batches  # noqa: PLC0415  hardly ever needed
 
     recover(session)
     results: list[ToolResult[Any]] = []
     for batch_id in ready_batches(session.journal.database):
-        results += _run_taken(session, latch.take_up(session, batch_id))
+        found = _run_taken(session, latch.take_up(session, batch_id))
+        results += () if isinstance(found, Parked) else found
     return Done(results=tuple(results)) if results else None
 
 
-def _run_taken(session: Session, calls: list[str]) -> tuple[ToolResult[Any], ...]:
+def _outcome(results: _Results | Parked) -> Done | Parked:
+    return results if isinstance(results, Parked) else Done(results=results)
+
+
+def _run_taken(session: Session, calls: list[str]) -> _Results | Parked:
     """Runs the calls of a batch that this process has taken over; those that have a result already keep it."""
     entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
     flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
@@ -89,14 +98,20 @@ def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:
     return latch.ask(session, todo)
 
 
-def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> tuple[ToolResult[Any], ...]:
-    """Runs decided calls in order, each with what is left of the batch's budget."""
+def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> _Results | Parked:
+    """Runs decided calls in order, each with what is left of the batch's budget. Where what one of them came to asks,
+    it waits, and with it those after it."""
     left = session.batch_characters
     results: list[ToolResult[Any]] = []
     for number, flight in enumerate(flights, start=1):
         flight.budget = min(session.characters, max(left, _SMALLEST_BUDGET))
-        result = known.get(flight.call.tool_call_id) or _run(session, flight)
-        latch.stack(flight, flights[number:])
+        try:
+            result = known.get(flight.call.tool_call_id) or _run(session, flight)
+        except AsksError as asks:
+            from handrail.runtime.late_parking import park_late  # noqa: PLC0415  few commands ask so late
+
+            return park_late(session, flight, [one for one in flights if one.call.tool_call_id not in known], asks)
+        stack(session, flight, flights[number:])
         left -= len(result.content)
         results.append(result)
     return tuple(results)

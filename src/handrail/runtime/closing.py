@@ -130,8 +130,8 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
         name=result.name,
         version=result.version,
         args=redacted(flight.args, flight.tool.spec.plain_arguments),
-        decision=flight.decision.decision,
-        rule=flight.decision.rule,
+        decision=flight.verdict.decision,
+        rule=flight.verdict.rule,
         ok=result.ok,
         error_code=error.code if error else None,
         # The words of an error may quote an argument: the audit has its code.
@@ -150,7 +150,7 @@ def write_down(session: Session, flight: Flight, state: str, last: Draft) -> Non
         drafts = (start_draft(flight), *drafts)
         session.journal.record(call_id, flight.decided, state, drafts, given=not flight.fresh)
     else:
-        session.journal.move(call_id, state, drafts)
+        session.journal.move(call_id, state, drafts, flight.decided if flight.judged is not None else None)
     flight.drafts.clear()
     flight.recorded = state
 

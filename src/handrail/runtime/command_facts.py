@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from handrail.policy.commands.reading import Use
+from handrail.policy.commands.targets import base_name
 from handrail.policy.script import command_uses, followed, needs_display, read_script
 from handrail.policy.shell.script import Outside
 from handrail.protocol.decision import CommandFact, Facts, PathFact, SeenCommand
@@ -35,6 +36,7 @@ def command_facts(
             background=background,
             yields=yields,
             tier=tier,
+            snapshot=tier == 2 and not (background or yields) and _has_snapshot(text, cwd, there, seen),
             there=there,
             hosts=needs.hosts if needs else (),
             unopened=needs.unopened if needs else (),
@@ -47,6 +49,24 @@ def _there(workspace: Workspace, text: str, cwd: str) -> tuple[str, ...]:
     """Folders that a `cd` leads to for certain: they are inside, and what is in them can be reached."""
     facts = {folder: _fact(workspace, Use(f"{folder}/.", "read")) for folder in followed(text, cwd)}
     return tuple(folder for folder, fact in facts.items() if fact.kind == "directory" and fact.real is not None)
+
+
+def _has_snapshot(text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None) -> bool:
+    """Whether what it changes is kept beforehand, so that undo covers it. Not where it is git that changes something:
+    no snapshot holds a repository. Nor below tier 2, where what it does not hold could not be sealed."""
+    steps = read_script(text, cwd, there)
+    if isinstance(steps, Outside):
+        if seen is None or any(_is_git(one.words) for one in seen):
+            return False
+    elif any(_is_git(step.words) and step.reading.effect != "proven" for step in steps):
+        return False
+    from handrail.changes.snapshots.git import find_git  # noqa: PLC0415  only where there is no layer
+
+    return find_git() is not None
+
+
+def _is_git(words: tuple[str, ...]) -> bool:
+    return bool(words) and base_name(words[0]) == "git"
 
 
 def _needs(

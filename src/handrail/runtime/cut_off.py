@@ -8,6 +8,7 @@ from handrail.workspace.errors import clipped
 
 BY_PERSON = "person.asked"
 """The rule of what a person did: no tool that a model or a third party brings can have it."""
+_LAYERED = 3
 _NOTHING = "Nothing was changed."
 _UNKNOWN = "What it did is not known; look before you repeat it."
 
@@ -25,7 +26,7 @@ def what_became(session: Session, flight: Flight) -> str:
     except (StoreError, ToolError):
         return _UNKNOWN
     if entry is None:
-        return _NOTHING
+        return f"{_NOTHING}{_sent(session, flight)}"
     if entry.state != "done" or not entry.body.certain:
         return _UNKNOWN
     body = entry.body
@@ -38,14 +39,28 @@ def what_became(session: Session, flight: Flight) -> str:
     )
     files = files_of(flight.made)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    return f"Its change was made: {', '.join(map(clipped, files[:3]))}{more} (undo {entry.number})."
+    made = f"Its change was made: {', '.join(map(clipped, files[:3]))}{more} (undo {entry.number})."
+    return f"{made}{_sent(session, flight)}"
+
+
+def _sent(session: Session, flight: Flight) -> str:
+    """What a layer does not hold back."""
+    if not session.journal.has_reached(flight.call.tool_call_id):
+        return ""
+    return " What it sent to other hosts by then was sent: look before you repeat it."
 
 
 def _changes_only_files(flight: Flight) -> bool:
     """Whether all that the call could have done is in the change log."""
     spec = flight.tool.spec
     by_tool = bool(spec.name) and spec.category == "builtin" and spec.side_effects == ("files",)
-    return by_tool or flight.decision.rule == BY_PERSON
+    return by_tool or _is_layered(flight) or flight.decision.rule == BY_PERSON
+
+
+def _is_layered(flight: Flight) -> bool:
+    """Whether it was a command whose changes go into a layer, which is gone with it unless they were kept."""
+    command = flight.facts.command
+    return command is not None and command.tier >= _LAYERED and not command.background and not command.yields
 
 
 def _only_looked(flight: Flight) -> bool:

@@ -4,10 +4,7 @@ import os
 from contextlib import suppress
 from functools import partial
 
-import msgspec
-
 from handrail.protocol.batch import Parked
-from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError, UsageError
 from handrail.protocol.event import (
     Notice,
@@ -24,7 +21,7 @@ from handrail.runtime.question import ask as put_question
 from handrail.runtime.question import require_answer
 from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.trials import drop_trial, forget_trial, sealed_in
+from handrail.runtime.trials import drop_trial, forget_trial, sealed_in, tried_on
 from handrail.store.journal import Draft, NewCall
 from handrail.store.requests import Stored, answer_to, stored_request, waiting_requests
 
@@ -172,24 +169,6 @@ def decide_again(session: Session, flights: list[Flight]) -> None:
     session.workspace.let_go()
 
 
-def stack(done: Flight, later: list[Flight]) -> None:
-    """What one call of a batch changed is no surprise to those that were approved together with it."""
-    changes = _changed(done)
-    if changes is None:
-        return
-    after = {change.path: change.after for change in changes.changes}
-    for flight in later:
-        flight.based_on = tuple(
-            msgspec.structs.replace(basis, hash=after.get(basis.real or "", basis.hash)) for basis in flight.based_on
-        )
-
-
-def _changed(flight: Flight) -> ChangeSet | None:
-    if flight.output is None:
-        return flight.made
-    return flight.output.changes if flight.result is not None and flight.result.ok else None
-
-
 def _apply_answer(session: Session, flight: Flight) -> None:
     """Holds a call to its answer: a no is its result, whatever has changed since; a yes is for what was asked."""
     found = answer_to(session.journal.database, flight.call.tool_call_id)
@@ -197,6 +176,7 @@ def _apply_answer(session: Session, flight: Flight) -> None:
         return
     request, flight.answer = found
     flight.asked, flight.tried, flight.based_on = request, sealed_in(request), request.based_on
+    flight.missing = set(tried_on(request))
     if flight.answer.kind == "deny":
         said = f': "{flight.answer.reason}"' if flight.answer.reason else ""
         raise ToolError("PERMISSION_DENIED", f"The person refused{said}. Nothing ran. Do not repeat this call.")

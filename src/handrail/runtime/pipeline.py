@@ -9,6 +9,7 @@ from handrail.runtime.cut_off import what_became
 from handrail.runtime.question import tell_of_edit
 from handrail.runtime.session import Flight, Session
 from handrail.store.journal import DuplicateCallError
+from handrail.tools.contract import AsksError
 
 Step = Callable[[Session, Flight], None]
 
@@ -43,14 +44,15 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
                 step(session, flight)
     except ToolError as error:
         flight.fail(error)
-    except (StoreError, DuplicateCallError):
+    except (StoreError, DuplicateCallError, AsksError):
         raise
     except Exception as error:  # a defect of ours or of a custom tool: it becomes a result too
         flight.fail(internal_error(error, session.crashes))
 
 
 def fly(session: Session, flight: Flight) -> None:
-    """Runs a call that is decided, and closes it. An interrupt is left to the batch: `cut_short`."""
+    """Runs a call that is decided, and closes it. An interrupt is left to the batch: `cut_short`; so is an AsksError:
+    what the call came to asks, and it has no result yet."""
     try:
         take_steps(session, flight, RUNNING)
         close(session, flight)

@@ -27,6 +27,7 @@ def ask(session: Session, flight: Flight, earlier: Sequence[Flight]) -> None:
     request = question_about(session, flight, earlier)
     encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
     flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
+    flight.asked = request
 
 
 def question_about(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> PermissionRequest:
@@ -52,7 +53,7 @@ def worded(
     """The question in full. `based_on`: nothing where the call was tried, since what is kept is not run again."""
     tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
     # What was opened to a command by a yes is opened for that call alone, so it asks again.
-    grants = () if command is not None and command.hosts else flight.decision.grants
+    grants = () if command is not None and command.hosts else flight.verdict.grants
     request = PermissionRequest(
         id=new_id("ask"),
         tool_call_id=flight.call.tool_call_id,
@@ -60,8 +61,8 @@ def worded(
         server_name=tool.spec.server,
         permission_type=permission_type(tool.spec.permissions),
         description=_description(flight),
-        rule=flight.decision.rule,
-        reason=flight.decision.reason,
+        rule=flight.verdict.rule,
+        reason=flight.verdict.reason,
         permissions=tool.spec.permissions,
         answers=_answers(grants, preview),
         session_id=session.id,
@@ -74,7 +75,7 @@ def worded(
         process=flight.facts.process.id if flight.facts.process else None,
         environment=environment_of(session) if command else None,
         hosts=command.hosts if command else (),
-        parts=flight.decision.parts,
+        parts=flight.verdict.parts,
         grants=grants,
         preview=preview,
         based_on=based_on,

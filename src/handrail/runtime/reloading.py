@@ -30,7 +30,7 @@ def reloaded(journal: Journal, offer: Offer, entry: Entry, budget: int) -> Fligh
     flight = Flight(call, time.perf_counter(), budget)
     flight.batch_id, flight.recorded = entry.batch_id, entry.state
     flight.tool = offer.known(call.name) or flight.tool  # whether it is still offered is asked before it runs
-    flight.facts, flight.decision = entry.facts, entry.decision
+    flight.facts, flight.decision, flight.judged = entry.facts, entry.decision, entry.judged
     if broken:
         flight.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
     return flight

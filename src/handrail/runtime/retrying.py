@@ -20,7 +20,7 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import environment_of
 from handrail.runtime.trials import drop_trial, forget_trial, sealed_in
 from handrail.store.journal import NewCall
-from handrail.store.requests import Stored
+from handrail.store.requests import Stored, calls_of_batch, requests_of_batch
 
 
 def retry(session: Session, request_id: str, command: str | None) -> PermissionRequest:
@@ -74,12 +74,29 @@ def _asked_anew(session: Session, flight: Flight, request: PermissionRequest) ->
     found: list[PermissionRequest] = []
 
     def put(session: Session, flight: Flight) -> None:
-        found.append(question_about(session, flight))
+        found.append(question_about(session, flight, _earlier(session, request)))
 
     take_steps(session, flight, (put,))
     _raise_error(flight)
     edited = found[0].command != _called(session, request)
     return replace(found[0], id=request.id, revision=request.revision + 1, edited=edited)
+
+
+def _earlier(session: Session, request: PermissionRequest) -> list[Flight]:
+    """The calls before it in its batch that have no result yet, as they were judged and answered so far."""
+    database = session.journal.database
+    calls = calls_of_batch(database, request.batch_id)
+    found = {asked.tool_call_id: (asked, said) for asked, said in requests_of_batch(database, request.batch_id)}
+    earlier: list[Flight] = []
+    for call_id in calls[: calls.index(request.tool_call_id)] if request.tool_call_id in calls else []:
+        entry = session.journal.entry(call_id)
+        if entry is None or entry.state == "finished":
+            continue
+        flight = reloaded(session.journal, session.offer, entry, session.characters)
+        flight.asked, flight.answer = found.get(call_id, (None, None))
+        flight.tried = None if flight.asked is None else sealed_in(flight.asked)
+        earlier.append(flight)
+    return earlier
 
 
 def _called(session: Session, request: PermissionRequest) -> Any:

@@ -102,7 +102,9 @@ class Flight:
         "facts",
         "fresh",
         "held",
+        "judged",
         "made",
+        "missing",
         "output",
         "recorded",
         "result",
@@ -126,6 +128,8 @@ class Flight:
         self.arguments: msgspec.Struct | None = None
         self.facts = _NO_FACTS
         self.decision = _UNDECIDED
+        self.judged: Decision | None = None
+        """What policy said of what the call came to, where that was no plain yes."""
         self.rules: Rules | None = None
         """What the decision was made by."""
         self.answer: Answer | None = None
@@ -135,6 +139,8 @@ class Flight:
         """A trial of it that waits, sealed: nobody needs it once the call has its result."""
         self.based_on: tuple[Basis, ...] = ()
         """The files that the answer was given for."""
+        self.missing: set[str] = set()
+        """Trials of earlier calls of the batch that it was tried on, and that were not kept yet."""
         self.output: Output | None = None
         self.made: ChangeSet | None = None
         """What a call had changed that was cut off, or that another process ran."""
@@ -165,8 +171,13 @@ class Flight:
         """What the journal keeps of how the call was judged."""
         rules = self.rules
         if rules is None:
-            return Decided(self.batch_id, self.facts, self.decision)
-        return Decided(self.batch_id, self.facts, self.decision, rules.mode, rules.unattended)
+            return Decided(self.batch_id, self.facts, self.decision, judged=self.judged)
+        return Decided(self.batch_id, self.facts, self.decision, rules.mode, rules.unattended, self.judged)
+
+    @property
+    def verdict(self) -> Decision:
+        """What it was decided on in the end: what it was to do, or what it did."""
+        return self.judged or self.decision
 
     @property
     def name(self) -> str:

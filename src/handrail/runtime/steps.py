@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.policy.verdict import decide
+from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.change import Change
@@ -204,9 +204,10 @@ def take_locks(session: Session, flight: Flight) -> None:
 
 
 def _is_layered(flight: Flight) -> bool:
-    """What it changes goes into a layer: only keeping that needs the files."""
+    """What it changes goes into a layer: only keeping that needs the files. Without one, it runs with nobody else at
+    work: whole roots are held then."""
     command = flight.facts.command
-    return command is not None and command.tier >= 3
+    return command is not None and not (command.background or command.yields)
 
 
 def _held_up(real: str) -> str:
@@ -242,8 +243,8 @@ def _check_surroundings(session: Session, flight: Flight) -> None:
     if asked is not None and process is not None and process.id != asked.process:
         message = f"The person was asked about the process session {asked.process}, and this is another one."
         raise ToolError("CONFLICT", f"{message} Nothing was written. Call again.")
-    if asked is None or command is None or asked.tier is None:
-        return
+    if asked is None or command is None or asked.tier is None or _sealed(flight) is not None:
+        return  # what was tried is not run again
     message = ""
     if command.tier < asked.tier:
         message = f"The person was asked about a sandbox of tier {asked.tier}; now there is only tier {command.tier}."
@@ -322,6 +323,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=_sealed(flight),
         judge=lambda changes, configs: judged(flight, changes, configs),
+        needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
 
@@ -338,9 +340,30 @@ def judged(flight: Flight, changes: tuple[Change, ...], configs: Mapping[str, st
     rules = flight.rules
     if rules is None:
         raise AssertionError("a command was judged before it ran")
-    # Somebody, or a rule or a grant, let it write: the mode alone would have asked, or did not need to.
-    spoken_for = flight.answer is not None or (flight.decision.decision == "allow" and rules.mode == "ask")
-    return judge_changes(changes, rules, undo=True, spoken_for=spoken_for, configs=configs, tool=flight.name)
+    spoken_for = _is_spoken_for(flight, rules)
+    decision = judge_changes(changes, rules, undo=True, spoken_for=spoken_for, configs=configs, tool=flight.name)
+    if decision.decision != "allow":
+        flight.judged = decision
+    if decision.decision == "deny":
+        warn(flight, decision.code or "POLICY_DENIED", f"What {flight.name} changed was refused by {decision.rule}.")
+    return decision
+
+
+def _is_spoken_for(flight: Flight, rules: Rules) -> bool:
+    """Whether a person, a rule or a grant allowed the call: the mode by itself would not have."""
+    if flight.answer is not None:
+        return True
+    by_mode = replace(rules, rules=(), grants=())
+    return decide(flight.tool.spec, flight.call.requested_permissions, flight.facts, by_mode).decision != "allow"
+
+
+def _needs_undo(flight: Flight) -> bool:
+    """Whether policy would ask about it, or refuse it, if undo did not cover what it changes."""
+    command, rules = flight.facts.command, flight.rules
+    if command is None or rules is None or flight.answer is not None:
+        return False
+    facts = replace(flight.facts, command=replace(command, tier=min(command.tier, 2), snapshot=False))
+    return decide(flight.tool.spec, flight.call.requested_permissions, facts, rules).decision != "allow"
 
 
 @contextlib.contextmanager
@@ -350,8 +373,15 @@ def _alone(session: Session) -> Generator[None]:
         for lock in locks:
             held.callback(lock.release)
             if not lock.take(session.lock_seconds, session.cancelled.is_set):
-                raise _cancelled() if session.cancelled.is_set() else ToolError("CONFLICT", _held_up("The workspace"))
+                raise _not_kept(cancelled=session.cancelled.is_set())
         yield
+
+
+def _not_kept(*, cancelled: bool) -> ToolError:
+    if cancelled:
+        return ToolError("CANCELLED", "The session was cancelled. Nothing was changed.")
+    message = "Another session is changing files of the workspace, and does not come to an end."
+    return ToolError("CONFLICT", f"{message} Nothing was changed. Call again.")
 
 
 def _text(value: object) -> str | None:

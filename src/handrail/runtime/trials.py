@@ -20,8 +20,9 @@ def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ())
     made is not: then the question says so. `earlier`: the calls before it in its batch."""
     if flight.facts.command is None:
         return _shown(session, flight)
-    reason = _why_not(session, flight, flight.facts.command, earlier)
-    return _tried(session, flight) if reason is None else not_tried(reason)
+    changing = [one for one in earlier if may_change(one)]
+    reason = _why_not(session, flight, flight.facts.command, changing)
+    return _tried(session, flight, _below(changing)) if reason is None else not_tried(reason)
 
 
 def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool, changed_before: bool) -> str | None:
@@ -50,6 +51,12 @@ def sealed_in(request: PermissionRequest) -> str | None:
     return preview.tried.sealed if preview is not None and preview.tried is not None else None
 
 
+def tried_on(request: PermissionRequest) -> tuple[str, ...]:
+    """The trials that the one that a question shows lies on."""
+    preview = request.preview
+    return preview.tried.on if preview is not None and preview.tried is not None else ()
+
+
 def forget_trial(session: Session, flight: Flight) -> None:
     """A step behind the last: the call has its result, so nobody can say yes to its trial any more."""
     if flight.tried is not None:
@@ -64,10 +71,10 @@ def drop_trial(session: Session, sealed: str) -> None:
     drop(session.recorder.history, sealed)
 
 
-def _why_not(session: Session, flight: Flight, command: CommandFact, earlier: Sequence[Flight]) -> str | None:
+def _why_not(session: Session, flight: Flight, command: CommandFact, changing: Sequence[Flight]) -> str | None:
     rules = flight.rules
     mode = session.rules.mode if rules is None else rules.mode
-    changed_before = any(may_change(one) for one in earlier)
+    changed_before = any(one.tried is None for one in changing)
     reason = why_not_tried(command, mode=mode, tries=session.tries, changed_before=changed_before)
     if reason is None and command.hosts:
         reason = f"needs the network ({_what_reaches(command, flight.decision)})"
@@ -81,12 +88,23 @@ def may_change(flight: Flight) -> bool:
     """Whether a call that did not run yet may change files."""
     if flight.error is not None or not flight.tool.spec.side_effects:
         return False
+    if flight.asked is not None and "once" not in flight.asked.answers:
+        return False  # its trial was stopped, so nothing of it is kept
+    if flight.answer is not None and flight.answer.kind in {"deny", "output"}:
+        return False
     command = flight.facts.command
     if command is None:
         return flight.facts.process is None
     from handrail.policy.confinement import runnable  # noqa: PLC0415  tables that only commands need
 
     return not runnable(command.text, command.cwd, command.there).proven
+
+
+def _below(changing: Sequence[Flight]) -> tuple[str, ...]:
+    """The trials that there is something to lie on in."""
+    asked = [one.asked for one in changing if one.asked is not None]
+    tried = [one.preview.tried for one in asked if one.preview is not None and one.preview.tried is not None]
+    return tuple(one.sealed for one in tried if one.changes)
 
 
 def _what_reaches(command: CommandFact, decision: Decision) -> str:
@@ -100,9 +118,9 @@ def _what_reaches(command: CommandFact, decision: Decision) -> str:
     return ", ".join(command.hosts[:3])
 
 
-def _tried(session: Session, flight: Flight) -> Preview:
+def _tried(session: Session, flight: Flight, below: tuple[str, ...]) -> Preview:
     try:
-        preview = _shown(session, flight)
+        preview = _shown(session, flight, below)
     except ToolError as error:
         if error.code in _REFUSALS:
             raise
@@ -113,16 +131,17 @@ def _tried(session: Session, flight: Flight) -> Preview:
         return not_tried("nothing tries it")
     if preview.tried is not None:
         flight.tried = preview.tried.sealed
+        preview = replace(preview, tried=replace(preview.tried, on=below))
     if session.cancelled.is_set():
         raise ToolError("CANCELLED", "The session was cancelled. Nothing was kept.")
     return preview
 
 
-def _shown(session: Session, flight: Flight) -> Preview | None:
+def _shown(session: Session, flight: Flight, below: tuple[str, ...] = ()) -> Preview | None:
     if flight.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
-    silent = replace(context_of(session, flight), metadata=_tell_nobody)
+    silent = replace(context_of(session, flight), metadata=_tell_nobody, below=below)
     return flight.tool.preview(silent, flight.arguments)
 
 

@@ -30,6 +30,16 @@ class Step(msgspec.Struct, frozen=True):
         return state.kind if state is not None else "file"
 
 
+class Was(msgspec.Struct, frozen=True):
+    """What a file was before, besides its state."""
+
+    path: bytes
+    attributes: dict[str, bytes] = {}
+    """Extended attributes of the user's own."""
+    linked_to: bytes | None = None
+    """The path that it was another name of."""
+
+
 class Body(msgspec.Struct, frozen=True):
     """What a change set is, besides its columns."""
 
@@ -47,6 +57,7 @@ class Body(msgspec.Struct, frozen=True):
     """What the call did, or may have done, that undo does not take back, in words."""
     apart: tuple[bytes, ...] = ()
     """Paths that became another name of a file: what they were before is a file of its own."""
+    was: tuple[Was, ...] = ()
     opened: tuple[tuple[bytes, int], ...] = ()
     """Folders that were opened for the time of the change, with the modes that they get back."""
 

@@ -20,6 +20,7 @@ from handrail.protocol.event import (
     AnyEvent,
     Change,
     Event,
+    Network,
     Notice,
     ToolCallEnd,
     ToolCallError,
@@ -27,6 +28,7 @@ from handrail.protocol.event import (
 )
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
+from handrail.store import parking
 from handrail.store.database import Database, Row
 from handrail.store.identity import new_call_id, place_of_call
 from handrail.store.listeners import Listener, Listeners
@@ -61,6 +63,8 @@ class Decided(msgspec.Struct, frozen=True):
     """The mode that was in force; None in what older versions wrote, and where policy was not asked."""
     unattended: bool = False
     """Whether nobody was there to be asked."""
+    judged: Decision | None = None
+    """What policy said of what the call came to, where that was no plain yes."""
 
 
 _LOST = Decision(decision="deny", rule="journal.broken", reason="what the call was decided on cannot be read")
@@ -78,6 +82,7 @@ class Entry(msgspec.Struct, frozen=True):
     decision: Decision
     start_seq: int
     end_seq: int | None
+    judged: Decision | None = None
 
 
 class NewCall(msgspec.Struct, frozen=True):
@@ -92,12 +97,14 @@ _MARKS_KEPT = 10_000
 _UNAUDITED = """
 SELECT call_id FROM event WHERE seq > ? AND runner = ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq
 """
+_DECIDE_ANEW = "UPDATE event SET decided = ? WHERE seq = (SELECT start_seq FROM call WHERE id = ?)"
 _INSERT_GIVEN = "INSERT INTO given VALUES (?, ?)"
 _START_BEHIND = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'tool_call.start' LIMIT 1"
 _END_OF_CALL = """
 SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind IN ('tool_call.end', 'tool_call.error') LIMIT 1
 """
 _CHANGE_OF_CALL = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'change' LIMIT 1"
+_REACHED = "SELECT seq, kind, data FROM event WHERE seq > ? AND call_id = ? AND kind = 'network'"
 _ENDS = """
 SELECT seq, call_id, kind, data FROM event
 WHERE seq > ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq LIMIT 100
@@ -149,13 +156,16 @@ class Journal:
 
         self._write(drafts, insert if given or state != "finished" else None, encode(decided))
 
-    def move(self, call_id: str, state: str, drafts: tuple[Draft, ...]) -> None:
-        """Takes a call that is written down already to its next state; a finished one is no longer open.
+    def move(self, call_id: str, state: str, drafts: tuple[Draft, ...], decided: Decided | None = None) -> None:
+        """Takes a call that is written down already to its next state; a finished one is no longer open. `decided`:
+        what it was decided on, where that is more by now than when it began.
 
         DuplicateCallError when it is not open: there is one result, and it has it.
         """
 
         def update(_first: int, _last: int) -> None:
+            if decided is not None:
+                self.database.execute(_DECIDE_ANEW, (encode(decided), call_id))
             if state == "finished":
                 done = self.database.execute("DELETE FROM call WHERE id = ?", (call_id,))
             else:
@@ -170,17 +180,30 @@ class Journal:
         """Writes down a whole batch as waiting, and what is asked about it: (request id, call id, request) each."""
 
         def insert(first: int, _last: int) -> None:
-            execute = self.database.execute
-            for call in calls:
-                execute(_INSERT_GIVEN, (call.id, first))
-                execute("INSERT INTO call VALUES (?, ?, ?, 'parked', ?)", (call.id, batch_id, self.runner, first))
-                execute("UPDATE event SET decided = ? WHERE seq = ?", (encode(call.decided), first))
-                first += len(call.drafts)
-            execute("INSERT INTO batch VALUES (?, 'parked', ?)", (batch_id, " ".join(call.id for call in calls)))
-            for request_id, call_id, data in requests:
-                execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", (request_id, batch_id, call_id, data))
+            parking.insert_calls(self.database, self.runner, batch_id, calls, first)
+            parking.insert_batch(self.database, batch_id, tuple(call.id for call in calls))
+            for request in requests:
+                parking.insert_request(self.database, batch_id, request)
 
         self._write(tuple(draft for call in calls for draft in call.drafts), insert)
+
+    def park_late(
+        self, batch_id: str, begun: NewCall, later: tuple[NewCall, ...], calls: tuple[str, ...], request: Row
+    ) -> None:
+        """Writes down a call that has begun as waiting, since what it came to asks, and with it those of its batch that
+        come after it: `later` those that are not written down yet. `calls`: all of the batch, in their order; those
+        before it stay done. DuplicateCallError where the call is not this runner's any more.
+        """
+
+        def update(first: int, _last: int) -> None:
+            if not parking.park_begun(self.database, self.runner, batch_id, begun.id):
+                raise DuplicateCallError
+            self.database.execute(_DECIDE_ANEW, (encode(begun.decided), begun.id))
+            parking.insert_calls(self.database, self.runner, batch_id, later, first + len(begun.drafts))
+            parking.insert_batch(self.database, batch_id, calls)
+            parking.insert_request(self.database, batch_id, request)
+
+        self._write(tuple(draft for call in (begun, *later) for draft in call.drafts), update)
 
     def renew(self, request_id: str, shown: bytes, anew: bytes, call: NewCall) -> bool:
         """Puts another question in the place of one that is stored as it was shown, and has no answer; whether it did.
@@ -193,8 +216,7 @@ class Journal:
             statement = "UPDATE request SET data = ? WHERE id = ? AND data = ? AND answer IS NULL"
             if execute(statement, (anew, request_id, shown)).rowcount != 1:
                 raise _AnsweredError
-            statement = "UPDATE event SET decided = ? WHERE seq = (SELECT start_seq FROM call WHERE id = ?)"
-            execute(statement, (encode(call.decided), call.id))
+            execute(_DECIDE_ANEW, (encode(call.decided), call.id))
 
         try:
             self._write(call.drafts, update)
@@ -376,6 +398,13 @@ class Journal:
         row = self.database.row("SELECT state FROM call WHERE id = ?", (call_id,))
         return self._entry(call_id, row[0] if row else "finished", start)
 
+    def has_reached(self, call_id: str) -> bool:
+        """Whether a call reached a host, as far as it is written down."""
+        start = self._start_of(call_id)
+        rows = self.database.rows(_REACHED, (start, call_id)) if start is not None else []
+        events = (_read_event(*row) for row in rows)
+        return any(isinstance(event, Network) and event.allowed for event in events)
+
     def change_of(self, entry: Entry) -> ChangeSet | None:
         """What a call changed, as far as it is written down."""
         row = self.database.row(_CHANGE_OF_CALL, (entry.start_seq, entry.id))
@@ -409,7 +438,14 @@ class Journal:
         if state == "finished":
             end = self.database.row(_END_OF_CALL, (start_seq, call_id))
         return Entry(
-            call_id, state, decided.batch_id, decided.facts, decided.decision, start_seq, end[0] if end else None
+            call_id,
+            state,
+            decided.batch_id,
+            decided.facts,
+            decided.decision,
+            start_seq,
+            end[0] if end else None,
+            decided.judged,
         )
 
     def finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:

@@ -45,6 +45,19 @@ def answer_to(database: Database, call_id: str) -> tuple[PermissionRequest, Answ
     return (_request(row[0]), _answer(row[1])) if row else None
 
 
+def requests_of_batch(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
+    """What was asked about the calls of a batch, and what was said as far as anything was."""
+    rows = database.rows("SELECT data, answer FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
+    return [(_request(data), None if said is None else _answer(said)) for data, said in rows]
+
+
+def calls_of_batch(database: Database, batch_id: str) -> list[str]:
+    """The calls of a batch that waits or waited, in their order."""
+    row = database.row("SELECT calls FROM batch WHERE id = ?", (batch_id,))
+    calls: str = row[0] if row else ""
+    return calls.split()
+
+
 def answers_of_open_calls(database: Database) -> list[tuple[PermissionRequest, Answer]]:
     """What was asked and said about the calls that have no result yet."""
     return [(_request(data), _answer(said)) for data, said in database.rows(_OPEN)]

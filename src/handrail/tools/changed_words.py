@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from handrail.policy.names import steers_repository
 from handrail.protocol.change import Change, ChangeSet
 from handrail.workspace.errors import clipped
 
@@ -13,7 +14,7 @@ def changed_row(made: ChangeSet) -> str:
     """`changed 4 files (1 deleted) and .git; undo 15`."""
     files, repositories = _sorted_out(made.changes)
     deleted = sum(change.action == "deleted" for change in files)
-    parts = [f"{_count(files)}{f' ({deleted} deleted)' if deleted else ''}"] if files else []
+    parts = [f"{_files(len(files))}{f' ({deleted} deleted)' if deleted else ''}"] if files else []
     parts += [_listed(repositories)] if repositories else []
     undo = f"; undo {made.number}" if made.undoable else "; undo does not cover it"
     return f"changed {' and '.join(parts) or _folders(made.changes)}{undo}"
@@ -25,18 +26,19 @@ def changed_lines(changes: Sequence[Change]) -> str:
     lines = [_line(change) for change in files[:_MOST_NAMED]]
     if len(files) > _MOST_NAMED:
         lines.append(f"… and {len(files) - _MOST_NAMED:,} more files")
-    lines += [f"{clipped(folder)}: {count:,} files of git's own" for folder, count in repositories.items()]
+    lines += [f"{clipped(folder)}: {_files(count)} of git's own" for folder, count in repositories.items()]
     return "".join(f"  {line}\n" for line in lines)
 
 
 def _sorted_out(changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]]:
-    """Files, and how many there are in each repository: what git keeps there is one thing to people."""
+    """Files, and how many there are in each repository: git's everyday work there is one thing to people. What steers
+    git is none of that."""
     files: list[Change] = []
     repositories: dict[str, int] = {}
     for change in changes:
-        before, found, _ = f"/{change.path}/".partition(f"/{_REPOSITORY}/")
-        if found:
-            folder = f"{before}/{_REPOSITORY}"[1:] if not change.path.startswith("/") else f"{before}/{_REPOSITORY}"
+        before, found, within = f"/{change.path}".partition(f"/{_REPOSITORY}/")
+        if found and not steers_repository(within.partition("/")[0]):
+            folder = f"{before}/{_REPOSITORY}"[1:]
             repositories[folder] = repositories.get(folder, 0) + (change.kind != "folder")
         elif change.kind != "folder":
             files.append(change)
@@ -51,8 +53,8 @@ def _line(change: Change) -> str:
     return f"{words} {clipped(change.path)}{came_from}{f' {lines}' if lines else ''}"
 
 
-def _count(files: list[Change]) -> str:
-    return f"{len(files):,} file{'s' if len(files) != 1 else ''}"
+def _files(count: int) -> str:
+    return f"{count:,} file{'s' if count != 1 else ''}"
 
 
 def _listed(repositories: dict[str, int]) -> str:

@@ -38,8 +38,11 @@ def execute(
         from handrail.tools.layered import execute_layered  # noqa: PLC0415  most commands only look
 
         return execute_layered(context, arguments, todo, confinement, commands, recorder)
-    hosts = commands.hosts_open_to(context, todo)
-    return _answered(context, todo, run_command(context, todo, confinement, commands, hosts=hosts), commands)
+    if not todo.proven:
+        from handrail.tools.snapshotting import execute_watched  # noqa: PLC0415  as above
+
+        return execute_watched(context, todo, confinement, commands, recorder)
+    return _answered(context, todo, run_command(context, todo, confinement, commands), commands)
 
 
 def _execute_beyond(

@@ -16,6 +16,7 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.layer.layer import Layer
+from handrail.sandbox.layer.mounting import NOT_MOUNTED
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context
 
@@ -65,15 +66,15 @@ def _run(context: Context, todo: Runnable, confinement: Confinement, commands: C
         spill_folder=folder,
         two_pipes=context.limits.restricted,
     )
-    check_ran(ran, commands)
+    check_ran(ran, commands, layer)
     return ran
 
 
-def check_ran(ran: Ran, commands: Commands) -> None:
+def check_ran(ran: Ran, commands: Commands, layer: Layer | None = None) -> None:
     """ToolError where the sandbox could not be made, so that the command never ran."""
     if ran.ending == "failed":
         remove_printed(ran)
-        raise commands.sandbox.failed(_why_not(ran))
+        raise commands.sandbox.failed(_why_not(ran), layer)
 
 
 def launch_of(
@@ -127,6 +128,8 @@ def remove_printed(ran: Ran) -> None:
 
 
 def _why_not(ran: Ran) -> str:
-    """Why the sandbox could not be made, without the paths that bubblewrap names."""
-    lines = cleaned(ran.output.head).strip().splitlines()
-    return lines[-1].rpartition(": ")[2] if lines else ""
+    """Why the sandbox could not be made, without the paths that bubblewrap names; of a layer, all that was said."""
+    printed = cleaned(ran.output.head if ran.errors is None else ran.output.head + ran.errors.head).strip()
+    if NOT_MOUNTED in printed:
+        return printed
+    return printed.rpartition("\n")[2].rpartition(": ")[2]

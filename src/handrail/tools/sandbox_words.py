@@ -36,7 +36,8 @@ def layered_sandbox_of(
     """Of a command that ran in a layer; `reached`: the hosts that it told something."""
     sent = (f"what was sent to {', '.join(reached)}",) if reached else ()
     used = sandbox_of(context, confinement, commands)
-    return replace(used, tier=3, undo="layer", no_layer="", not_covered=sent)
+    gaps = (*used.gaps, *commands.sandbox.gaps_of_layer(confinement.writable))
+    return replace(used, tier=3, undo="layer", no_layer="", not_covered=sent, gaps=gaps)
 
 
 def _why_no_layer(context: Context, fact: CommandFact, commands: Commands) -> str:

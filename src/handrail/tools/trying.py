@@ -6,7 +6,8 @@ from collections.abc import Generator
 
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.sealing import seal
+from handrail.changes.layered.laying import expecting, lay
+from handrail.changes.layered.sealing import seal, unseal
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
@@ -32,11 +33,19 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
     """Tries the command as one that nobody was asked about: it sees no credentials and reaches nobody."""
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
+    if todo.proven:
+        return Preview(kind="none", text="it only looks, so that a yes changes nothing")
     if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
-    with layer_over(context, confinement, commands) as layer:
+    earlier = [unseal(recorder.history, sealed).examined for sealed in context.below]
+    with (
+        laid_below(context, confinement, commands, recorder, earlier) as below,
+        layer_over(context, confinement, commands, below) as layer,
+    ):
         trial = try_command(context, todo, confinement, commands, layer)
+        if earlier:
+            trial = expecting(trial, earlier)
         if trial.ran.ending == "cancelled":
             remove_printed(trial.ran)
             raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
@@ -44,16 +53,26 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
 
 
 @contextlib.contextmanager
-def layer_over(context: Context, confinement: Confinement, commands: Commands) -> Generator[Layer]:
+def laid_below(
+    context: Context, confinement: Confinement, commands: Commands, recorder: Recorder, earlier: list[Examined]
+) -> Generator[tuple[Layer, ...]]:
+    """What earlier calls of the batch would change, as a layer to lie on; none where they would change nothing."""
+    if not earlier:
+        yield ()
+        return
+    with layer_over(context, confinement, commands) as layer:
+        lay(context.workspace, recorder.history, earlier, layer)
+        yield (layer,)
+
+
+@contextlib.contextmanager
+def layer_over(
+    context: Context, confinement: Confinement, commands: Commands, below: tuple[Layer, ...] = ()
+) -> Generator[Layer]:
     """A new layer over all that the command may change; it is gone afterwards, whatever happens."""
     if commands.why_no_layer(context.workspace.roots) is not None:
         raise weaker_sandbox()
-    try:
-        layer = commands.sandbox.new_layer(confinement.writable)
-    except OSError as error:
-        message = f"The layer that takes in what a command changes could not be made ({error.strerror})."
-        raise ToolError(_code_of(error), f"{message} Nothing was run. Try again when there is room.") from None
-    with layer:
+    with commands.sandbox.new_layer(confinement.writable, below) as layer:
         yield layer
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import os
 
-from handrail.changes.bringing import Bringing
 from handrail.changes.carrying import KEPT_WHOLE, Carrier, How
 from handrail.changes.conflicts import listed, refusal
 from handrail.changes.holding import Holding, holding_folder
@@ -95,7 +94,7 @@ def _carried_out(workspace: Workspace, recorder: Recorder, plan: Plan, temporary
     history = recorder.history
     with contextlib.closing(Holding(holding_folder(history.folder, temporary))) as holding:
         how = How(
-            manners={path: Bringing(in_place=False) for path in plan.apart},
+            manners=plan.manners,
             found={way.step.path: light(way.found) for way in plan.ways},
             opened=dict(plan.opened),
             holding=holding,
@@ -137,7 +136,8 @@ def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:
         changes,
         tuple(diff.text for diff in diffs),
         plan.numbers,
-        apart=tuple(plan.apart),
+        apart=tuple(path for path, manner in plan.manners.items() if manner.in_place is False),
+        was=plan.was,
         opened=plan.opened,
     )
 

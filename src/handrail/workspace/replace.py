@@ -37,24 +37,27 @@ def put_instead(
     flush: bool = True,
     dress: Callable[[int], None] | None = None,
     away: Away = unlink,
+    workshop: int | None = None,
 ) -> Written:
     """The same, as a file of its own even where `before` has other names: those keep the old bytes.
 
-    `flush`: wait until the bytes are on the disk. `dress`: gives the open file what else it is to have.
+    `flush`: wait until the bytes are on the disk. `dress`: gives the open file what else it is to have. `workshop`: a
+    folder of ours on the same file system, where a file that takes the place of another is made.
     """
-    descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
+    # What is new takes after the folder that it is made in.
+    made_in = folder if workshop is None or before is None else workshop
+    descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=made_in)
     created = os.fstat(descriptor)
     try:
         try:
             fill(descriptor, new.pieces())
             if flush:
                 _start_writing(descriptor)
-            if before is not None:
-                _take_over(descriptor, folder, name, before.status)
-            if mode is not None:
-                os.fchmod(descriptor, mode)
+            kept = _take_over(descriptor, folder, name, before.status) if before is not None else None
             if dress is not None:
                 dress(descriptor)
+            if mode is not None or kept is not None:
+                os.fchmod(descriptor, mode if mode is not None else kept or 0)  # last: chown clears bits of it
             if flush:
                 os.fsync(descriptor)
             own = Current(os.fstat(descriptor), new.hash, None)
@@ -62,11 +65,11 @@ def put_instead(
             os.close(descriptor)
         if before is not None:
             ready = ready_name(temporary, own.hash, before.hash)
-            os.rename(temporary, ready, src_dir_fd=folder, dst_dir_fd=folder)
-            temporary = ready
+            os.rename(temporary, ready, src_dir_fd=made_in, dst_dir_fd=folder)
+            temporary, made_in = ready, folder
         put(folder, temporary, name, before, own, path, away)
     except BaseException:
-        discard(folder, temporary, created)
+        discard(made_in, temporary, created)
         raise
     return Written(new.hash, new.size, stat.S_IMODE(own.status.st_mode))
 
@@ -78,15 +81,15 @@ def _start_writing(descriptor: int) -> None:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> None:
-    """Owner, extended attributes and mode of the file that is replaced; the mode last, as chown clears bits of it."""
+def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> int:
+    """Owner and extended attributes of the file that is replaced; the mode that it is to have."""
     mode = stat.S_IMODE(status.st_mode)
     if not _give(descriptor, status.st_uid, status.st_gid):
         mode &= ~(stat.S_ISUID | stat.S_ISGID)  # they lent the rights of an owner that it has no longer
         _give(descriptor, -1, status.st_gid)
     if hasattr(os, "listxattr"):
         _copy_attributes(descriptor, folder, name)
-    os.fchmod(descriptor, mode)
+    return mode
 
 
 def _give(descriptor: int, user: int, group: int) -> bool:

@@ -5,6 +5,7 @@ from tests.escape.corpus import (
     exhausting,
     inherited,
     kernel,
+    layers,
     namespaces,
     outliving,
     own_files,
@@ -19,7 +20,7 @@ from tests.escape.corpus import (
 
 _MODULES = (
     writing, secrets, processes, sockets, shared_objects, namespaces, kernel, privileges, inherited, own_files,
-    exhausting, outliving, repositories,
+    exhausting, outliving, repositories, layers,
 )  # fmt: skip
 
 CASES: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.CASES)

@@ -1,27 +1,42 @@
-"""Keeps what a command changed in its layer: all of it or nothing, and so that it can be taken back."""
+"""Keeps what a command changed in its layer: all of it or nothing, and so that it can be taken back.
 
+In this order: every path is looked at, and what it holds is kept; the change set is written down as begun; the files
+are moved out of the layer into their places; it is written down as done. Killed anywhere, it settles to before or
+after. Nothing is flushed for it one by one: what a loss of power may cost is what it may cost a command that ran
+without a layer. Where it is to cost nothing (durability "power"), what was kept is on the disk before the first file
+is changed, and all files are before the set counts as done.
+"""
+
+import contextlib
 import os
+from collections.abc import Iterator
 
+from handrail.changes.bringing import Bringing, Source
+from handrail.changes.carrying import Carrier, How
+from handrail.changes.former import former
+from handrail.changes.holding import Holding, holding_folder
+from handrail.changes.layered.checking import Check, outdated
+from handrail.changes.layered.places import below_upper
+from handrail.changes.layered.repositories import changed_in_repositories
 from handrail.changes.layered.sealing import store_after
-from handrail.changes.layered.trial import Examined
-from handrail.changes.looking import look_at
+from handrail.changes.layered.trial import Examined, Manner
+from handrail.changes.looking import keep_all
+from handrail.changes.opened import closed_folders
 from handrail.changes.planned import Planned
 from handrail.changes.recorder import Recorded, Recorder
-from handrail.changes.ways import agrees
+from handrail.changes.ways import only_mode
 from handrail.protocol.error import ToolError
 from handrail.sandbox.layer.layer import Layer
-from handrail.store.change_log import Step
-from handrail.workspace.errors import clipped
-from handrail.workspace.exact import reach
+from handrail.store.change_log import Step, Was
+from handrail.workspace.exact import shown_path
 from handrail.workspace.temporary import temporary_name
 from handrail.workspace.workspace import Workspace
 
 
 def stale(workspace: Workspace, examined: Examined) -> tuple[str, ...]:
     """The paths that others changed since the command was tried, as results name them."""
-    return tuple(
-        os.fsdecode(step.path) for step in examined.steps if not agrees(look_at(workspace, step.path).state, step)
-    )
+    found = Check(workspace, examined).stale()
+    return tuple(shown_path(workspace, path) for path in dict.fromkeys(found))
 
 
 def commit(
@@ -33,36 +48,103 @@ def commit(
     session_id: str,
     call_id: str,
     summary: str,
+    not_covered: tuple[str, ...] = (),
 ) -> Recorded:
     """Makes the changes; ToolError CONFLICT where others changed one of the files since, and then nothing is changed.
 
-    `layer`: where the new contents are; None where they were sealed.
+    `layer`: where the new contents are; None where they were sealed. `not_covered`: what undo will not take back.
     """
-    outdated = stale(workspace, examined)
-    if outdated:
-        raise ToolError(
-            "CONFLICT", f"The preview was out of date: {clipped(outdated[0])} changed. Nothing was kept. Call again."
-        )
-    for step in examined.steps:
-        if layer is not None:
-            store_after(workspace, recorder.history, step, layer)
-        _keep_before(workspace, recorder, step)
-    planned = Planned("exec", summary, examined.steps, examined.changes, examined.diffs)
+    check = Check(workspace, examined)
+    _refuse_outdated(workspace, examined)
+    keep_all(workspace, recorder, check.to_keep())
+    planned = Planned(
+        "exec",
+        summary,
+        examined.steps,
+        examined.changes,
+        examined.diffs,
+        not_covered=not_covered,
+        apart=tuple(step.path for step, manner in _pairs(examined) if manner.linked_to is not None),
+        was=_former(workspace, examined, check),
+        opened=tuple(closed_folders(workspace, examined.steps).items()),
+    )
+    temporary = temporary_name(session_id, call_id)
 
     def work() -> tuple[Step, ...]:
-        recorder.carry_out(temporary_name(session_id, call_id), planned.steps)
+        _carry_out(workspace, recorder, examined, layer, temporary, check, planned)
         return planned.steps
 
     return recorder.record(call_id, planned, work)
 
 
-def _keep_before(workspace: Workspace, recorder: Recorder, step: Step) -> None:
-    if step.before is None or step.before.kind == "folder":
-        return
-    with reach(workspace, step.path) as landing:
-        if step.before.kind == "link":
-            recorder.keep_link(landing)
-        else:
-            found = look_at(workspace, step.path)
-            if found.current is not None:
-                recorder.keep(found.current, landing)
+def _former(workspace: Workspace, examined: Examined, check: Check) -> tuple[Was, ...]:
+    """What the files are that make room for others. What is written in place, or only gets a mode, stays itself."""
+    going = {
+        step.path: check.found[step.path]
+        for step, manner in _pairs(examined)
+        if not manner.in_place and not only_mode(step)
+    }
+    return former(workspace, going, [step.path for step, manner in _pairs(examined) if manner.attributes])
+
+
+def _refuse_outdated(workspace: Workspace, examined: Examined) -> None:
+    for path in examined.outdated or changed_in_repositories(workspace, examined):
+        raise outdated(shown_path(workspace, path))
+
+
+def _carry_out(
+    workspace: Workspace,
+    recorder: Recorder,
+    examined: Examined,
+    layer: Layer | None,
+    temporary: str,
+    check: Check,
+    planned: Planned,
+) -> None:
+    history = recorder.history
+    with contextlib.ExitStack() as held:
+        manners = _manners(workspace, recorder, examined, layer, held)
+        holding = held.enter_context(contextlib.closing(Holding(holding_folder(history.folder, temporary))))
+        how = How(manners=manners, found=check.found, opened=dict(planned.opened), whole_folders=True, holding=holding)
+        try:
+            Carrier(workspace, history, temporary, how).carry_out(examined.steps)
+        except ToolError as error:
+            raise _nothing_kept(error) from error
+
+
+def _manners(
+    workspace: Workspace, recorder: Recorder, examined: Examined, layer: Layer | None, held: contextlib.ExitStack
+) -> dict[bytes, Bringing]:
+    """How each file gets to its place. What is written in place, and the targets of links, come from what is kept."""
+    uppers: dict[str, int] = {}
+    for over in layer.overlaid if layer is not None else ():
+        uppers[over.upper] = os.open(over.upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        held.callback(os.close, uppers[over.upper])
+    manners: dict[bytes, Bringing] = {}
+    for step, manner in _pairs(examined):
+        if step.after is None or step.after.kind == "folder":
+            continue
+        source = None
+        if layer is not None and (manner.in_place or step.after.kind == "link"):
+            store_after(workspace, recorder.history, step, layer)
+        elif layer is not None:
+            over, below = below_upper(workspace, step.path, layer)
+            source = Source(uppers[over.upper], below)
+        manners[step.path] = Bringing(
+            source=source,
+            in_place=manner.in_place,
+            linked_to=manner.linked_to,
+            mtime_ns=manner.mtime_ns,
+            attributes=manner.attributes,
+        )
+    return manners
+
+
+def _pairs(examined: Examined) -> Iterator[tuple[Step, Manner]]:
+    return zip(examined.steps, examined.manners, strict=True)
+
+
+def _nothing_kept(error: ToolError) -> ToolError:
+    if "stuck" in error.named_details:
+        return error
+    return ToolError(error.code, f"{error.message} Nothing of the command was kept.", details=error.details)

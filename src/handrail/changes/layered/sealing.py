@@ -24,9 +24,11 @@ _SMALL = 1 << 18
 """Bytes up to which a content is read in one piece."""
 
 
-def seal(workspace: Workspace, history: History, trial: Trial, layer: Layer) -> str:
-    """Stores the trial, with what every file would become and all that was printed; what to find it by."""
-    store_all_after(workspace, history, trial.examined.steps, layer)
+def seal(workspace: Workspace, history: History, trial: Trial, layer: Layer | None) -> str:
+    """Stores the trial, with what every file would become and all that was printed; what to find it by. `layer`: where
+    that is; None where it is kept already."""
+    if layer is not None:
+        store_all_after(workspace, history, trial.examined.steps, layer)
     name = new_id("try")
     printed = {_OUTPUT: trial.ran.output, _ERRORS: trial.ran.errors}
     files = {inner: one.spilled for inner, one in printed.items() if one is not None and one.spilled is not None}

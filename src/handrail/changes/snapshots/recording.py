@@ -10,7 +10,8 @@ from handrail.changes.layered.trial import Examined
 from handrail.changes.recorder import Recorded
 from handrail.changes.snapshots.patience import BEFORE_SECONDS, SnapshotError
 from handrail.changes.snapshots.snapshot import last_snapshot
-from handrail.protocol.change import ChangeSet
+from handrail.process.abandoned import end_abandoned
+from handrail.protocol.change import Change, ChangeSet
 from handrail.store.change_log import Body, Entry
 from handrail.workspace.workspace import Workspace
 
@@ -26,9 +27,19 @@ def finish_command(history: History, number: int, summary: str, examined: Examin
     return Recorded(ChangeSet(changes=examined.changes, number=number, undoable=True))
 
 
+def finish_unkept(history: History, number: int, summary: str, changes: tuple[Change, ...]) -> Recorded | None:
+    """The same where there is no way back."""
+    if not changes:
+        history.log.drop(number)
+        return None
+    history.log.finish(number, Body("exec", summary, (), changes, undoable=False))
+    return Recorded(ChangeSet(changes=changes, number=number, undoable=False))
+
+
 def settle_command(workspace: Workspace, history: History, entry: Entry) -> None:
     """Writes down what a command changed that was cut off, as far as its snapshot tells. What others changed since is
     among it, and nobody can say which: so it is kept as one that is not certain."""
+    end_abandoned()  # what is left of it could change more
     since = entry.time - timedelta(seconds=2 * BEFORE_SECONDS)
     try:
         taken = last_snapshot(workspace, history, since=since, until=entry.time)

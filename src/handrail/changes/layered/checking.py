@@ -1,0 +1,94 @@
+"""Looks whether the workspace is still what a layer was laid over, wherever the command changed something."""
+
+import os
+from collections.abc import Iterator
+
+from handrail.changes.layered.repositories import changed_in_repositories
+from handrail.changes.layered.trial import Examined
+from handrail.changes.looking import SMALL, Looks, light
+from handrail.changes.ways import agrees, only_mode
+from handrail.protocol.error import ToolError
+from handrail.store.change_log import Step
+from handrail.workspace.errors import clipped, tool_error
+from handrail.workspace.exact import Found, found_at, reach, shown_path
+from handrail.workspace.walk import Landing
+from handrail.workspace.workspace import Workspace
+
+
+class Check:
+    """One look at every path of a change set."""
+
+    def __init__(self, workspace: Workspace, examined: Examined) -> None:
+        self._workspace = workspace
+        self._examined = examined
+        self._made = {step.path for step in examined.steps if step.after is not None and step.after.kind == "folder"}
+        self._gone = {step.path for step in examined.steps if _goes(step)}
+        self._looks = Looks(workspace)
+        self.found: dict[bytes, Found] = {}
+        """What is there, without the bytes."""
+
+    def to_keep(self) -> Iterator[tuple[bytes, Found]]:
+        """What is there and will not be any more: it has to be kept first. CONFLICT at the first path that others
+        changed."""
+        for step in sorted(self._examined.steps, key=lambda step: step.path):
+            found = self._look(step)
+            if found is None:
+                raise outdated(shown_path(self._workspace, step.path))
+            self.found[step.path] = light(found)
+            if not only_mode(step):
+                yield step.path, found
+
+    def stale(self) -> Iterator[bytes]:
+        """The paths that others changed."""
+        yield from self._examined.outdated
+        yield from changed_in_repositories(self._workspace, self._examined)
+        for step in sorted(self._examined.steps, key=lambda step: step.path):
+            if self._look(step) is None:
+                yield step.path
+
+    def _look(self, step: Step) -> Found | None:
+        """What is at a path; None where it is not what it was."""
+        try:
+            with reach(self._workspace, step.path) as landing:
+                if landing.missing and not self._comes(step.path, len(landing.missing)):
+                    return None
+                found = found_at(landing, SMALL)
+                whole = not (_goes(step) and _is_folder(found)) or self._holds_what_was_listed(landing, step.path)
+        except ToolError as error:
+            if error.code != "CONFLICT":
+                raise
+            return Found(None) if step.before is None and self._looks.is_below(step.path) else None
+        except OSError as error:
+            raise tool_error(error, os.fsdecode(step.path)) from None
+        if not whole or not agrees(found.state, step):
+            return None
+        self._looks.note(step.path, found.state)
+        return found
+
+    def _comes(self, path: bytes, missing: int) -> bool:
+        """Whether the folders that a path needs and that are not there come with it."""
+        parts = path.split(b"/")
+        return b"/".join(parts[: len(parts) - missing]) in self._made
+
+    def _holds_what_was_listed(self, landing: Landing, path: bytes) -> bool:
+        descriptor = os.open(
+            landing.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=landing.folder
+        )
+        try:
+            return all(path + b"/" + os.fsencode(name) in self._gone for name in os.listdir(descriptor))
+        finally:
+            os.close(descriptor)
+
+
+def outdated(path: str) -> ToolError:
+    """The refusal when others changed something since."""
+    message = f"The preview was out of date: {clipped(path)} changed. Nothing was kept. Call again."
+    return ToolError("CONFLICT", message, details={"path": clipped(path)})
+
+
+def _goes(step: Step) -> bool:
+    return step.before is not None and (step.after is None or step.after.kind != step.before.kind)
+
+
+def _is_folder(found: Found) -> bool:
+    return found.state is not None and found.state.kind == "folder"

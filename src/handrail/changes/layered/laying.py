@@ -1,0 +1,99 @@
+"""Lays what trials would change into a layer, as if their commands had run in it: for a command that comes after them.
+
+The layers that they ran in are gone by then. What is laid is what is sealed, so it is exactly what a yes would keep.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from handrail.changes.history import History
+from handrail.changes.layered.places import below_upper
+from handrail.changes.layered.trial import PLAIN, Examined, Manner, Trial
+from handrail.protocol.change import State
+from handrail.sandbox.layer.layer import Layer
+from handrail.workspace.workspace import Workspace
+
+_OPAQUE = "user.overlay.opaque"
+
+
+class _Laid(NamedTuple):
+    before: State | None
+    """What is there before the first of them."""
+    after: State | None
+    """What there is after the last of them."""
+    manner: Manner
+
+
+def lay(workspace: Workspace, history: History, trials: Iterable[Examined], layer: Layer) -> None:
+    """Fills a new layer with what the trials would change, one after the other. OSError or StoreError where it cannot
+    be: the layer is of no use then."""
+    covered = b"\0"
+    for path, laid in sorted(_put_together(trials).items()):
+        if path.startswith(covered):
+            continue  # what it was in is gone, or is no folder any more
+        _lay_one(workspace, history, path, laid, layer)
+        if laid.after is None or laid.after.kind != "folder":
+            covered = path + b"/"
+
+
+def expecting(trial: Trial, below: Iterable[Examined]) -> Trial:
+    """The trial as one that knows what comes before it."""
+    changed = {step.path for examined in below for step in examined.steps}
+    folders = {path[:end] for path in changed for end in range(len(path)) if path[end : end + 1] == b"/"}
+    return replace(trial, examined=replace(trial.examined, expected=tuple(sorted(changed | folders))))
+
+
+def _put_together(trials: Iterable[Examined]) -> dict[bytes, _Laid]:
+    found: dict[bytes, _Laid] = {}
+    for examined in trials:
+        manners = examined.manners or (PLAIN,) * len(examined.steps)
+        for step, manner in zip(examined.steps, manners, strict=True):
+            before = found[step.path].before if step.path in found else step.before
+            found[step.path] = _Laid(before, step.after, manner)
+    return found
+
+
+def _lay_one(workspace: Workspace, history: History, path: bytes, laid: _Laid, layer: Layer) -> None:
+    over, relative = below_upper(workspace, path, layer)
+    _make_parents(over.upper, over.root, relative)
+    place, after = os.path.join(over.upper, relative), laid.after
+    if after is None:
+        if laid.before is not None:
+            os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(0, 0))  # how overlayfs says that there is nothing
+    elif after.kind == "folder":
+        os.mkdir(place)
+        if laid.before is None or laid.before.kind != "folder":
+            os.setxattr(place, _OPAQUE, b"y")
+        os.chmod(place, 0o755 if after.mode is None else after.mode)
+    elif after.kind == "link":
+        os.symlink(b"".join(history.blobs.chunks(after.hash)), os.fsencode(place))
+    else:
+        _write(history, place, after, laid.manner)
+
+
+def _write(history: History, place: str, after: State, manner: Manner) -> None:
+    with open(place, "xb") as file:
+        file.writelines(history.blobs.chunks(after.hash))
+    for name, value in manner.attributes.items():
+        os.setxattr(place, name, value)
+    os.chmod(place, 0o644 if after.mode is None else after.mode)
+    if manner.mtime_ns is not None:
+        os.utime(place, ns=(manner.mtime_ns, manner.mtime_ns))
+
+
+def _make_parents(upper: str, root: str, relative: str) -> None:
+    """The folders on the way, as they are beneath."""
+    *folders, _ = relative.split("/")
+    for number in range(len(folders)):
+        inner = "/".join(folders[: number + 1])
+        place = os.path.join(upper, inner)
+        if not os.path.isdir(place):
+            beneath = os.stat(os.path.join(root, inner), follow_symlinks=False)
+            os.mkdir(place)
+            if os.geteuid() == 0:
+                os.chown(place, beneath.st_uid, beneath.st_gid)
+            os.chmod(place, stat.S_IMODE(beneath.st_mode))

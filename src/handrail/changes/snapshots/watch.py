@@ -1,0 +1,79 @@
+"""Watches the roots while a command runs on the files themselves: by a snapshot, or else by a manifest."""
+
+from typing import NamedTuple
+
+from handrail.changes.history import History
+from handrail.changes.layered.trial import Examined
+from handrail.changes.settling import settle_cut_off
+from handrail.changes.snapshots.manifest import Manifest, changes_between, manifest_of
+from handrail.changes.snapshots.patience import SnapshotError
+from handrail.changes.snapshots.snapshot import Snapshot, Uncovered, roots_within, take_snapshot
+from handrail.protocol.change import Change
+from handrail.workspace.workspace import Workspace
+
+
+class Watched(NamedTuple):
+    """What became of the roots."""
+
+    examined: Examined | None
+    """What changed, with all that it takes to go back; None where that is not there."""
+    changes: tuple[Change, ...]
+    """What changed, as far as it is known."""
+    uncovered: tuple[Uncovered, ...] = ()
+    lost: tuple[str, ...] = ()
+    """What was not covered and is gone."""
+    why: str = ""
+    """Why nobody can go back, in words."""
+
+
+class Watch:
+    """What the roots were before a command."""
+
+    def __init__(self, workspace: Workspace, history: History) -> None:
+        """To be made while nobody else changes the workspace."""
+        self._workspace = workspace
+        self._history = history
+        self.snapshot: Snapshot | None = None
+        self.why = ""
+        """Why there is no snapshot, in words."""
+        self._manifests: list[Manifest] | None = None
+        for entry in history.log.begun():
+            if not entry.body.steps:  # whoever began it was killed: nobody else is at work here
+                settle_cut_off(workspace, history, entry.number)
+        try:
+            self.snapshot = take_snapshot(workspace, history)
+        except SnapshotError as error:
+            self.why = str(error)
+            self._manifests = self._listed()
+
+    def uncovered(self) -> tuple[Uncovered, ...]:
+        """What is there and could not be brought back."""
+        return tuple(self.snapshot.uncovered()) if self.snapshot is not None else ()
+
+    def over(self) -> Watched:
+        """What changed since."""
+        if self.snapshot is None:
+            return Watched(None, self._told(), why=self.why)
+        try:
+            found = self.snapshot.compare(self._history)
+        except SnapshotError as error:
+            return Watched(None, (), self.uncovered(), why=str(error))
+        missed = (Uncovered("", path, why) for path, why in found.missed.items())
+        return Watched(found.examined, found.examined.changes, (*self.uncovered(), *missed), found.lost)
+
+    def _listed(self) -> list[Manifest] | None:
+        workspace = self._workspace
+        try:
+            return [
+                manifest_of(root, roots_within(root, workspace), kernel=workspace.kernel)
+                for root in workspace.roots
+                if root.writable
+            ]
+        except SnapshotError:
+            return None
+
+    def _told(self) -> tuple[Change, ...]:
+        before, after = self._manifests, self._listed() if self._manifests is not None else None
+        if before is None or after is None:
+            return ()
+        return tuple(change for old, new in zip(before, after, strict=True) for change in changes_between(old, new))

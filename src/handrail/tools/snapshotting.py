@@ -1,0 +1,115 @@
+"""Commands that run on the files themselves, since no layer can be had: what was there is kept beforehand.
+
+What a snapshot holds is judged by what became of it, as in a layer, and taken back at once where somebody has to say
+yes to it first. What it does not hold cannot be taken back: where nobody was asked, that cannot be written to.
+"""
+
+import contextlib
+import time
+
+from msgspec.structs import replace
+
+from handrail.changes.layered.sealing import seal
+from handrail.changes.layered.trial import Examined, Trial
+from handrail.changes.recorder import Recorded, Recorder
+from handrail.changes.snapshots.recording import finish_command, finish_unkept
+from handrail.changes.snapshots.taking_back import config_texts, take_back
+from handrail.changes.snapshots.watch import Watch, Watched
+from handrail.policy.confinement import Runnable
+from handrail.protocol.decision import Decision
+from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.permission import Preview
+from handrail.sandbox.confinement import Confinement
+from handrail.tools.commands import Commands
+from handrail.tools.contract import AsksError, Context, Output
+from handrail.tools.exec_answer import answer_of
+from handrail.tools.outcome import Outcome
+from handrail.tools.running import Went, command_of, remove_printed, run_command
+from handrail.tools.snapshot_seals import seals
+from handrail.tools.snapshot_words import lost_words, refused, snapshot_sandbox_of, stays_words, unwritable_line
+from handrail.tools.trying import previewed
+
+_SUMMARY = 200
+
+
+def execute_watched(
+    context: Context, todo: Runnable, confinement: Confinement, commands: Commands, recorder: Recorder
+) -> Output:
+    """Runs a command that is allowed. AsksError where somebody has to say yes: to what it changed, which waits, or to
+    running it at all, where undo would not cover it."""
+    with context.alone():
+        watch = Watch(context.workspace, recorder.history)
+        if watch.snapshot is None and context.needs_undo():
+            raise AsksError(_not_covered(context, watch), Preview(kind="none", text=f"no snapshot, since {watch.why}"))
+        confinement = replace(confinement, sealed=(*confinement.sealed, *seals(context, watch, commands)))
+        number = recorder.begin_command(context.tool_call_id, command_of(context).text[:_SUMMARY])
+        try:
+            went = run_command(context, todo, confinement, commands, hosts=commands.hosts_open_to(context, todo))
+        except BaseException:
+            with contextlib.suppress(StoreError, ToolError, OSError):
+                _recorded(context, recorder, number, watch.over())
+            raise
+        try:
+            return _concluded(context, todo, went, commands, recorder, watch, number)
+        except BaseException:
+            remove_printed(went.ran)
+            raise
+
+
+def _concluded(
+    context: Context, todo: Runnable, went: Went, commands: Commands, recorder: Recorder, watch: Watch, number: int
+) -> Output:
+    watched = watch.over()
+    made = _recorded(context, recorder, number, watched)
+    sandbox = snapshot_sandbox_of(context, went, commands, watched)
+    outcome = Outcome(made=made)
+    if made is not None and watched.examined is not None and not context.answered:
+        trial = Trial(ran=went.ran, examined=watched.examined, blocked=went.blocked, sandbox=sandbox)
+        outcome = _judged(context, recorder, trial, made)
+    line = unwritable_line(went, watch.uncovered())
+    output = answer_of(
+        context, went.ran, todo, went.confinement.limits, sandbox, (*went.blocked, *([line] if line else [])), outcome
+    )
+    return replace(output, warnings=(*output.warnings, *lost_words(watched)))
+
+
+def _recorded(context: Context, recorder: Recorder, number: int, watched: Watched) -> Recorded | None:
+    summary = command_of(context).text[:_SUMMARY]
+    if watched.examined is not None:
+        return finish_command(recorder.history, number, summary, watched.examined)
+    return finish_unkept(recorder.history, number, summary, watched.changes)
+
+
+def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) -> Outcome:
+    """What policy says to it: what it does not let be is taken back."""
+    examined = trial.examined
+    decision = context.judge(examined.changes, config_texts(context.workspace, examined.steps))
+    if decision.decision == "allow":
+        return Outcome(made=made)
+    try:
+        take_back(
+            context.workspace,
+            recorder,
+            made.changes,
+            examined.steps,
+            session_id=context.session_id,
+            call_id=context.tool_call_id,
+        )
+    except (ToolError, StoreError) as error:
+        return Outcome(made=replace(made, problem=stays_words(decision, made, error)))
+    if decision.decision == "deny" or trial.ran.ending != "exit":
+        return Outcome(failure=refused(decision))
+    waiting = replace(trial, examined=_as_it_waits(examined))
+    raise AsksError(decision, previewed(waiting, seal(context.workspace, recorder.history, waiting, None)))
+
+
+def _as_it_waits(examined: Examined) -> Examined:
+    """What has a later change time than this was changed by others."""
+    return replace(examined, started=time.time_ns())
+
+
+def _not_covered(context: Context, watch: Watch) -> Decision:
+    reason = f"undo would not cover it, since {watch.why}"
+    return Decision(
+        decision="confirm", rule="exec.no-snapshot", reason=reason, subject=command_of(context).text[:_SUMMARY]
+    )

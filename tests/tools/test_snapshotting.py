@@ -1,0 +1,346 @@
+"""Commands where no layer can be had: undo covers what a snapshot holds, and results say what it does not hold."""
+
+import os
+import shutil
+import stat
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import Handrail
+from handrail.changes.snapshots import git, taking
+from handrail.protocol.result import SandboxUsed, ToolResult
+from handrail.settings import Settings
+from handrail.settings.model import Sandbox
+
+Make = Callable[..., Handrail]
+GIT = git.find_git() or pytest.skip("git is not installed", allow_module_level=True)
+NAMESPACES, LANDLOCK = Settings(sandbox=Sandbox(tier=2)), Settings(sandbox=Sandbox(tier=1))
+
+
+def run(rail: Handrail, command: str, **more: Any) -> ToolResult[Any]:
+    return rail.call("exec", {"command": command, **more})
+
+
+def sandbox(result: ToolResult[Any]) -> SandboxUsed:
+    assert result.meta.sandbox is not None
+    return result.meta.sandbox
+
+
+def state_of(folder: Path) -> dict[str, tuple[object, ...]]:
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        kind = stat.S_IFMT(status.st_mode)
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        mode = 0 if path.is_symlink() else stat.S_IMODE(status.st_mode)
+        found[str(path.relative_to(folder))] = (kind, mode, content)
+    return found
+
+
+def repository(folder: Path) -> None:
+    subprocess.run([GIT, "init", "-q", str(folder)], check=True)
+
+
+# What the result says
+
+
+def test_in_auto_mode_a_command_runs_unasked_and_can_be_taken_back(rail: Make, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    one = rail(settings=NAMESPACES)
+    result = run(one, "sed -i s/one/two/ a.txt; echo new > b.txt")
+    assert result.ok, result.error
+    assert (sandbox(result).tier, sandbox(result).undo) == (2, "snapshot")
+    assert "sandbox.tier" in sandbox(result).no_layer
+    assert result.artifacts.files_changed == ("a.txt", "b.txt")
+    assert result.meta.undo is not None
+    assert f"undo {result.meta.undo}" in result.content
+    one.undo()
+    assert state_of(workspace).keys() == {"a.txt"}
+    assert (workspace / "a.txt").read_text() == "one\n"
+
+
+def test_a_command_that_changes_nothing_has_no_number(rail: Make, workspace: Path) -> None:
+    one = rail(settings=NAMESPACES)
+    result = run(one, "touch -d 2020-01-01 . ; python3 -c 'print(1)'")
+    assert result.ok
+    assert result.meta.undo is None
+    assert result.artifacts.files_changed == ()
+    assert one.changes() == []
+
+
+def test_the_result_names_what_undo_does_not_cover(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_IGNORED", 0)
+    repository(workspace)
+    repository(workspace / "inner")
+    (workspace / ".gitignore").write_text("cache/\n")
+    (workspace / "cache").mkdir()
+    (workspace / "cache" / "a").write_text("one\n")
+    (workspace / ".env").write_text("SECRET=1\n")
+    said = sandbox(run(rail(settings=NAMESPACES), "python3 -c 'print(1)'")).not_covered
+    assert said == (
+        "a credential: .env",
+        "the repository itself: .git",
+        "ignored by git: cache",
+        "a repository of its own: inner",
+        "extended attributes and times of files",
+    )
+
+
+def test_with_a_persons_yes_what_is_not_covered_may_be_changed_and_what_is_lost_is_said(
+    rail: Make, workspace: Path
+) -> None:
+    repository(workspace)
+    (workspace / "a").write_text("one\n")
+    one = rail(mode="ask", settings=NAMESPACES, on_permission=lambda _: "once")
+    result = run(one, "rm -rf .git a; python3 -c 'print(1)'")
+    assert result.ok, result.error
+    assert not (workspace / ".git").exists()
+    assert any(".git" in warning and "does not bring it back" in warning for warning in result.warnings)
+    one.undo()
+    assert (workspace / "a").read_text() == "one\n"
+
+
+def test_below_namespaces_auto_mode_asks_and_a_yes_is_covered(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    asked: list[str] = []
+    one = rail(settings=LANDLOCK, on_permission=lambda request: asked.append(request.reason) or "once")
+    result = run(one, "sed -i s/one/two/ a; echo new > b")
+    assert result.ok, result.error
+    assert "undo would not cover it" in asked[0]
+    assert (sandbox(result).tier, sandbox(result).undo) == (1, "snapshot")
+    one.undo()
+    assert (workspace / "a").read_text() == "one\n"
+    assert not (workspace / "b").exists()
+
+
+def test_full_mode_changes_the_repository_too_and_says_that_undo_does_not_cover_it(rail: Make, workspace: Path) -> None:
+    repository(workspace)
+    (workspace / "a").write_text("one\n")
+    one = rail(mode="full", settings=NAMESPACES)
+    commit = "git -c user.name=a -c user.email=a@b commit -qm first"
+    result = run(one, f"git add a && {commit} && git config a.b c && echo two >> a")
+    assert result.data.exit_code == 0, result.content
+    assert "the repository itself: .git" in sandbox(result).not_covered
+    assert result.artifacts.files_changed == ("a",)
+
+
+def test_a_command_that_may_go_on_is_not_covered(rail: Make, workspace: Path) -> None:
+    result = run(rail(mode="full", settings=NAMESPACES), "echo new > a", yieldMs=60_000)
+    assert result.ok, result.error
+    assert sandbox(result).undo == "none"
+
+
+# What nobody was asked about
+
+
+def test_git_that_changes_the_repository_asks_in_auto_mode(rail: Make, workspace: Path) -> None:
+    repository(workspace)
+    for command in ("git commit -m x", "(git commit -m x)", "make && git stash"):
+        result = run(rail(settings=NAMESPACES), command)
+        assert result.error is not None
+        assert result.error.code == "PERMISSION_REQUIRED"
+
+
+def test_unasked_nothing_is_written_that_undo_would_not_cover(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_IGNORED", 0)
+    repository(workspace)
+    repository(workspace / "inner")
+    (workspace / ".gitignore").write_text("data/\n*.db\n")
+    (workspace / "data").mkdir()
+    (workspace / "data" / "precious").write_text("one\n")
+    (workspace / "my.db").write_text("one\n")
+    (workspace / ".env").write_text("SECRET=1\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    for command in (
+        'python3 -c \'open(".git/hooks/pre-commit", "w")\'',
+        'python3 -c \'open(".git/config", "a").write("x")\'',
+        "python3 -c 'import shutil; shutil.rmtree(\".git\")'",
+        'python3 -c \'import os; os.rename(".git", "gone")\'',
+        'python3 -c \'import os; os.rename("data", "gone")\'',
+        "python3 -c 'import os; os.unlink(\"data/precious\")'",
+        "python3 -c 'import os; os.unlink(\"my.db\")'",
+        "python3 -c 'import os; os.unlink(\".env\")'",
+        'python3 -c \'open("my.db", "w")\'',
+        'python3 -c \'open("inner/.git/config", "w")\'',
+        'python3 -c \'import os; os.rename("inner", "gone")\'',
+    ):
+        result = run(one, command)
+        assert result.data.exit_code != 0, command
+        assert "undo would not cover it and nobody was asked" in result.content, result.content
+        assert state_of(workspace) == before, command
+
+
+def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Make, workspace: Path) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "tasks.json").write_text("{}\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    for command in (
+        'python3 -c \'open(".vscode/tasks.json", "w").write("evil")\'',
+        'python3 -c \'open(".pre-commit-config.yaml", "w").write("evil")\'',
+        'mkdir -p x/.git; python3 -c \'open("x/.git/config", "w").write("[core]\\n\\tfsmonitor = evil\\n")\'',
+        "python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'",
+    ):
+        result = run(one, command)
+        assert not result.ok, command
+        assert state_of(workspace) == before, command
+
+
+def test_a_new_credential_is_taken_back_and_refused(rail: Make, workspace: Path) -> None:
+    result = run(rail(settings=NAMESPACES), 'python3 -c \'open("id_rsa", "w").write("key")\'')
+    assert result.error is not None
+    assert result.error.code == "POLICY_DENIED"
+    assert "It was taken back." in result.error.message
+    assert state_of(workspace) == {}
+
+
+def test_deletions_below_the_bulk_limit_go_unasked_and_come_back(rail: Make, workspace: Path) -> None:
+    for number in range(10):
+        (workspace / str(number)).write_text(f"{number}\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    assert run(one, "python3 -c 'import os; [os.unlink(n) for n in os.listdir(\".\")]'").ok
+    assert state_of(workspace) == {}
+    one.undo()
+    assert state_of(workspace) == before
+
+
+# Without a snapshot
+
+
+def test_without_git_auto_mode_asks_and_what_a_yes_changed_is_listed_only(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git, "PROGRAMS", ())
+    (workspace / "a").write_text("one\n")
+    asked: list[str] = []
+    one = rail(settings=NAMESPACES, on_permission=lambda request: asked.append(request.reason) or "once")
+    result = run(one, 'echo two > a; python3 -c \'open("b", "w")\'')
+    assert result.ok, result.error
+    assert asked
+    assert sandbox(result).undo == "none"
+    assert "git is not installed" in sandbox(result).not_covered[0]
+    assert result.artifacts.files_changed == ("a", "b")
+    assert "undo does not cover it" in result.content
+    (listed,) = one.changes()
+    assert {change.path: change.action for change in listed.changes} == {"a": "modified", "b": "created"}
+    assert not listed.undoable
+    undone = one.undo()
+    assert undone.error is not None
+    assert "was not kept" in undone.error.message
+
+
+def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    (workspace / "a").write_bytes(b"x" * 1_000)
+    result = run(rail(mode="full", settings=NAMESPACES), "echo two > b")
+    assert result.ok, result.error
+    assert sandbox(result).undo == "none"
+    assert "too much" in sandbox(result).not_covered[0]
+    assert result.artifacts.files_changed == ("b",)
+
+
+# Others
+
+
+def test_what_another_session_writes_waits_and_is_not_this_commands(rail: Make, workspace: Path) -> None:
+    os.mkfifo(workspace / "go")
+    first, second = rail(mode="full", settings=NAMESPACES, session="a"), rail(mode="full", session="b")
+    results: list[ToolResult[Any]] = []
+    command = "echo one > mine; python3 -c 'open(\"go\").read()'; echo two >> mine"
+    running = threading.Thread(target=lambda: results.append(run(first, command)))
+    running.start()
+    with open(workspace / "go", "w", encoding="utf-8") as go:  # the command runs
+        writing = threading.Thread(target=lambda: results.append(second.call("write", {"path": "b", "content": "b"})))
+        writing.start()
+        assert not (workspace / "b").exists()
+        go.write("on\n")
+    running.join(60)
+    writing.join(60)
+    assert [result.ok for result in results] == [True, True]
+    assert results[0].artifacts.files_changed == ("mine",)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo more >> a.txt",
+        ": > a.txt",
+        "rm a.txt",
+        "mv a.txt b.txt",
+        "mv folder other",
+        "rm -rf folder",
+        "rm a.txt; mkdir a.txt; cd a.txt; echo in > b",
+        "rm -rf folder; echo file > folder",
+        "chmod 755 a.txt",
+        "chmod 600 a.txt; echo more >> a.txt",
+        "chmod 700 folder/run.sh",
+        "ln -s a.txt new-link",
+        "ln -sf b link",
+        "rm link",
+        "rm link; echo no link > link",
+        "rm a.txt; ln -s link a.txt",
+        "mkdir -p deep/er/still",
+        "mkdir empty",
+        "rmdir nothing",
+        "rmdir nothing; echo x > nothing",
+        "head -c 3000000 /dev/zero > large",
+        "truncate -s 5M sparse",
+        "printf 'a\\0b' > binary",
+        "printf 'x' > \"$(printf 'new\\nline')\"",
+        "printf 'x' > ' blank '",
+        "printf 'x' > $'\\xff\\xfe'",
+        "printf 'a\\r\\nb\\r\\n' > crlf.txt",
+        "sed -i 's/one/two/' a.txt folder/inner.txt",
+        "cp -r folder copy",
+        "cp a.txt folder/run.sh",
+        "tar cf all.tar folder && rm -rf folder && tar xf all.tar && rm all.tar",
+        "for n in $(seq 50); do echo $n > f$n; done",
+        'python3 -c \'import os; os.rename("a.txt", "folder/a.txt")\'',
+        "mkdir -p node_modules/x && echo 1 > node_modules/x/index.js",
+        "mkdir src && cd src && echo 1 > main.py && python3 -m compileall -q .",
+        "echo 'a.txt' > .gitignore; echo changed > a.txt",
+        "touch -d 2001-01-01 a.txt",
+        "exit 3",
+        "echo half > a.txt; exit 1",
+        "echo killed > a.txt; kill -9 $$",
+    ],
+)
+def test_undo_brings_back_what_a_script_changed(rail: Make, workspace: Path, script: str) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    (workspace / "b").write_text("b\n")
+    (workspace / "folder").mkdir()
+    (workspace / "folder" / "inner.txt").write_text("one\n")
+    (workspace / "folder" / "run.sh").write_text("#!/bin/sh\n")
+    (workspace / "folder" / "run.sh").chmod(0o755)
+    (workspace / "link").symlink_to("a.txt")
+    (workspace / "nothing").mkdir()
+    before = state_of(workspace)
+    copy = workspace.parent / "copy"
+    shutil.copytree(workspace, copy, symlinks=True)
+    subprocess.run(["bash", "-c", script], cwd=copy, check=False, capture_output=True)
+    one = rail(mode="full", settings=NAMESPACES)
+    result = run(one, script)
+    assert result.data is not None, result.error
+    assert without_caches(state_of(workspace)) == without_caches(state_of(copy))
+    if result.meta.undo is None:
+        assert state_of(workspace) == before
+        return
+    undone = one.undo()
+    assert undone.ok, undone.error
+    assert state_of(workspace) == before
+
+
+def without_caches(states: dict[str, tuple[object, ...]]) -> dict[str, object]:
+    """What Python compiles has the time in it."""
+    return {path: state[:2] if path.endswith(".pyc") else state for path, state in states.items()}
