@@ -47,6 +47,7 @@ from handrail.store.journal import Broken
 from handrail.tools.contract import Tool
 
 if TYPE_CHECKING:
+    from handrail.changes.line_origin import LineOrigin
     from handrail.protocol.change import ChangeRecord
     from handrail.runtime.person import Resolve
     from handrail.terminal.source import Said
@@ -213,6 +214,13 @@ class Handrail(NamedTools):
         from handrail.runtime import person  # noqa: PLC0415  few take anything back
 
         return self._enter(person.undo, self._session, person.last_undo, resolve)
+
+    def line_origin(self, path: str, line: int) -> "tuple[str, str, LineOrigin]":
+        """Where a line of a file comes from: the path as results name it, the line as it is now, and the change set
+        that made it, as far as that is known. ToolError where there is no such line."""
+        from handrail.runtime.line_history import origin_of_line  # noqa: PLC0415  few ask
+
+        return self._enter(origin_of_line, self._session, path, line)
 
     # The wire
 

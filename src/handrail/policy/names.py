@@ -10,6 +10,7 @@ from handrail.policy.name_tables import (
     CREDENTIAL_FOLDERS,
     CREDENTIAL_PLACES,
     GIT_INTERNALS,
+    PACKAGE_FOLDERS,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PLACES,
@@ -44,6 +45,16 @@ def protection(path: str) -> Protection | None:
     if any(_credential(part) for part in parts) or _passes(parts, CREDENTIAL_PLACES):
         return "credential"
     return "protected" if _protected(parts) or _passes(parts, PROTECTED_PLACES) else None
+
+
+def is_packaged(path: str) -> bool:
+    """Whether a path owes its protection only to what an installed package brought with it; a repository steers git
+    wherever it is."""
+    parts = path.split("/")
+    at = next((n for n, part in enumerate(parts) if part in PACKAGE_FOLDERS), len(parts))
+    if at == len(parts) or any(_compared(part).endswith(".git") for part in parts[at:]):
+        return False
+    return protection("/".join(parts[: at + 1])) is None
 
 
 def is_credential(path: str) -> bool:
