@@ -139,12 +139,12 @@ def test_a_file_with_holes_keeps_them(kept: Callable[[Work], Any], sealed: bool)
 def test_names_of_one_file_stay_names_of_one_file(kept: Callable[[Work], Any], sealed: bool) -> None:
     def work(keeper: Keeper) -> None:
         root = keeper.world.root
-        keeper.world.sh("echo shared >one; ln one two; echo gone >three; ln three four; ln three five")
-        keeper.keep("echo more >>one; rm three; echo new >new; ln new also; ln -f new four", sealed=sealed)
+        keeper.world.sh("echo shared >one; ln one two; echo gone >three; ln three four; ln three five; echo own >six")
+        keeper.keep("echo more >>one; rm three four; echo new >new; ln new also; ln -f new six", sealed=sealed)
         assert (root / "one").samefile(root / "two")
         assert (root / "two").read_text() == "shared\nmore\n"
         assert (root / "new").samefile(root / "also")
-        assert (root / "new").samefile(root / "four")
+        assert (root / "new").samefile(root / "six")
         assert (root / "five").read_text() == "gone\n"
         keeper.undo()
         assert (root / "one").samefile(root / "two")
@@ -152,9 +152,10 @@ def test_names_of_one_file_stay_names_of_one_file(kept: Callable[[Work], Any], s
         assert (root / "three").samefile(root / "five")
         assert (root / "four").samefile(root / "five")
         assert (root / "five").read_text() == "gone\n"
+        assert (root / "six").read_text() == "own\n"
         keeper.redo()
         assert (root / "two").read_text() == "shared\nmore\n"
-        assert (root / "four").read_text() == "new\n"
+        assert (root / "six").samefile(root / "also")
         assert (root / "five").read_text() == "gone\n"
 
     kept(work)

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.changes.bringing import Bringing
-from handrail.changes.carrying import Carrier, How
+from handrail.changes.carrying import Carrier
 from handrail.changes.history import History
 from handrail.changes.holding import holding_folder, remove_held
 from handrail.changes.looking import Looks
+from handrail.changes.manners import Bringing, How
 from handrail.changes.opened import OpenedFolders
 from handrail.changes.torn import mend
 from handrail.changes.ways import agrees, back, same
