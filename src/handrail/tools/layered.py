@@ -34,14 +34,21 @@ def execute_layered(
     hosts = commands.hosts_open_to(context, todo)
     with layer_over(context, confinement, commands) as layer:
         trial = try_command(context, todo, confinement, commands, layer, hosts)
-        try:
-            outcome = _judged(context, trial, recorder, layer)
-        except AsksError:
-            raise  # what it printed waits too
-        except BaseException:
-            remove_printed(trial.ran)
-            raise
-        return _answered(context, arguments, trial, commands, outcome)
+        return conclude(context, arguments, trial, commands, recorder, layer)
+
+
+def conclude(
+    context: Context, arguments: ExecArguments, trial: Trial, commands: Commands, recorder: Recorder, layer: Layer
+) -> Output:
+    """Judges what came of a command that was allowed, and keeps it or does not."""
+    try:
+        outcome = _judged(context, trial, recorder, layer)
+    except AsksError:
+        raise  # what it printed waits too
+    except BaseException:
+        remove_printed(trial.ran)
+        raise
+    return _answered(context, arguments, trial, commands, outcome)
 
 
 def keep_sealed(
