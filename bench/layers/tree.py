@@ -3,15 +3,18 @@
 import os
 import random
 import string
+from collections.abc import Callable
 from pathlib import Path
 
 from handrail import Handrail
 from handrail.protocol.decision import Mode
+from handrail.protocol.permission import AnswerKind, PermissionRequest
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 
 FILES = 50_000
 IN_A_FOLDER = 50
+Answering = Callable[[PermissionRequest], AnswerKind]
 
 
 def make_tree(workspace: Path) -> None:
@@ -27,9 +30,8 @@ def make_tree(workspace: Path) -> None:
     os.sync()
 
 
-def opened(workspace: Path, state: Path, mode: Mode, *, tier: int) -> Handrail:
+def opened(workspace: Path, state: Path, mode: Mode, *, tier: int, answer: Answering = lambda _: "deny") -> Handrail:
+    """A session in which no command is confined less."""
     settings = Settings(sandbox=Sandbox(tier=tier, least=2))
     name = f"{mode}-{tier}"
-    return Handrail(
-        workspace, mode=mode, session=name, state_dir=state, settings=settings, on_permission=lambda _: "deny"
-    )
+    return Handrail(workspace, mode=mode, session=name, state_dir=state, settings=settings, on_permission=answer)

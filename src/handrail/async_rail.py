@@ -112,6 +112,7 @@ class AsyncHandrail:
     undo = _hopped(Handrail.undo)
     preview_undo = _hopped(Handrail.preview_undo)
     redo = _hopped(Handrail.redo)
+    line_origin = _hopped(Handrail.line_origin)
     call = _hopped(Handrail.call)
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)

@@ -47,6 +47,8 @@ from handrail.store.journal import Broken
 from handrail.tools.contract import Tool
 
 if TYPE_CHECKING:
+    from handrail.changes.line_origin import LineOrigin
+    from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
     from handrail.runtime.person import Resolve
     from handrail.terminal.source import Said
@@ -134,6 +136,7 @@ class Handrail(NamedTools):
                 check_tools(loaded, self._session.offer.registered)
             recover(self._session)
             settle_others(self._session)
+            self._session.background.keep = self._keep_yielded
             self._session.background.attach()
         except BaseException:
             self.close()
@@ -213,6 +216,13 @@ class Handrail(NamedTools):
         from handrail.runtime import person  # noqa: PLC0415  few take anything back
 
         return self._enter(person.undo, self._session, person.last_undo, resolve)
+
+    def line_origin(self, path: str, line: int) -> "tuple[str, str, LineOrigin]":
+        """Where a line of a file comes from: the path as results name it, the line as it is now, and the change set
+        that made it, as far as that is known. ToolError where there is no such line."""
+        from handrail.runtime.line_history import origin_of_line  # noqa: PLC0415  few ask
+
+        return self._enter(origin_of_line, self._session, path, line)
 
     # The wire
 
@@ -460,6 +470,11 @@ class Handrail(NamedTools):
             if self._is_open(request):
                 raise
             return None
+
+    def _keep_yielded(self, process: "ProcessSession") -> None:
+        from handrail.runtime.yielded import keep_yielded  # noqa: PLC0415  few commands go on after their calls
+
+        keep_yielded(self._session, process)
 
     def _is_open(self, request: PermissionRequest) -> bool:
         """Whether it still waits, as it was shown."""

@@ -43,6 +43,7 @@ def judged(world: World, before: str, script: str) -> Decision:
     [
         ("true", "git init"),
         ("echo a >a", "git init; git add .; git commit -qm x"),
+        ("echo a >a", "git init -q; git add .; git commit -qm x; echo b >a; git stash -q; git gc -q"),
         (REPOSITORY, "echo x >x; git add .; git commit -qm y; git tag v1"),
         (REPOSITORY, "git gc -q"),
         (REPOSITORY, "git gc -q --aggressive --prune=now"),

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from layer_scripts.start import make_tree
-from layer_scripts.tree_state import differences, repositories_of, tree_of
+from layer_scripts.tree_state import Start, differences, repositories_of, tree_of
 from layer_scripts.ways import MODES, SCRIPT, Ground, empty
 from layer_scripts.writing import script_for
 
@@ -45,17 +45,17 @@ def tried(ground: Ground, place: Path, seed: int) -> dict[str, object]:
 
 
 def compared(ground: Ground, start: Path, way: str) -> list[str]:
-    before, began = tree_of(start), time.time_ns()
+    begun = Start(tree_of(start), time.time_ns())
     ground.fill(start)
     ground.directly()
     expected, known = tree_of(ground.workspace), repositories_of(ground.workspace)
     ground.fill(start)
     changed = ground.called(way) if way in MODES else ground.layered(sealed=way == "sealed")
-    wrong = differences(expected, tree_of(ground.workspace), start=before, began=began)
+    wrong = differences(expected, tree_of(ground.workspace), begun)
     wrong += told_by_git(known, repositories_of(ground.workspace))
     if changed:
         ground.undo(way if way in MODES else "full")
-    return wrong + [f"after undo: {told}" for told in differences(before, tree_of(ground.workspace))]
+    return wrong + [f"after undo: {told}" for told in differences(begun.tree, tree_of(ground.workspace))]
 
 
 def told_by_git(expected: dict[str, tuple[str, str]], found: dict[str, tuple[str, str]]) -> list[str]:

@@ -1,14 +1,16 @@
 """What a script does to a tree directly, it does through a layer that is examined and kept; and undo takes it back.
 
 Every script is made by its seed, and so is the tree that it begins with. Of both trees afterwards all is compared:
-what there is, contents, modes, where links lead, which names are one file, extended attributes, and dates that were set
-by hand; what git says too. After undo the tree is compared with the one of the start.
+what there is, contents, modes, where links lead; of what was changed also which names are one file, extended
+attributes, and dates that were set by hand; and what git says. After undo the tree is what it was at the start, all but
+the dates.
 
-What a layer cannot know, no script does:
+What a layer cannot know, no script does, or is not compared:
 - A folder of the tree cannot be renamed in one step there: programs are told that it is on another file system, and
   copy it, as `mv` does. A name in it of a file that has others outside is one of its own then; and what is closed to
   writing cannot be removed after it was copied.
-- Extended attributes are kept with a file that is kept. Where only they were changed, that is said, and not kept.
+- One of several names of a file that is moved, or replaced by the same content, is one of its own then or stays.
+- Extended attributes are kept with the content of a file. Where only they were changed, that is said, and not kept.
 - To anybody but root, the layer does not keep the names of one file together: what is written through one of them is
   not seen through the others before it is kept, and a name that is replaced cannot be told from one written through.
 

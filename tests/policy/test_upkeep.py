@@ -106,3 +106,29 @@ def test_files_that_only_moved_are_not_deleted() -> None:
 
 def test_a_file_that_became_a_folder_is_deleted() -> None:
     assert judged(change("a", kind="folder", replaces="file")).rule == "fs.delete"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["node_modules/x/.github/f.yml", "a/.venv/lib/python3/site-packages/pip/_vendor/certifi/cacert.pem",
+     "node_modules/x/.env", "node_modules/.yarnrc", "site-packages/x/test.key"],
+)  # fmt: skip
+def test_what_installed_packages_bring_with_them_is_ordinary(path: str) -> None:
+    assert judged(change(path, "created")).rule == "fs.write"
+
+
+@pytest.mark.parametrize(
+    ("made", "rule"),
+    [
+        (change("node_modules/x/.env"), "fs.secret"),
+        (change("node_modules/x/a", "renamed", renamed_from=".env"), "fs.secret"),
+        (change(".ssh/node_modules/x.pem", "created"), "fs.secret"),
+        (change(".vscode/node_modules/x/.github/f", "created"), "fs.protected"),
+        (change("node_modules/x/.git/hooks/post-checkout", "created"), "fs.protected"),
+        (change("node_modules/x/.git", "created"), "fs.protected"),
+        (change("x/.github/f.yml", "created"), "fs.protected"),
+        (change("node_modules", "renamed", renamed_from=".github/x"), "fs.protected"),
+    ],
+)
+def test_what_they_bring_and_what_was_there_are_told_apart(made: Change, rule: str) -> None:
+    assert judged(made).rule == rule

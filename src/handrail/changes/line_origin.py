@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 
 from handrail.changes.line_ways import lines_of, origin_in, with_diff
+from handrail.protocol.plain import readable
 from handrail.store.change_log import ChangeLog, Entry, Step
 from handrail.workspace.content import content_of
-from handrail.workspace.root import readable
 
 Content = Callable[[str], bytes | None]
 """What was kept under a hash; None where nothing is any more."""
@@ -136,8 +136,7 @@ class _Tracing:
 
     def _told(self, kind: Literal["made", "outside", "before", "lost"], at: _Place, entry: Entry | None) -> LineOrigin:
         outside, back = tuple(self._outside), tuple(self._brought_back)
-        told = LineOrigin(kind=kind, entry=entry, path=at.path, line=at.line + 1, outside=outside, brought_back=back)
-        return told
+        return LineOrigin(kind=kind, entry=entry, path=at.path, line=at.line + 1, outside=outside, brought_back=back)
 
 
 def _renamed(entry: Entry, step: Step) -> Step | None:

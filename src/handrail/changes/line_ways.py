@@ -20,7 +20,7 @@ def lines_of(data: bytes) -> list[str] | None:
 def origin_in(old: list[str], new: list[str], line: int) -> int | None:
     """Where a line of the new text was in the old one; None where it was not, as it is."""
     moved = 0
-    for a, b, c, d in changed_parts(old, new):
+    for _, b, c, d in changed_parts(old, new):
         if line < c:
             break
         if line < d:

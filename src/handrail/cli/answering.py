@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from contextlib import suppress
 from typing import Any
 
 from handrail.cli.call import exit_of, show
@@ -11,15 +12,15 @@ from handrail.cli.output import answer_json, cut, note, one_line
 from handrail.cli.preferences import loaded_for
 from handrail.cli.short_ids import short_ids
 from handrail.protocol.batch import Done, Parked
-from handrail.protocol.error import UsageError
-from handrail.protocol.permission import Answer
+from handrail.protocol.error import HandrailError, UsageError
+from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.store.environments import kept_variables
-from handrail.store.inbox import Waiting
+from handrail.store.inbox import Inbox, Waiting
 from handrail.terminal.asking import say_kept
-from handrail.terminal.source import Said
+from handrail.terminal.source import Said, Source
 
 _OTHER_VARIABLES = (
     "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes would not "
@@ -35,8 +36,8 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, aske
         raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
     with opened(options, waiting) as rail:
         _refuse_foreign(rail, waiting, answer)
-        if answer.kind != "deny" and rail.would_differ(waiting.environment):
-            raise Stop(_OTHER_VARIABLES, FAILED)
+        if answer.kind != "deny":
+            refuse_other_variables(rail, waiting)
         try:
             outcome = rail.answer(waiting.request, answer)
         except UsageError as error:
@@ -51,6 +52,43 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, aske
         if answer.kind in {"session", "workspace"} and not (options.json or options.quiet):
             note(_granted(waiting, answer))
         return code
+
+
+def source_of(options: Namespace, waiting: Waiting, inbox: Inbox) -> Source:
+    """Where a question comes from that another session has put. That session is opened only for what takes one, and
+    let go again: somebody may look at a question for hours."""
+
+    def still_open(request: PermissionRequest) -> bool:
+        here = ((one.request.id, one.request.revision) for one in inbox.waiting())
+        return (request.id, request.revision) in here
+
+    def outdated(request: PermissionRequest) -> tuple[str, ...]:
+        return outdated_files(options, waiting, request)
+
+    def retry(request_id: str, command: str | None) -> PermissionRequest:
+        try:
+            with opened(options, waiting) as rail:
+                refuse_other_variables(rail, waiting)
+                return rail.retry(request_id, command)
+        except Stop as stop:
+            raise UsageError(str(stop)) from None
+
+    return Source(still_open, outdated, retry)
+
+
+def outdated_files(options: Namespace, waiting: Waiting, request: PermissionRequest) -> tuple[str, ...]:
+    """What changed since the request was tried; nothing where that cannot be found out here, for a yes asks again."""
+    if request.preview is None or request.preview.tried is None:
+        return ()
+    with suppress(Stop, HandrailError), opened(options, waiting) as rail:
+        return rail.outdated(request)
+    return ()
+
+
+def refuse_other_variables(rail: Handrail, waiting: Waiting) -> None:
+    """A yes counts only for what the command would have had where it was asked about."""
+    if rail.would_differ(waiting.environment):
+        raise Stop(_OTHER_VARIABLES, FAILED)
 
 
 def opened(options: Namespace, waiting: Waiting) -> Handrail:

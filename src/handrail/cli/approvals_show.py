@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from handrail.cli.answering import outdated_files
 from handrail.cli.approvals import SCHEMA, waiting_row
 from handrail.cli.exits import OK
 from handrail.cli.inbox import found_request, short_id_of
@@ -20,7 +21,8 @@ def run(options: Namespace) -> int:
         row = waiting_row(waiting, {request.id: short_id_of(request.id)})
         answer_json(encode({"schema": SCHEMA, "waiting": [row], "granted": ()}))
         return OK
-    answer(request_text(request))
+    again = f"handrail approvals retry {short_id_of(request.id)} tries it again"
+    answer(request_text(request, outdated_files(options, waiting, request), again))
     if request.preview is not None and request.preview.tried is not None:
         _print_trial(options, request.preview)
     if not options.quiet:

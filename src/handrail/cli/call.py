@@ -83,6 +83,8 @@ def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str |
             note(f"{result.summary}; {_how_to_go_on(result)}")
         if result.meta.undo is not None and not options.quiet:
             note(f"to take it back: handrail undo {result.meta.undo}")
+        if (open_end := _not_covered(result)) and not options.quiet:
+            note(open_end)
         if (process := getattr(result.data, "session_id", None)) and not options.quiet:
             note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
     elif result.error.code == "PERMISSION_REQUIRED":
@@ -92,6 +94,14 @@ def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str |
         _print_next_step(result.error, options, mode)
     if options.verbose:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
+
+
+def _not_covered(result: ToolResult[Any]) -> str | None:
+    if result.meta.sandbox is None:
+        return None
+    from handrail.cli.coverage import of_result  # noqa: PLC0415  only commands have something to say
+
+    return of_result(result)
 
 
 def _how_to_go_on(result: ToolResult[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from handrail.cli.coverage import of_record
 from handrail.cli.event_row import when
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import answer, answer_json, can_show, cut, note, table
@@ -52,4 +53,5 @@ def _what(record: ChangeRecord) -> str:
     undone = f" (undone by {record.undone_by})" if record.undone_by is not None else ""
     gone = "" if record.undoable else " (too old to undo)"
     minus = "−" if can_show("−") else "-"
-    return f"{cut(record.summary)} +{added} {minus}{removed}{undone}{gone}"
+    open_ends = f" ({of_record(record)})" if record.not_covered else ""
+    return f"{cut(record.summary)} +{added} {minus}{removed}{undone}{gone}{open_ends}"

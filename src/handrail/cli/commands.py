@@ -106,8 +106,8 @@ COMMANDS: dict[str, Command] = {
         "log",
         "Show what happened in a session, the last events last.",
         options.for_log,
-        ("handrail log --limit 20", "handrail log --changes"),
-        _EXITS | {FAILED: "there is no such session"},
+        ("handrail log --changes", "handrail log --line src/a.py:41"),
+        _EXITS | {FAILED: "there is no such session, file or line"},
     ),
     "log export": Command(
         "log_export",

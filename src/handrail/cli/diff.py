@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from handrail.cli.changes import opened, refused
+from handrail.cli.coverage import of_changes
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, note
 from handrail.protocol.error import ToolError
@@ -14,12 +15,15 @@ def run(options: Namespace) -> int:
     try:
         with opened(options) as rail:
             number, text = rail.numbered_diff(options.number)
+            open_ends = of_changes(rail, [number])
     except ToolError as error:
         return refused(options, "diff", error)
     if options.json:
-        answer_json(encode({"schema": "handrail.diff/1", "number": number, "diff": text}))
+        answer_json(encode({"schema": "handrail.diff/1", "number": number, "diff": text, "notCovered": open_ends}))
         return OK
     answer(text)
+    for line in open_ends:
+        note(line)
     if any(line.startswith("… ") for line in text.splitlines()):
         note("the diff is cut where it says so: it is too long to be kept whole")
     return OK

@@ -20,6 +20,10 @@ def run(options: Namespace) -> int:
         from handrail.cli.changes import print_changes  # noqa: PLC0415  it opens a session, reading events does not
 
         return print_changes(options)
+    if options.line is not None:
+        from handrail.cli.line_log import print_line  # noqa: PLC0415  as above
+
+        return print_line(options)
     with reading(session_folder(options, options.session)) as journal:
         last = journal.last_seq()
         after = max(0, last - options.limit) if options.after is None else options.after

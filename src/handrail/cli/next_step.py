@@ -30,16 +30,15 @@ def how_to_answer(request: PermissionRequest) -> str:
     from handrail.cli.inbox import short_id_of  # noqa: PLC0415  only where somebody has to be asked
 
     short = short_id_of(request.id)
-    answers = f"To answer it: handrail approvals allow {short}, or: handrail approvals deny {short} --reason TEXT"
+    only = "" if "once" in request.answers else " --output-only"
+    answers = f"To answer it: handrail approvals allow {short}{only}, or: handrail approvals deny {short} --reason TEXT"
     if request.command is None:
         return answers
     again = f"to try it again: handrail approvals retry {short} [--command TEXT]"
     if "output" not in request.answers:
-        return f"{answers}; {again}"
-    shown = f"to see all of it: handrail approvals show {short} --diff --output"
-    return (
-        f"{answers}\nIts output without its changes: handrail approvals allow {short} --output-only; {again}; {shown}"
-    )
+        return f"{answers}\nOr {again}"
+    output = "" if only else f"its output without its changes: handrail approvals allow {short} --output-only; "
+    return f"{answers}\nOr {output}{again}; all of it: handrail approvals show {short} --diff --output"
 
 
 def _untouched(request: PermissionRequest) -> str:

@@ -102,6 +102,9 @@ def for_log(parser: ArgumentParser) -> None:
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
     other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
+    other.add_argument(
+        "--line", metavar="FILE:N", help="say why a line of a file is there: what made it, and who let it"
+    )
     as_json(parser)
 
 

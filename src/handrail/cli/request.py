@@ -12,8 +12,8 @@ def request_in(details: Json) -> PermissionRequest:
     return msgspec.convert(details, PermissionRequest)
 
 
-def request_text(request: PermissionRequest | Json, outdated: tuple[str, ...] = ()) -> str:
+def request_text(request: PermissionRequest | Json, outdated: tuple[str, ...] = (), again: str = "") -> str:
     """The question, why it is asked, and all of what would change."""
     told = request if isinstance(request, PermissionRequest) else request_in(request)
-    lines = request_lines(told, width=None, diff=None, files=None, outdated=outdated)
+    lines = request_lines(told, width=None, diff=None, files=None, outdated=outdated, again=again)
     return "\n".join([title(told), *lines, ""])

@@ -1,9 +1,11 @@
 """undo: takes changes back."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from handrail.cli.changes import opened, refused
+from handrail.cli.coverage import of_changes
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import answer, answer_json, note
 from handrail.protocol.error import ToolError
@@ -22,7 +24,8 @@ def run(options: Namespace) -> int:
             except ToolError as error:
                 return refused(options, "undo", error)
         result = rail.undo(number, turn=turn, session=session, resolve=chosen)
-    return show(options, "undo", result, "bring it back: handrail redo")
+        open_ends = of_changes(rail, result.data.undone) if result.data is not None else []
+    return show(options, "undo", result, "bring it back: handrail redo", open_ends)
 
 
 def resolve(options: Namespace) -> Resolve | None:
@@ -30,14 +33,18 @@ def resolve(options: Namespace) -> Resolve | None:
     return "later" if options.with_later else "lines" if options.lines else None
 
 
-def show(options: Namespace, command: str, result: ToolResult[Any], next_step: str) -> int:
-    """Prints the result of an undo or a redo, and how to turn back."""
+def show(
+    options: Namespace, command: str, result: ToolResult[Any], next_step: str, open_ends: Sequence[str] = ()
+) -> int:
+    """Prints the result of an undo or a redo, what of it is not taken back with the files, and how to turn back."""
     if options.json:
-        answer_json(encode({"schema": f"handrail.{command}/1", "result": result}))
+        answer_json(encode({"schema": f"handrail.{command}/1", "result": result, "notCovered": open_ends}))
     elif result.error is None:
         answer(result.content)
         for text in result.warnings:
             note(f"warning: {text}")
+        for text in open_ends:
+            note(text)
         if not options.quiet:
             note(f"to {next_step}")
     else:

@@ -6,19 +6,17 @@ from typing import Any
 
 from msgspec import structs
 
-from handrail.cli.answering import answer_request
+from handrail.cli.answering import answer_request, source_of
 from handrail.cli.approvals import SCHEMA, waiting_row
 from handrail.cli.asking import can_ask
 from handrail.cli.exits import OK, Stop
 from handrail.cli.inbox import short_names
 from handrail.cli.output import answer, answer_json, note, one_line
 from handrail.protocol.error import HandrailError
-from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Inbox, Waiting
 from handrail.terminal.asking import ask_on_terminal
 from handrail.terminal.request import subject
-from handrail.terminal.source import Source
 
 _SECONDS = 0.5
 """Between two looks."""
@@ -47,18 +45,14 @@ def watch(options: Namespace, inbox: Inbox) -> int:
 
 def _ask(options: Namespace, inbox: Inbox, one: Waiting, number: int, of: int) -> None:
     """Asks about one request, and answers it. One that cannot be answered here is told, and the next one comes."""
-    request = one.request
-
-    def still_open(request: PermissionRequest) -> bool:
-        return any(request.id == other.request.id for other in inbox.waiting())
-
-    if not still_open(request):
+    request, source = one.request, source_of(options, one, inbox)
+    if not source.still_open(request):
         return
     if one.answer is not None:
         note(f"answered, not run: {subject(request)} (handrail approvals allow {request.id} runs it)")
         return
     note(f"session {one_line(request.session_id)} in {one_line(one.workspace or '?')}")
-    said = ask_on_terminal(request, number, of, source=Source(still_open), plain=options.plain)
+    said = ask_on_terminal(request, number, of, source=source, plain=options.plain)
     if said.answer is None:
         return
     try:

@@ -9,7 +9,7 @@ from handrail.policy.harm import is_deletion, moved_away, runs_as_owner
 from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, moded, ruled, secret
 from handrail.policy.modes import Subject
-from handrail.policy.names import may_be_in_repository, protection, steers_repository
+from handrail.policy.names import is_packaged, may_be_in_repository, protection, steers_repository
 from handrail.policy.repository import Upkeep, changed_settings, upkeep
 from handrail.policy.rules.book import book_of
 from handrail.policy.rules.rule import Rule
@@ -61,8 +61,15 @@ def _spoken_for(judged: Judged) -> Judged:
 
 
 def _never(changes: tuple[Change, ...]) -> list[Judged]:
-    credentials = [change.path for change in changes if "credential" in {protection(path) for path in _names(change)}]
+    credentials = [change.path for change in changes if _is_credential(change)]
     return [secret(_listed(credentials))] if credentials else []
+
+
+def _is_credential(change: Change) -> bool:
+    """By its name; what a package that was just installed brought with it is nobody's secret."""
+    if all(protection(path) != "credential" for path in _names(change)):
+        return False
+    return change.action != "created" or not is_packaged(change.path)
 
 
 def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judged]:
@@ -115,7 +122,8 @@ def _shown(change: Change) -> str:
 
 def _is_protected(change: Change, heads: set[str]) -> bool:
     """By its name, or since it steers a repository of another name that is made here: one with a HEAD of its own."""
-    return any(protection(path) == "protected" or _steers_one_of(heads, path) for path in _names(change))
+    steering = [path for path in _names(change) if protection(path) == "protected" or _steers_one_of(heads, path)]
+    return not all(is_packaged(path) for path in steering)
 
 
 def _steers_one_of(heads: set[str], path: str) -> bool:

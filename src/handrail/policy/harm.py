@@ -1,7 +1,7 @@
 """Changes in the order in which people should see them: what may do harm first, what programs generate last."""
 
 from handrail.policy.name_tables import GENERATED_ENDINGS, GENERATED_FILES, GENERATED_FOLDERS
-from handrail.policy.names import protection
+from handrail.policy.names import is_packaged, protection
 from handrail.policy.repository import is_new_object
 from handrail.protocol.change import Change
 
@@ -50,7 +50,7 @@ def is_generated(path: str) -> bool:
 def _rank(change: Change, moved: frozenset[str]) -> int:
     if is_new_object(change):
         return _GENERATED
-    if any(protection(path) is not None for path in (change.path, change.renamed_from or change.path)):
+    if any(protection(path) and not is_packaged(path) for path in (change.path, change.renamed_from or change.path)):
         return _DELETED if is_deletion(change, moved) else _PROTECTED
     if runs_as_owner(change):
         return _RUNNABLE

@@ -85,11 +85,13 @@ GIT_INTERNALS = frozenset(
 REPOSITORY_PARTS = frozenset({"head", "refs", "gitdir"}) | GIT_INTERNALS
 """Names that make a folder a repository, or steer one that it is."""
 
-GENERATED_FOLDERS = frozenset(
+PACKAGE_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox"})
+"""Where programs install packages. These bring their own `.github` and `.vscode`, which steer nothing there, and the
+public certificates and test keys that they come with."""
+GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
     {
-        "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".venv", "venv",
-        ".gradle", ".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov",
-        "bower_components", ".git",
+        "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",
+        ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov", ".git",
     }
 )  # fmt: skip
 """What programs fill and nobody reads; `build`, `dist`, `target` and `vendor` are not in it, since people use them."""

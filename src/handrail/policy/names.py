@@ -10,6 +10,7 @@ from handrail.policy.name_tables import (
     CREDENTIAL_FOLDERS,
     CREDENTIAL_PLACES,
     GIT_INTERNALS,
+    PACKAGE_FOLDERS,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PLACES,
@@ -37,13 +38,23 @@ _STARTS = frozenset(
 _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES | PROTECTED_PLACES)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def protection(path: str) -> Protection | None:
     """How the names on a path are protected; the strictest counts."""
     parts = [_compared(part) for part in path.split("/") if part not in {"", "."}]
     if any(_credential(part) for part in parts) or _passes(parts, CREDENTIAL_PLACES):
         return "credential"
     return "protected" if _protected(parts) or _passes(parts, PROTECTED_PLACES) else None
+
+
+def is_packaged(path: str) -> bool:
+    """Whether a path owes its protection only to what an installed package brought with it; a repository steers git
+    wherever it is."""
+    parts = path.split("/")
+    at = next((n for n, part in enumerate(parts) if part in PACKAGE_FOLDERS), len(parts))
+    if at == len(parts) or any(_compared(part).endswith(".git") for part in parts[at:]):
+        return False
+    return protection("/".join(parts[: at + 1])) is None
 
 
 def is_credential(path: str) -> bool:
@@ -92,6 +103,7 @@ def _passes(parts: list[str], places: frozenset[str]) -> bool:
     return any(f"/{place}/" in way for place in places)
 
 
+@lru_cache(maxsize=4096)
 def _compared(part: str) -> str:
     plain = trimmed(folded(part)) or part
     return _long_name(plain) if ":" in plain or "~" in plain else plain

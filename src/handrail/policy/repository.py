@@ -14,9 +14,10 @@ from handrail.protocol.change import Change
 _NEW = re.compile(
     r"""HEAD|ORIG_HEAD|COMMIT_EDITMSG|description|config|index|packed-refs|shallow
     |hooks/[A-Za-z0-9-]+\.sample
-    |info/exclude
-    |objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))
-    |(?:refs|logs/refs)/(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)+
+    |info/(?:exclude|refs)
+    |objects/info/(?:packs|commit-graph|commit-graphs/[\w-]+(?:\.graph)?)
+    |objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev|mtimes|bitmap))
+    |(?:refs|logs/refs)/(?:stash|(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)+)
     |logs/HEAD
     """,
     re.VERBOSE,
@@ -24,7 +25,7 @@ _NEW = re.compile(
 """The files of a new repository: those that `git init`, `add`, `commit` and `clone` make. Spelled just so, since
 `Hooks/` or `config.` are the same as `hooks/` and `config` elsewhere."""
 _NEW_FOLDER = re.compile(
-    r"hooks|info|branches|objects(?:/(?:info|pack|[0-9a-f]{2}))?|(?:logs|refs|logs/refs)(?:/(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)*)?"
+    r"hooks|info|branches|objects(?:/(?:info|info/commit-graphs|pack|[0-9a-f]{2}))?|(?:logs|refs|logs/refs)(?:/(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)*)?"
 )
 _OBJECT = re.compile(
     r"((?:.*/)?\.git)/objects/"

@@ -12,7 +12,6 @@ MOST_ROWS = 10
 """Of the list of files that are shown unasked."""
 _LETTERS: dict[Action, str] = {"created": "A", "deleted": "D", "renamed": "R"}
 _VERBS: dict[Action, str] = {"created": "adds", "deleted": "deletes", "renamed": "renames"}
-_RUNNABLE = 0o111
 _TWO_COLUMNS = 96
 _INDENT = "  "
 
@@ -31,7 +30,8 @@ def change_lines(tried: Tried, width: int | None, *, plain: bool = False, most: 
         return ["Would change no files."] if not tried.files else [f"Would change {files(tried.files)}."]
     entries = [_in_words(change) if plain else _entry(change) for change in listed]
     rows, shown = _rows(entries, width, most, plain=plain)
-    total = max(len(listed), tried.files)
+    folders = sum(change.kind == "folder" for change in listed)
+    total = max(len(listed), tried.files - _renames(tried) + folders)
     return [f"Would change {_counted(tried, listed)}:", *rows, *_folded(listed[shown:], total - shown)]
 
 
@@ -45,19 +45,28 @@ def gist(tried: Tried) -> str:
     folders = sum(change.kind == "folder" for change in tried.changes)
     if not tried.files and folders:
         return "1 folder" if folders == 1 else f"{folders} folders"
-    deletions = "1 deletion" if tried.deleted == 1 else f"{tried.deleted} deletions"
-    return f"{files(tried.files)}, {deletions}" if tried.deleted else files(tried.files)
+    renames = _renames(tried)
+    count, deleted = tried.files - renames, tried.deleted - renames
+    deletions = "1 deletion" if deleted == 1 else f"{deleted} deletions"
+    return f"{files(count)}, {deletions}" if deleted > 0 else files(count)
+
+
+def _renames(tried: Tried) -> int:
+    """How many old names of renamed files are counted as files that are deleted."""
+    return sum(change.renamed_from is not None for change in tried.changes)
 
 
 def _counted(tried: Tried, listed: list[Change]) -> str:
     folders = len(listed) if not tried.files else 0
-    return f"{folders} folder{'s' * (folders != 1)}" if folders else files(tried.files)
+    return f"{folders} folder{'s' * (folders != 1)}" if folders else files(tried.files - _renames(tried))
 
 
 def _listed(changes: tuple[Change, ...]) -> list[Change]:
-    """Without folders that are seen by what comes or goes in them."""
+    """Without folders that are seen by what comes or goes in them, and without the old names of what is renamed."""
     inside = {change.path[:at] for change in changes for at in _slashes(change.path)}
+    renamed = {change.renamed_from for change in changes}
     kept = [change for change in changes if change.kind != "folder" or change.path not in inside]
+    kept = [change for change in kept if change.action != "deleted" or change.path not in renamed]
     return sorted(kept, key=lambda change: change.layout_only)
 
 
@@ -125,10 +134,12 @@ def _spelled(path: str) -> str:
 def _remarks(change: Change, *, plain: bool) -> list[str]:
     """What is worth a second look, in the order of what it may cost."""
     found = ["deletes!"] if change.action == "deleted" and not plain else []
-    if _is_new_program(change):
+    if change.replaces is not None:
+        found.append(f"was a {change.replaces}{'' if plain else '!'}")
+    if change.executable:
         found.append("executable")
     if change.kind == "link" and change.action != "deleted":
-        found.append("link")
+        found.append(_leads(change, plain=plain))
     if change.action == "mode" and change.mode is not None:
         found.append(f"mode {change.mode:o}")
     found += ["binary"] if change.binary else []
@@ -136,6 +147,7 @@ def _remarks(change: Change, *, plain: bool) -> list[str]:
     return found
 
 
-def _is_new_program(change: Change) -> bool:
-    """Whether it can be run from now on; of what was there and only got other bytes, nobody said that it could not."""
-    return change.kind == "file" and change.action in {"created", "mode"} and bool((change.mode or 0) & _RUNNABLE)
+def _leads(change: Change, *, plain: bool) -> str:
+    where = _spelled(change.target) if change.target is not None else "?"
+    outside = " (outside)" if change.outside else ""
+    return f"link to {where}{outside}" if plain else f"link → {where}{outside}"

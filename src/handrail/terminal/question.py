@@ -1,5 +1,7 @@
 """One question on its way to its answer."""
 
+from contextlib import suppress
+
 from handrail.protocol.error import HandrailError
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.terminal.browsing import Sheet, browse, diff_sheets, output_sheet
@@ -72,7 +74,7 @@ class Question:
     def _show(self) -> None:
         """As much of it as the screen has room for; in its first moments it takes no key."""
         screen, width = self._screen, self._screen.width
-        outdated = self._source.outdated(self._request) if is_tried(self._request) else ()
+        outdated = self._outdated()
         self._possible = Possible(retry=self._source.retry is not None, outdated=outdated)
         self._offered = {choice.key for choice in choices(self._shown, self._possible)}
         self.hidden = self._seen = False
@@ -83,6 +85,12 @@ class Question:
         self._below = screen.framed_lines(self._heading, [*lines, "", *self._choices()])
         self._go_on(self._page())
         self._keys.drop_early()
+
+    def _outdated(self) -> tuple[str, ...]:
+        """What changed since it was tried. Where that cannot be found out, whoever keeps it finds it out."""
+        with suppress(HandrailError):
+            return self._source.outdated(self._request) if is_tried(self._request) else ()
+        return ()
 
     def _choices(self) -> list[str]:
         screen = self._screen
@@ -127,7 +135,7 @@ class Question:
             return False
         if letter not in KEEPING or not is_tried(self._request):
             return True
-        before, now = self._possible.outdated, self._source.outdated(self._request)
+        before, now = self._possible.outdated, self._outdated()
         if now and now != before:
             self._screen.take_away()
             self.hidden = True  # it is another question now

@@ -8,7 +8,7 @@ from handrail.protocol.permission import PermissionRequest, Preview
 from handrail.terminal.cells import cells, padded, wrapped
 from handrail.terminal.changed import MOST_ROWS
 from handrail.terminal.look_alikes import look_alikes
-from handrail.terminal.tried import tried_lines
+from handrail.terminal.tried import AGAIN, tried_lines
 from handrail.terminal.visible import exact, exact_line, one_line, visible, written_out
 
 MOST_OF_A_DIFF = 40
@@ -34,12 +34,14 @@ def request_lines(
     diff: int | None = MOST_OF_A_DIFF,
     files: int | None = MOST_ROWS,
     outdated: tuple[str, ...] = (),
+    again: str = AGAIN,
     plain: bool = False,
 ) -> list[str]:
     """All that a person has to know, in rows of at most so many columns; None: as long as they are. Of a difference
-    at most `diff` lines, of a list of files at most `files` rows; None: all of it. `outdated`: what changed since."""
+    at most `diff` lines, of a list of files at most `files` rows; None: all of it. `outdated`: what
+    changed since, and `again` how it is tried again."""
     command = request.command is not None
-    tried = tried_lines(request, width, outdated=outdated, plain=plain, most=files) if command else ()
+    tried = tried_lines(request, width, outdated=outdated, again=again, plain=plain, most=files) if command else ()
     return [
         *_what(request, width),
         *_reasons(request, width),

@@ -58,7 +58,7 @@ def classes(request: PermissionRequest) -> str:
 
 def _changed(request: PermissionRequest) -> str:
     tried = request.preview.tried if request.preview is not None else None
-    return gist(tried) if tried is not None and not tried.deleted else files(tried.files if tried else 0)
+    return gist(tried).partition(",")[0] if tried is not None else files(0)
 
 
 def _undo(result: ToolResult[Any] | None) -> list[str]:

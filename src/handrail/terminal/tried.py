@@ -16,6 +16,7 @@ _STOPPED = {
 }
 _NO_NETWORK = "the network is off in the copy, so this may differ for real"
 _NAMED = 3
+AGAIN = "r try again"
 _LONGEST = 120
 
 
@@ -29,6 +30,7 @@ def tried_lines(
     width: int | None,
     *,
     outdated: tuple[str, ...] = (),
+    again: str = AGAIN,
     plain: bool = False,
     most: int | None = MOST_ROWS,
 ) -> Iterator[str]:
@@ -37,17 +39,21 @@ def tried_lines(
     if tried is None:
         yield not_tried(request)
         return
-    yield _how(tried) if not outdated else f"{out_of_date(outdated)} {_UNTOUCHED}"
+    yield _how(tried) if not outdated else f"{out_of_date(outdated, again)} {_UNTOUCHED}"
     yield from change_lines(tried, width, plain=plain, most=most)
     yield from (f"! Cannot be kept: {one_line(one)}" for one in tried.unkept)
     yield _beside(tried)
 
 
-def out_of_date(paths: tuple[str, ...]) -> str:
+def out_of_date(paths: tuple[str, ...], again: str = AGAIN) -> str:
     """Why a trial can no longer be kept, and what to do then."""
+    from handrail.runtime.outdating import GONE  # noqa: PLC0415  few trials are
+
+    if GONE in paths:
+        return f"Out of date: {GONE}. {again}."
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     named = ", ".join(map(exact_line, paths[:_NAMED]))
-    return f"Out of date: {named}{more} changed since. r try again."
+    return f"Out of date: {named}{more} changed since. {again}."
 
 
 def not_tried(request: PermissionRequest) -> str:
@@ -61,7 +67,7 @@ def _how(tried: Tried) -> str:
     seconds = duration(tried.duration_ms)
     if tried.ending != "exit":
         why = _STOPPED.get(tried.ending, f"was stopped ({one_line(tried.ending)})")
-        return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}. {_UNTOUCHED}"
+        return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
     if tried.exit_code:
         return f"Tried, failed: exit {tried.exit_code} in {seconds} — {_NO_NETWORK}. {_UNTOUCHED}"
     return f"Tried in a throw-away copy: exit 0 in {seconds}. {_UNTOUCHED}"

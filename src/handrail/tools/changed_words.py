@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from handrail.policy.harm import by_harm, is_deletion, moved_away
 from handrail.policy.names import steers_repository
+from handrail.policy.repository import is_new_object
 from handrail.protocol.change import Change, ChangeSet
 from handrail.workspace.errors import clipped
 
@@ -39,7 +40,7 @@ def _sorted_out(changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]
     repositories: dict[str, int] = {}
     for change in changes:
         before, found, within = f"/{change.path}".partition(f"/{_REPOSITORY}/")
-        if found and not steers_repository(within.partition("/")[0]):
+        if found and (is_new_object(change) or not steers_repository(within.partition("/")[0])):
             folder = f"{before}/{_REPOSITORY}"[1:]
             repositories[folder] = repositories.get(folder, 0) + (change.kind != "folder")
         elif change.kind != "folder" and not (change.action == "deleted" and change.path in moved):

@@ -53,12 +53,11 @@ def put_instead(
             fill(descriptor, new.pieces())
             if flush:
                 _start_writing(descriptor)
-            if before is not None:
-                _take_over(descriptor, folder, name, before.status)
-            if mode is not None:
-                os.fchmod(descriptor, mode)
+            kept = _take_over(descriptor, folder, name, before.status) if before is not None else None
             if dress is not None:
                 dress(descriptor)
+            if mode is not None or kept is not None:
+                os.fchmod(descriptor, mode if mode is not None else kept or 0)  # last: chown clears bits of it
             if flush:
                 os.fsync(descriptor)
             own = Current(os.fstat(descriptor), new.hash, None)
@@ -82,15 +81,15 @@ def _start_writing(descriptor: int) -> None:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> None:
-    """Owner, extended attributes and mode of the file that is replaced; the mode last, as chown clears bits of it."""
+def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> int:
+    """Owner and extended attributes of the file that is replaced; the mode that it is to have."""
     mode = stat.S_IMODE(status.st_mode)
     if not _give(descriptor, status.st_uid, status.st_gid):
         mode &= ~(stat.S_ISUID | stat.S_ISGID)  # they lent the rights of an owner that it has no longer
         _give(descriptor, -1, status.st_gid)
     if hasattr(os, "listxattr"):
         _copy_attributes(descriptor, folder, name)
-    os.fchmod(descriptor, mode)
+    return mode
 
 
 def _give(descriptor: int, user: int, group: int) -> bool:

@@ -57,15 +57,20 @@ def open_source(source: tuple[int, str]) -> int:
 
 
 def _dressed(source: tuple[int, str], mode: int | None) -> os.stat_result:
+    """Takes away what overlayfs noted, and gives it its mode; what the file is then."""
     descriptor = open_source(source)
     try:
-        status = os.fstat(descriptor)
-        for attribute in os.listxattr(descriptor):
-            if attribute.startswith(_OVERLAY):
-                with contextlib.suppress(OSError):
-                    os.removexattr(descriptor, attribute)
-        if mode is not None and stat.S_IMODE(status.st_mode) != mode:
-            os.fchmod(descriptor, mode)
+        is_now = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        meant = is_now if mode is None else mode
+        notes = [name for name in os.listxattr(descriptor) if name.startswith(_OVERLAY)]
+        if notes and not is_now & stat.S_IWUSR:
+            is_now |= stat.S_IWUSR
+            os.fchmod(descriptor, is_now)  # who may not write a file may not take notes from it either
+        for name in notes:
+            with contextlib.suppress(OSError):
+                os.removexattr(descriptor, name)
+        if is_now != meant:
+            os.fchmod(descriptor, meant)
         return os.fstat(descriptor)
     finally:
         os.close(descriptor)

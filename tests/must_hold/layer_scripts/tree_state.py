@@ -5,7 +5,9 @@ import os
 import stat
 import subprocess
 from collections import defaultdict
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -61,31 +63,55 @@ def _thing(path: bytes, status: os.stat_result) -> Thing:
     return Thing(name, stat.S_IMODE(status.st_mode), content, attributes, (), status.st_mtime_ns)
 
 
-def differences(expected: Tree, found: Tree, *, start: Tree | None = None, began: int = 0) -> list[str]:
-    """What is not as expected. With the tree of the start, also dates that were set by hand count: those of files that
-    are new since, and older than the run; and attributes do not, where nothing else of a file was changed."""
-    told: list[str] = []
-    for path in sorted({*expected, *found}):
-        one, other = expected.get(path), found.get(path)
-        if one is None or other is None:
-            told.append(f"{path!r} is {'extra' if one is None else 'missing'}: {(one or other)!r:.100}")
-            continue
+class Start(NamedTuple):
+    """The tree that a script began with, and when that was."""
+
+    tree: Tree
+    began: int
+
+
+def differences(expected: Tree, found: Tree, start: Start | None = None) -> list[str]:
+    """What is not as expected. With the start, which names are one file and attributes count where something was
+    changed since; and dates that were set by hand do, which are those before the run."""
+    told = [f"{path!r} is missing: {expected[path]!r:.150}" for path in sorted(expected.keys() - found.keys())]
+    told += [f"{path!r} is extra: {found[path]!r:.150}" for path in sorted(found.keys() - expected.keys())]
+    changed = _changed(expected, start.tree) if start else {*expected}
+    for path in sorted(expected.keys() & found.keys()):
         told += [
-            f"{path!r}: {field} is {getattr(other, field)!r:.150} and not {getattr(one, field)!r:.150}"
-            for field in _compared(path, one, start, began)
-            if getattr(one, field) != getattr(other, field)
+            f"{path!r}: {field} is {there!r:.150} and not {meant!r:.150}"
+            for field in _compared(path, expected[path], start, changed)
+            if (there := _seen(found[path], field, changed)) != (meant := _seen(expected[path], field, changed))
         ]
     return told
 
 
-def _compared(path: bytes, one: Thing, start: Tree | None, began: int) -> list[str]:
-    fields = ["kind", "mode", "names"] if path.endswith(_NOTED_BY_GIT) else ["kind", "mode", "names", "content"]
-    before = start.get(path) if start else None
-    if before is None or (before.kind, before.mode, before.content) != (one.kind, one.mode, one.content):
-        fields.append("attributes")
-    if start is not None and before is None and one.kind == "file" and one.mtime < began:
+def _changed(tree: Tree, start: Tree) -> set[bytes]:
+    parts = attrgetter("kind", "mode", "content")
+    return {path for path, thing in tree.items() if path not in start or parts(start[path]) != parts(thing)}
+
+
+def _compared(path: bytes, one: Thing, start: Start | None, changed: set[bytes]) -> list[str]:
+    fields = ["kind", "mode"]
+    if start is None or not path.endswith(_NOTED_BY_GIT):
+        fields.append("content")
+    if start is None:
+        return [*fields, "names", "attributes"]
+    if path not in changed:
+        return fields
+    before = start.tree.get(path)
+    if before is None or before.content != one.content:
+        fields += ["names", "attributes"]
+    if before is None and one.kind == "file" and one.mtime < start.began:
         fields.append("mtime")
     return fields
+
+
+def _seen(thing: Thing, field: str, changed: set[bytes]) -> object:
+    """Of names those that were changed: one that was taken apart from others, and holds the same, is no change."""
+    if field != "names":
+        return getattr(thing, field)
+    names = [name for name in thing.names if name in changed]
+    return names if len(names) > 1 else []
 
 
 def repositories_of(place: Path) -> dict[str, tuple[str, str]]:

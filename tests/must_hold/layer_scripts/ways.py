@@ -12,6 +12,7 @@ from handrail.changes.layered.trial import Trial
 from handrail.process.ran import Ran
 from handrail.process.running import run_launch
 from handrail.protocol.decision import Mode
+from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
 from handrail.settings import Settings
@@ -20,6 +21,8 @@ MODES: tuple[Mode, ...] = ("full", "auto", "ask")
 SCRIPT = "script.sh"
 COMMAND = f"bash {SCRIPT}"
 """What policy sees of a script: few would be short enough to be looked into."""
+
+_IN_A_LAYER = SandboxUsed(tier=3, net="none", undo="layer")
 
 
 class Ground:
@@ -67,7 +70,8 @@ class Ground:
         self._calls += 1
         call = f"call-{self._calls}"
         with session.commands.sandbox.new_layer((self._path,)) as layer:
-            trial = Trial(ran=self._run(layer), examined=examine(workspace, layer))
+            ran = self._run(layer)
+            trial = Trial(ran=ran, examined=examine(workspace, layer), sandbox=_IN_A_LAYER)
             name = seal(workspace, recorder.history, trial, layer) if sealed else ""
             if trial.examined.steps and not sealed:
                 commit(workspace, recorder, trial.examined, layer, session_id="full", call_id=call, summary="script")

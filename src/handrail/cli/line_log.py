@@ -1,0 +1,93 @@
+"""log --line: why a line of a file is there: the change that made it, the call, the decision, and who said yes."""
+
+from argparse import Namespace
+from typing import Any
+
+from handrail.changes.line_origin import LineOrigin
+from handrail.cli.changes import opened, refused
+from handrail.cli.exits import OK, Stop
+from handrail.cli.line_words import Why, chain_of, origin_words, remarks
+from handrail.cli.output import answer, answer_json, note, table
+from handrail.cli.sessions import state_of_here
+from handrail.protocol.error import ToolError
+from handrail.protocol.plain import readable
+from handrail.protocol.wire import encode
+from handrail.store.call_story import CallStory, call_story
+
+_SCHEMA = "handrail.log-line/1"
+
+
+def print_line(options: Namespace) -> int:
+    """Prints where a line comes from, and what led there."""
+    path, line = _place(options.line)
+    try:
+        with opened(options) as rail:
+            real, text, origin = rail.line_origin(path, line)
+            story = _story(rail.workspace, origin)
+    except ToolError as error:
+        return refused(options, "log-line", error)
+    why = Why(real, line, text, origin, story)
+    if options.json:
+        answer_json(encode({"schema": _SCHEMA, **_as_json(why)}))
+        return OK
+    answer(f"{real}:{line}  {text.strip()}\n\n")
+    answer(table(chain_of(why)) if origin.kind == "made" else f"{origin_words(why)}\n")
+    for remark in remarks(why):
+        answer(f"{remark}\n")
+    if origin.entry is not None and not options.quiet:
+        number = origin.entry.number
+        note(f"to see the change: handrail diff {number}; to take it back: handrail undo {number}")
+    return OK
+
+
+def _place(spelled: str) -> tuple[str, int]:
+    """`src/a.py:41` taken apart; a path may have colons too."""
+    path, colon, line = spelled.rpartition(":")
+    if not colon or not path or not line.isascii() or not line.isdigit() or len(line) > 9 or not int(line):
+        raise Stop(
+            f"--line takes FILE:N, a file and the number of a line from 1, got {spelled[:80]!r}. See: src/a.py:41"
+        )
+    return path, int(line)
+
+
+def _story(workspace: str, origin: LineOrigin) -> CallStory | None:
+    """What the session that made it wrote down of the call; None where its journal is gone."""
+    entry = origin.entry
+    if entry is None or origin.kind != "made":
+        return None
+    folders = state_of_here().sessions(workspace)
+    folder = next((one for one in folders if one.rpartition("/")[2] == entry.session), None)
+    return call_story(folder, entry.call_id) if folder is not None else None
+
+
+def _as_json(why: Why) -> dict[str, Any]:
+    origin, story = why.origin, why.story
+    told: dict[str, Any] = {"path": why.path, "line": why.line, "text": why.text, "origin": origin.kind}
+    told |= {"changedOutsideAfter": origin.outside, "broughtBackBy": origin.brought_back}
+    told |= {"change": None, "call": None, "decision": None, "answer": None, "prompt": None}
+    if (entry := origin.entry) is not None:
+        told["change"] = {
+            "number": entry.number,
+            "time": entry.time,
+            "sessionId": entry.session,
+            "toolCallId": entry.call_id,
+            "tool": entry.body.tool,
+            "summary": entry.body.summary,
+            "path": readable(origin.path.decode(errors="surrogateescape")),
+            "line": origin.line,
+            "undoable": entry.body.undoable,
+        }
+    return told if story is None else told | _story_as_json(story)
+
+
+def _story_as_json(story: CallStory) -> dict[str, Any]:
+    start, decided = story.start, story.decided
+    call = {"name": start.tool_call_name, "args": start.args, "time": start.time, "traceId": start.trace_id}
+    said = {"kind": story.answer.kind, "time": story.answered} if story.answer is not None else None
+    return {
+        "call": call | {"messageId": start.message_id, "command": story.asked.command if story.asked else None},
+        "decision": decided.decision if decided is not None else None,
+        "mode": decided.mode if decided is not None else None,
+        "answer": said,
+        "prompt": {"messageId": story.prompt.message_id, "text": story.prompt.text} if story.prompt else None,
+    }

@@ -1,0 +1,41 @@
+"""Where a line of a file comes from, for a person who asks."""
+
+import os
+
+from handrail.changes.line_origin import LineOrigin, line_origin
+from handrail.changes.line_ways import lines_of
+from handrail.protocol.error import ToolError, UsageError
+from handrail.runtime.person import settle_killed
+from handrail.runtime.session import Session
+
+_LARGEST = 8 * 1024 * 1024
+
+
+def origin_of_line(session: Session, path: str, line: int) -> tuple[str, str, LineOrigin]:
+    """The path as results name it, the line as it is now, and where that comes from."""
+    if line < 1:
+        raise UsageError(f"lines are counted from 1, got {line}")
+    settle_killed(session)
+    with session.workspace.open_file(path) as opened:
+        real, data = opened.real, _read(opened.descriptor, path)
+    lines = lines_of(data)
+    if lines is None:
+        raise ToolError(
+            "BINARY_FILE", f"{path} is no text, so it has no lines. handrail log --changes lists its changes."
+        )
+    if line > len(lines):
+        count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+        raise ToolError("NOT_FOUND", f"{path} has {count}, so there is no line {line}.")
+    history = session.recorder.history
+    if history.is_empty:
+        return real, lines[line - 1], LineOrigin(kind="before", path=os.fsencode(real), line=line)
+    origin = line_origin(history.log, session.recorder.content, os.fsencode(real), data, line)
+    return real, lines[line - 1], origin
+
+
+def _read(descriptor: int, path: str) -> bytes:
+    with open(descriptor, "rb", closefd=False) as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ToolError("LIMIT_EXCEEDED", f"{path} is larger than 8 MiB, so its lines are not followed.")
+    return data
