@@ -77,7 +77,7 @@ def test_as_json_a_request_has_its_preview(run) -> None:
     [row] = run("approvals", "show", short, "--json").json["waiting"]
     tried = row["request"]["preview"]["tried"]
     assert (tried["files"], tried["deleted"], tried["exitCode"], tried["lastLine"]) == (3, 1, 0, "printed")
-    assert [change["path"] for change in tried["changes"]][0] == "old.txt"
+    assert tried["changes"][0]["path"] == "old.txt"
     called = run("call", "exec", COMMAND, "--json").json
     assert called["error"]["details"]["preview"]["tried"]["files"] == 3
 
