@@ -59,8 +59,8 @@ class Keeper:
         layer = self.world.layer(script)
         examined = examine(self.workspace, layer)
         if sealed:
-            nothing = Printed(b"", b"", 0, 0, None, 0)
-            ran = Ran(ending="exited", exit_code=0, signal=None, seconds=0.0, output=nothing, errors=None)
+            nothing = Printed(head=b"", total=0)
+            ran = Ran(ending="exit", exit_code=0, seconds=0.0, output=nothing)
             trial = Trial(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
             name = seal(self.workspace, self.recorder.history, trial, layer)
             layer.remove()

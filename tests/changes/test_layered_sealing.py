@@ -164,6 +164,20 @@ def test_one_that_a_killed_process_left_unfinished_is_swept_and_never_seen(histo
     assert not unfinished.exists()
 
 
+def test_a_process_that_is_killed_while_it_seals_leaves_none_that_counts(world: World, history: History) -> None:
+    trial, layer = tried(world, "echo a >a")
+    child = os.fork()
+    if child == 0:
+        os.rename = lambda *_: os._exit(9)  # type: ignore[assignment]
+        seal(world.workspace(), history, trial, layer)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert history.trials.names() == []
+    [left] = os.listdir(os.path.join(history.folder, "trials"))
+    make_old(Path(history.folder) / "trials" / left, 1)
+    history.trials.sweep(0.0)
+    assert os.listdir(os.path.join(history.folder, "trials")) == []
+
+
 def make_old(path: Path, days: float) -> None:
     then = time.time() - days * 86_400
     os.utime(path, (then, then))

@@ -1,7 +1,6 @@
 """Commands where no layer can be had: undo covers what a snapshot holds, and results say what it does not hold."""
 
 import os
-import shutil
 import stat
 import subprocess
 import threading
@@ -13,6 +12,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.changes.snapshots import git, taking
+from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import SandboxUsed, ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
@@ -192,8 +192,59 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         "python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'",
     ):
         result = run(one, command)
-        assert not result.ok, command
+        assert result.error is not None, command
+        assert result.error.code == "PERMISSION_REQUIRED"
         assert state_of(workspace) == before, command
+
+
+def test_what_was_taken_back_is_kept_with_a_yes_and_not_run_again(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    asked: list[PermissionRequest] = []
+    one = rail(settings=NAMESPACES, on_permission=lambda request: asked.append(request) or "once")
+    command = "echo ran >> a; python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'"
+    before = state_of(workspace)
+    result = run(one, command)
+    assert result.ok, result.error
+    (request,) = asked
+    assert request.preview is not None
+    assert request.preview.tried is not None
+    assert request.preview.tried.files == 301
+    assert (workspace / "a").read_text() == "one\nran\n"
+    assert len(state_of(workspace)) == 301
+    assert (sandbox(result).tier, sandbox(result).undo) == (2, "snapshot")
+    undone = one.undo(result.meta.undo)
+    assert undone.ok, undone.error
+    assert state_of(workspace) == before
+
+
+def test_what_was_taken_back_stays_so_with_a_no(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES, on_permission=lambda _: "deny")
+    result = run(one, "echo ran >> a; python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'")
+    assert not result.ok
+    assert state_of(workspace) == before
+    assert [change.in_effect for change in one.changes() if not change.undoes] == [False]
+
+
+def test_where_the_snapshot_fails_nothing_runs_before_somebody_says_yes(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    (workspace / "a").write_bytes(b"x" * 1_000)
+    seen: list[tuple[str, bool]] = []
+
+    def answer(request: PermissionRequest) -> str:
+        seen.append((request.reason, (workspace / "b").exists()))
+        return "once"
+
+    result = run(rail(settings=NAMESPACES, on_permission=answer), 'python3 -c \'open("b", "w")\'')
+    assert result.ok, result.error
+    ((reason, was_there),) = seen
+    assert "too much in the workspace" in reason
+    assert not was_there
+    assert sandbox(result).undo == "none"
+    assert result.artifacts.files_changed == ("b",)
 
 
 def test_a_new_credential_is_taken_back_and_refused(rail: Make, workspace: Path) -> None:
@@ -280,7 +331,7 @@ def test_what_another_session_writes_waits_and_is_not_this_commands(rail: Make, 
         "mv a.txt b.txt",
         "mv folder other",
         "rm -rf folder",
-        "rm a.txt; mkdir a.txt; cd a.txt; echo in > b",
+        'python3 -c \'import os; os.unlink("a.txt"); os.mkdir("a.txt"); open("a.txt/b", "w").write("in")\'',
         "rm -rf folder; echo file > folder",
         "chmod 755 a.txt",
         "chmod 600 a.txt; echo more >> a.txt",
@@ -311,6 +362,11 @@ def test_what_another_session_writes_waits_and_is_not_this_commands(rail: Make, 
         "mkdir src && cd src && echo 1 > main.py && python3 -m compileall -q .",
         "echo 'a.txt' > .gitignore; echo changed > a.txt",
         "touch -d 2001-01-01 a.txt",
+        "rm hard-1",
+        "rm hard-1 hard-2",
+        "echo through >> hard-1",
+        "sed -i s/one/two/ hard-2",
+        "ln hard-1 hard-3",
         "exit 3",
         "echo half > a.txt; exit 1",
         "echo killed > a.txt; kill -9 $$",
@@ -325,9 +381,11 @@ def test_undo_brings_back_what_a_script_changed(rail: Make, workspace: Path, scr
     (workspace / "folder" / "run.sh").chmod(0o755)
     (workspace / "link").symlink_to("a.txt")
     (workspace / "nothing").mkdir()
+    (workspace / "hard-1").write_text("one\n")
+    (workspace / "hard-2").hardlink_to(workspace / "hard-1")
     before = state_of(workspace)
     copy = workspace.parent / "copy"
-    shutil.copytree(workspace, copy, symlinks=True)
+    subprocess.run(["cp", "-a", workspace, copy], check=True)
     subprocess.run(["bash", "-c", script], cwd=copy, check=False, capture_output=True)
     one = rail(mode="full", settings=NAMESPACES)
     result = run(one, script)
@@ -339,6 +397,7 @@ def test_undo_brings_back_what_a_script_changed(rail: Make, workspace: Path, scr
     undone = one.undo()
     assert undone.ok, undone.error
     assert state_of(workspace) == before
+    assert (workspace / "hard-1").samefile(workspace / "hard-2")
 
 
 def without_caches(states: dict[str, tuple[object, ...]]) -> dict[str, object]:

@@ -141,7 +141,8 @@ class PermissionRequest(Wire, frozen=True):
     hosts: tuple[str, ...] = ()
     """The hosts that a yes opens to the command, for this call: `example.org:443`."""
     parts: tuple[DecisionPart, ...] = ()
-    """The simple commands of it, each with what policy says of it; empty where there is only one."""
+    """The simple commands of it, each with what policy says of it, and what of its result asks by itself; empty where
+    there is only one."""
     grants: tuple[str, ...] = ()
     """The classes of commands that `session` and `workspace` stop the asking for: `ruff format`."""
     preview: Preview | None = None

@@ -23,7 +23,10 @@ def stack(session: Session, done: Flight, later: list[Flight]) -> None:
 
 
 def _changed(flight: Flight) -> ChangeSet | None:
-    return flight.made if flight.output is None else flight.output.changes
+    if flight.output is None:
+        return flight.made
+    changes: object = getattr(flight.output, "changes", None)  # a custom tool may have returned anything
+    return changes if isinstance(changes, ChangeSet) else None
 
 
 def _expect(changes: ChangeSet, later: list[Flight]) -> None:

@@ -1,18 +1,25 @@
 """Commands are tried before somebody is asked about them: whether that can be, and what becomes of the trial."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from handrail.protocol.decision import CommandFact, Decision, Mode
+from handrail.protocol.decision import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import PermissionRequest, Preview
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import context_of
+from handrail.runtime.steps import context_of, judged
+
+if TYPE_CHECKING:
+    from handrail.changes.layered.trial import Examined
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Of what the trial came to, not of the trial: nobody is asked then."""
 _LONGEST = 80
+_CONFIG = ".git/config"
+_LARGEST_CONFIG = 1 << 18
 
 
 def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> Preview | None:
@@ -135,6 +142,40 @@ def _tried(session: Session, flight: Flight, below: tuple[str, ...]) -> Preview:
     if session.cancelled.is_set():
         raise ToolError("CANCELLED", "The session was cancelled. Nothing was kept.")
     return preview
+
+
+def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ...]:
+    """What asks of what the trial changed, whatever the command is. ToolError where no yes can allow it: then nobody is
+    asked. It is judged whole, however much of it is shown."""
+    from handrail.changes.layered.sealing import unseal  # noqa: PLC0415  as above
+
+    if flight.tried is None:
+        return ()
+    examined = unseal(session.recorder.history, flight.tried).examined
+    decision = judged(flight, examined.changes, _new_configs(session, examined))
+    if decision.decision == "allow":
+        return ()
+    if decision.decision == "deny":
+        message = f"Rule {decision.rule} forbids what it would change: {decision.reason}. It was dropped."
+        details = {"rule": decision.rule, "reason": decision.reason}
+        advice = "Do not try another way; say what you need it for."
+        raise ToolError(decision.code or "POLICY_DENIED", f"{message} {advice}", details=details)
+    flight.judged = None  # the person is asked about the command, and sees this beside it
+    found = decision.parts or (
+        DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason),
+    )
+    return tuple(part for part in found if part.decision == "confirm")
+
+
+def _new_configs(session: Session, examined: "Examined") -> dict[str, str]:
+    """The text of each `.git/config` that would be new: one that only says what git itself says is nothing to tell."""
+    found: dict[str, str] = {}
+    for step, change in zip(examined.steps, examined.changes, strict=True):
+        made = step.after if step.before is None else None
+        if made is not None and change.path.endswith(_CONFIG) and made.size <= _LARGEST_CONFIG:
+            with suppress(StoreError, OSError, UnicodeDecodeError):
+                found[change.path] = b"".join(session.recorder.history.blobs.chunks(made.hash)).decode()
+    return found
 
 
 def _shown(session: Session, flight: Flight, below: tuple[str, ...] = ()) -> Preview | None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from handrail.policy.harm import by_harm, is_deletion, moved_away
 from handrail.policy.names import steers_repository
+from handrail.policy.repository import is_new_object
 from handrail.protocol.change import Change, ChangeSet
 from handrail.workspace.errors import clipped
 
@@ -13,7 +15,7 @@ _REPOSITORY = ".git"
 def changed_row(made: ChangeSet) -> str:
     """`changed 4 files (1 deleted) and .git; undo 15`."""
     files, repositories = _sorted_out(made.changes)
-    deleted = sum(change.action == "deleted" for change in files)
+    deleted = sum(map(is_deletion, files))
     parts = [f"{_files(len(files))}{f' ({deleted} deleted)' if deleted else ''}"] if files else []
     parts += [_listed(repositories)] if repositories else []
     undo = f"; undo {made.number}" if made.undoable else "; undo does not cover it"
@@ -21,8 +23,8 @@ def changed_row(made: ChangeSet) -> str:
 
 
 def changed_lines(changes: Sequence[Change]) -> str:
-    """The files, each in a line of its own; of many the first ones."""
-    files, repositories = _sorted_out(changes)
+    """The files, each in a line of its own, the most harmful first; of many only those."""
+    files, repositories = _sorted_out(by_harm(tuple(changes)))
     lines = [_line(change) for change in files[:_MOST_NAMED]]
     if len(files) > _MOST_NAMED:
         lines.append(f"… and {len(files) - _MOST_NAMED:,} more files")
@@ -34,13 +36,14 @@ def _sorted_out(changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]
     """Files, and how many there are in each repository: git's everyday work there is one thing to people. What steers
     git is none of that."""
     files: list[Change] = []
+    moved = moved_away(tuple(changes))
     repositories: dict[str, int] = {}
     for change in changes:
         before, found, within = f"/{change.path}".partition(f"/{_REPOSITORY}/")
-        if found and not steers_repository(within.partition("/")[0]):
+        if found and (is_new_object(change) or not steers_repository(within.partition("/")[0])):
             folder = f"{before}/{_REPOSITORY}"[1:]
             repositories[folder] = repositories.get(folder, 0) + (change.kind != "folder")
-        elif change.kind != "folder":
+        elif change.kind != "folder" and not (change.action == "deleted" and change.path in moved):
             files.append(change)
     return files, repositories
 

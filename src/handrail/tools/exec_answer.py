@@ -9,6 +9,7 @@ from handrail.process.exit_codes import meaning_of, signal_of
 from handrail.process.ran import Ran
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import SandboxUsed
+from handrail.sandbox.layer.hints import layer_hints
 from handrail.sandbox.limits import Limits
 from handrail.tools.contract import Context, Output
 from handrail.tools.exec import MOST_MILLISECONDS, ExecData
@@ -35,7 +36,7 @@ def answer_of(
 ) -> Output:
     """What the call of a command that ran came to. `blocked`: what it tried to reach and did not, in words; `outcome`:
     what became of what it changed."""
-    below = f"{_lines(blocked)}{outcome.lines}"
+    below = f"{_lines((*blocked, *_hints(ran, sandbox)))}{outcome.lines}"
     told = fitted(context, ran, len(below))
     data = _data(ran, todo, told)
     stopped = _stopped(ran, limits, _left(todo, sandbox))
@@ -81,15 +82,23 @@ def _offline(context: Context, todo: Runnable, sandbox: SandboxUsed, shown: str)
     return f"commands have no network here, so trying again does not help{listed}"
 
 
+def _hints(ran: Ran, sandbox: SandboxUsed) -> tuple[str, ...]:
+    """What to say to a program that failed only since it ran in a layer."""
+    if sandbox.undo != "layer" or not ran.exit_code:
+        return ()
+    printed = (ran.output, *([ran.errors] if ran.errors is not None else []))
+    return layer_hints("".join((one.tail or one.head).decode("utf-8", "replace") for one in printed))
+
+
 def _lines(blocked: tuple[str, ...]) -> str:
     return "".join(f"[{one}]\n" for one in blocked)
 
 
 def _content(shown: str, ran: Ran, data: ExecData, stopped: ToolError | None, more: tuple[str, str]) -> str:
     text = shown if not shown or shown.endswith("\n") else f"{shown}\n"
-    if stopped is not None:
-        return f"{text}[{stopped.message}]\n"
     changed, offline = more
+    if stopped is not None:
+        return f"{text}[{_row(stopped.message, changed)}]\n"
     if data.exit_code == 0:
         return f"{text}[{_row(_exit(data), changed)}]\n" if changed else text or "(no output)\n"
     return f"{text}[{_row(_exit(data), _limits(ran), changed, offline)}]\n"

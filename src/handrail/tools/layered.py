@@ -2,7 +2,7 @@
 
 from handrail.changes.layered.committing import commit
 from handrail.changes.layered.configs import configs_of
-from handrail.changes.layered.sealing import drop, unseal
+from handrail.changes.layered.sealing import unseal
 from handrail.changes.layered.trial import Trial
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
@@ -34,20 +34,31 @@ def execute_layered(
     hosts = commands.hosts_open_to(context, todo)
     with layer_over(context, confinement, commands) as layer:
         trial = try_command(context, todo, confinement, commands, layer, hosts)
+        return conclude(context, arguments, trial, commands, recorder, layer)
+
+
+def conclude(
+    context: Context, arguments: ExecArguments, trial: Trial, commands: Commands, recorder: Recorder, layer: Layer
+) -> Output:
+    """Judges what came of a command that was allowed, and keeps it or does not."""
+    try:
         outcome = _judged(context, trial, recorder, layer)
-        return _answered(context, arguments, trial, commands, outcome)
+    except AsksError:
+        raise  # what it printed waits too
+    except BaseException:
+        remove_printed(trial.ran)
+        raise
+    return _answered(context, arguments, trial, commands, outcome)
 
 
 def keep_sealed(
     context: Context, arguments: ExecArguments, sealed: str, commands: Commands, recorder: Recorder
 ) -> Output:
-    """Keeps what somebody said yes to, or only what it printed. Nothing is run again."""
+    """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten when
+    the call has its result, which takes over the file of what was printed."""
     trial = unseal(recorder.history, sealed)
-    try:
-        outcome = _only_printed(trial) if context.answer == "output" else keep(context, trial, recorder, None)
-        return _answered(context, arguments, trial, commands, outcome)
-    finally:
-        drop(recorder.history, sealed)
+    outcome = _only_printed(trial) if context.answer == "output" else keep(context, trial, recorder, None)
+    return _answered(context, arguments, trial, commands, outcome)
 
 
 def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None) -> Outcome:
@@ -65,6 +76,7 @@ def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None
                 session_id=context.session_id,
                 call_id=context.tool_call_id,
                 summary=command_of(context).text[:_SUMMARY],
+                not_covered=trial.sandbox.not_covered,
             )
     except ToolError as error:
         return Outcome(failure=error)

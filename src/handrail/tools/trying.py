@@ -20,7 +20,7 @@ from handrail.sandbox.layer.layer import Layer
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context
 from handrail.tools.exec import ExecArguments
-from handrail.tools.running import command_of, folder_of, remove_printed, run_command, weaker_sandbox
+from handrail.tools.running import Went, command_of, folder_of, remove_printed, run_command, weaker_sandbox
 from handrail.tools.sandbox_words import layered_sandbox_of
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
@@ -86,7 +86,13 @@ def try_command(
 ) -> Trial:
     """Runs it in the layer, and sees what it changed. Of one that was stopped nothing counts: half of a change is none
     that anybody wanted."""
-    went = run_command(context, todo, confinement, commands, hosts=hosts, layer=layer)
+    return trial_of(
+        context, run_command(context, todo, confinement, commands, hosts=hosts, layer=layer), commands, layer
+    )
+
+
+def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> Trial:
+    """What came of one that ran in a layer."""
     try:
         return Trial(
             ran=went.ran,

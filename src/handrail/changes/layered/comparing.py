@@ -145,6 +145,8 @@ def _state(place: Place | None) -> State | None:
 
 def _check_folder(place: Place) -> None:
     """A folder that cannot be looked into cannot be brought back."""
+    if place.ours:
+        return
     try:
         os.close(os.open(place.name, FOLDER, dir_fd=place.folder))
     except PermissionError:
@@ -161,7 +163,7 @@ def _contents_beneath(place: Place) -> Contents:
 
 def _open_beneath(place: Place) -> int:
     try:
-        return os.open(place.name, FILE, dir_fd=place.folder)
+        return open_file(place.name, place.folder) if place.ours else os.open(place.name, FILE, dir_fd=place.folder)
     except PermissionError:
         raise UnkeptError("it could not be read before, so that its change cannot be taken back") from None
 

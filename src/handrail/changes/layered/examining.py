@@ -8,7 +8,7 @@ from handrail.changes.layered.linking import Names
 from handrail.changes.layered.places import holds, spelled
 from handrail.changes.layered.telling import told
 from handrail.changes.layered.trial import Examined
-from handrail.changes.layered.walking import Met, Walk
+from handrail.changes.layered.walking import DEEPEST, SWAPPED, Met, Walk
 from handrail.protocol.plain import readable
 from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.store.change_log import Step
@@ -62,6 +62,9 @@ class _Look:
                 found.append(one)
         for path in self._walk.unreadable:
             self._leave(path, "it could not be looked into, so that its change cannot be taken back")
+        for path in self._walk.too_deep:
+            self._leave(path, f"what is in more than {DEEPEST} folders is not kept")
+        self.outdated += self._walk.swapped
         if os.stat(self._over.upper).st_mode != os.stat(self._over.root).st_mode:
             self.unkept.append(f"{readable(self._over.root)}: the permissions of a root itself are not kept")
         return list(names.linked(found))
@@ -81,6 +84,11 @@ class _Look:
             one = compare(met, precise=self._layer.precise_links)
         except UnkeptError as error:
             self._leave(met.path, str(error))
+            return None
+        except OSError as error:
+            if error.errno not in SWAPPED:
+                raise
+            self.outdated.append(met.path)
             return None
         if one is not None and met.path == self._main:
             self._leave(met.path, "the workspace itself is not changed")

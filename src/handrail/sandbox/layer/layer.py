@@ -64,6 +64,23 @@ class Layer:
         self.started = os.stat(folder).st_ctime_ns
         """When it was made, by the clock of the file system: what changes beneath it later has a later change time."""
 
+    @classmethod
+    def found(cls, folder: str, overlaid: tuple[Overlaid, ...], started: int, *, own_users: bool) -> Self | None:
+        """One that was made before, and let go of; None where it is gone, or somebody else has it."""
+        descriptor = locked(folder)
+        if descriptor < 0:
+            return None
+        layer = cls.__new__(cls)
+        layer.folder, layer.overlaid, layer.started, layer.own_users = folder, overlaid, started, own_users
+        layer._descriptor, layer._removing = descriptor, None  # noqa: SLF001  its own
+        return layer
+
+    def let_go(self) -> None:
+        """It stays, and is nobody's: whoever it was given to sees to it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
     @property
     def precise_links(self) -> bool:
         """Whether overlayfs keeps names of one file together: then a name that it took apart was taken apart."""
