@@ -306,6 +306,18 @@ def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monke
     assert result.artifacts.files_changed == ("b",)
 
 
+def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    (workspace / "a").write_bytes(b"x" * 1_000)
+    result = run(rail(settings=NAMESPACES, unattended=True), 'python3 -c \'open("b", "w")\'')
+    assert result.error is not None
+    assert result.error.code == "PERMISSION_DENIED"
+    assert "Nothing ran." in result.error.message
+    assert not (workspace / "b").exists()
+
+
 # Others
 
 
