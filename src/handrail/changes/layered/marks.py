@@ -2,11 +2,16 @@
 
 import os
 import stat
+import struct
+
+from handrail.kernel.handles import handle_of
 
 _OWN = "user."
 _MARK = "user.overlay."
 _ESCAPED = "user.overlay.overlay."
 """How a mark is spelled that is no mark, but an attribute that a command itself gave to a file."""
+_HEAD = struct.Struct("4xB16x")
+"""What a mark of an origin begins with: the kind of the handle that follows, and more that says nothing here."""
 _OPAQUE, _ORIGIN, _WHITEOUT = f"{_MARK}opaque", f"{_MARK}origin", f"{_MARK}whiteout"
 
 
@@ -35,6 +40,20 @@ def is_opaque(folder: int) -> bool:
 def has_origin(names: list[str]) -> bool:
     """Whether a file or folder with these attributes came up from beneath, rather than being made in the layer."""
     return _ORIGIN in names
+
+
+def is_origin(upper: int, beneath: int) -> bool | None:
+    """Whether a file of a layer, both open, came up from that very file; None where the mark does not say it: only
+    root's layers have marks that name the file."""
+    try:
+        mark = os.getxattr(upper, _ORIGIN)
+    except OSError:
+        return False
+    handle = handle_of(beneath) if len(mark) > _HEAD.size else None
+    if handle is None:
+        return None
+    (kind,) = _HEAD.unpack_from(mark)
+    return (kind, mark[_HEAD.size :]) == handle
 
 
 def attribute_names(descriptor: int) -> list[str]:
