@@ -198,6 +198,12 @@ def test_pipes_and_sockets_are_not_kept_and_that_is_said(user: As) -> None:
     )
 
 
+def test_of_very_many_that_are_not_kept_it_is_said_how_many(user: As) -> None:
+    found = user.examine("true", "for n in $(seq 70); do mkfifo p$n; done")
+    assert len(found.unkept) == 51
+    assert found.unkept[-1] == "and 20 more"
+
+
 def test_a_socket_beneath_stays(user: As) -> None:
     def work(world: World) -> tuple[str, ...]:
         os.chdir(world.root)

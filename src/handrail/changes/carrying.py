@@ -154,11 +154,12 @@ class Carrier:
         return True
 
     def _make_folder(self, folder: int, name: str, move: Step) -> None:
-        os.mkdir(name, dir_fd=folder)
         mode = move.after.mode if move.after else None
-        if mode is not None:
-            os.chmod(name, mode | stat.S_IRWXU, dir_fd=folder)
-            self._modes.later(move.path, mode)
+        if mode is None:
+            os.mkdir(name, dir_fd=folder)
+            return
+        os.mkdir(name, stat.S_IRWXU, dir_fd=folder)
+        self._modes.later(move.path, mode)
 
     def _make_link(self, folder: int, name: str, move: Step, path: str) -> None:
         new = move.after.hash if move.after else ""

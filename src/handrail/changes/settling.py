@@ -99,7 +99,7 @@ def _lost_its_mode(look: _Look, meant: State | None) -> bool:
     if now is None or meant is None or now.kind != "folder" or meant.kind != "folder" or now.mode == meant.mode:
         return False
     own = {state.mode for state in (before, after) if state is not None and state.kind == "folder"}
-    return now.mode in own | {mode | _OWNER for mode in own if mode is not None}
+    return now.mode in own | {mode | _OWNER for mode in own if mode is not None} | {_OWNER}
 
 
 def is_within(workspace: Workspace, entry: Entry) -> bool:

@@ -72,3 +72,8 @@ def own_attributes(descriptor: int, names: list[str]) -> dict[str, bytes]:
             shown = _MARK + name.removeprefix(_ESCAPED) if name.startswith(_ESCAPED) else name
             found[shown] = os.getxattr(descriptor, name)
     return found
+
+
+def stored_name(name: str) -> str:
+    """How an attribute of a command's own is spelled in a layer, so that it is no mark."""
+    return _ESCAPED + name.removeprefix(_MARK) if name.startswith(_MARK) else name
