@@ -8,7 +8,7 @@ def begin(scene: Scene) -> str | None:
     if scene.repository is not None:
         return None
     scene.repository = b""
-    return f"git init -q .; {not_tracked(scene)}; git add -A; git commit -qm begun"
+    return f"chmod -R u=rwX,go=rX .; git init -q .; {not_tracked(scene)}; git add -A; git commit -qm begun"
 
 
 def commit(scene: Scene) -> str | None:

@@ -65,7 +65,8 @@ class Scene:
         found = sorted(path for path, kind in self.kinds.items() if kind in kinds and not self._is_used(path, kind))
         path = self.draw.choice(found) if found else None
         if path is not None and self.kinds[path] == "shared":
-            self._used.add(path)
+            together = set() if self.precise else {one for one, kind in self.kinds.items() if kind == "shared"}
+            self._used |= {path, *together}
         return path
 
     def _is_used(self, path: bytes, kind: Kind) -> bool:
@@ -74,6 +75,14 @@ class Scene:
     def file(self) -> bytes | None:
         """A file that anything can be done to."""
         return self.any("file", "shared") if self.precise else self.any("file")
+
+    def share(self, path: bytes) -> bytes:
+        """Another name for a file. Where the layer does not keep names together, it is left alone from then on."""
+        new = self.add(self.fresh(), "file")
+        if not self.precise:
+            self.kinds |= {path: "shared", new: "shared"}
+            self._used |= {path, new}
+        return new
 
     def folder(self) -> bytes | None:
         """A folder that can be moved or copied: with all the names of what is in it, or with none of them."""

@@ -47,7 +47,7 @@ class Names:
         apart = self._apart(found)
         for one in found:
             manner, to = one.manner, first.get(one.path)
-            if to is not None and to != one.path and not self._shared(one.path, to):
+            if to is not None and to != one.path and not (self._shared(one.path, to) and _stays(one)):
                 manner = replace(manner, linked_to=os.fsencode(to))
             if manner.in_place and self._before.get(one.path) in apart:
                 manner = replace(manner, in_place=False)
@@ -76,6 +76,12 @@ class Names:
             if file is not None and one.manner.in_place and one.after is not None:
                 contents.setdefault(file, set()).add(one.after.hash)
         return {file for file, hashes in contents.items() if len(hashes) > 1}
+
+
+def _stays(one: Difference) -> bool:
+    """Whether the file itself is the one that was there: it is written through, or has another mode."""
+    same = one.before is not None and one.after is not None and one.before.hash == one.after.hash
+    return one.manner.in_place or same
 
 
 def _file(status: os.stat_result) -> _File:
