@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
 
+from handrail.protocol.error import ToolError
 from handrail.sandbox.layer.layer import Layer, outermost
+from handrail.sandbox.layer.owner import give_to, is_owned, taken_back
 from handrail.sandbox.layer.removal import sweep
+from handrail.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 
@@ -108,6 +111,32 @@ def test_the_command_is_who_it_is_without_a_layer(world: LayeredWorld) -> None:
     assert done.out == world.run("id -u; id -g; grep -E 'Cap(Eff|Bnd)|NoNewPrivs|Seccomp:' /proc/self/status").out
 
 
+def test_new_files_get_what_they_get_without_a_layer(world: LayeredWorld) -> None:
+    if os.geteuid() == 0:
+        os.chown(world.workspace, 1234, 4321)
+    world.workspace.chmod(0o2770)
+    os.setxattr(world.workspace, "user.note", b"kept")
+    look = "echo >made; mkdir sub; stat -c '%u %g %a %n' . made sub; getfattr -n user.note --only-values . 2>&1 || true"
+    with world.new_layer() as layer:
+        inside = world.in_layer(look, layer).out
+        assert os.getxattr(world.upper(layer), "user.note") == b"kept"
+    assert inside == world.run(look).out
+
+
+def test_a_layer_is_not_left_out_where_the_sandbox_has_none(world: LayeredWorld) -> None:
+    weaker = Sandbox(world.host(), most=0)
+    with world.new_layer() as layer, pytest.raises(ToolError, match="Nothing was run"):
+        weaker.launch(world.confinement(), "echo x >file", layer)
+
+
+def test_a_layer_in_a_user_namespace_serves_root_too(world: LayeredWorld) -> None:
+    world.write("home/projects/mine/file", "below\n")
+    with Layer(str(world.folder / "state/layers/one"), world.roots, own_users=True) as layer:
+        assert not layer.precise_links
+        assert world.in_layer("cat file; id -u; echo new >file", layer).out == f"below\n{os.geteuid()}\n"
+        assert (world.upper(layer) / "file").read_text() == "new\n"
+
+
 def test_nothing_that_mounts_the_layer_is_left_open_to_the_command(world: LayeredWorld) -> None:
     look = "for one in /proc/[0-9]*/fd/* /proc/[0-9]*/cwd /proc/[0-9]*/root; do readlink $one; done | sort -u"
     without = world.run(look)
@@ -179,3 +208,18 @@ def test_a_folder_that_somebody_who_sweeps_took_is_not_used(world: LayeredWorld,
     (tmp_path / "taken").mkdir()
     with pytest.raises(FileExistsError):
         Layer(str(tmp_path / "taken"), world.roots)
+
+
+@pytest.mark.parametrize("name", ["plain", os.fsdecode(b"not \xff utf-8")])
+def test_a_layer_that_belongs_to_a_folder_is_found_again_whatever_the_paths(tmp_path: Path, name: str) -> None:
+    (tmp_path / name / "owner").mkdir(parents=True)
+    world = LayeredWorld(tmp_path / name)
+    layer = world.new_layer()
+    give_to(layer, str(tmp_path / name / "owner"))
+    layer.let_go()
+    sweep(os.path.dirname(layer.folder))
+    assert is_owned(layer.folder)
+    found = taken_back(layer.folder)
+    assert found is not None
+    assert (found.overlaid, found.started) == (layer.overlaid, layer.started)
+    found.remove()

@@ -1,23 +1,28 @@
 """Commands where no layer can be had: undo covers what a snapshot holds, and results say what it does not hold."""
 
+import json
 import os
-import shutil
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import undoing_user
 
+import commander
 from handrail import Handrail
 from handrail.changes.snapshots import git, taking
+from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import SandboxUsed, ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 
 Make = Callable[..., Handrail]
+NOBODY = 65534
 GIT = git.find_git() or pytest.skip("git is not installed", allow_module_level=True)
 NAMESPACES, LANDLOCK = Settings(sandbox=Sandbox(tier=2)), Settings(sandbox=Sandbox(tier=1))
 
@@ -192,8 +197,59 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         "python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'",
     ):
         result = run(one, command)
-        assert not result.ok, command
+        assert result.error is not None, command
+        assert result.error.code == "PERMISSION_REQUIRED"
         assert state_of(workspace) == before, command
+
+
+def test_what_was_taken_back_is_kept_with_a_yes_and_not_run_again(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    asked: list[PermissionRequest] = []
+    one = rail(settings=NAMESPACES, on_permission=lambda request: asked.append(request) or "once")
+    command = "echo ran >> a; python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'"
+    before = state_of(workspace)
+    result = run(one, command)
+    assert result.ok, result.error
+    (request,) = asked
+    assert request.preview is not None
+    assert request.preview.tried is not None
+    assert request.preview.tried.files == 301
+    assert (workspace / "a").read_text() == "one\nran\n"
+    assert len(state_of(workspace)) == 301
+    assert (sandbox(result).tier, sandbox(result).undo) == (2, "snapshot")
+    undone = one.undo(result.meta.undo)
+    assert undone.ok, undone.error
+    assert state_of(workspace) == before
+
+
+def test_what_was_taken_back_stays_so_with_a_no(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES, on_permission=lambda _: "deny")
+    result = run(one, "echo ran >> a; python3 -c 'for n in range(300): open(str(n), \"w\").write(str(n))'")
+    assert not result.ok
+    assert state_of(workspace) == before
+    assert [change.in_effect for change in one.changes() if not change.undoes] == [False]
+
+
+def test_where_the_snapshot_fails_nothing_runs_before_somebody_says_yes(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    (workspace / "a").write_bytes(b"x" * 1_000)
+    seen: list[tuple[str, bool]] = []
+
+    def answer(request: PermissionRequest) -> str:
+        seen.append((request.reason, (workspace / "b").exists()))
+        return "once"
+
+    result = run(rail(settings=NAMESPACES, on_permission=answer), 'python3 -c \'open("b", "w")\'')
+    assert result.ok, result.error
+    ((reason, was_there),) = seen
+    assert "too much in the workspace" in reason
+    assert not was_there
+    assert sandbox(result).undo == "none"
+    assert result.artifacts.files_changed == ("b",)
 
 
 def test_a_new_credential_is_taken_back_and_refused(rail: Make, workspace: Path) -> None:
@@ -250,6 +306,18 @@ def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monke
     assert result.artifacts.files_changed == ("b",)
 
 
+def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    (workspace / "a").write_bytes(b"x" * 1_000)
+    result = run(rail(settings=NAMESPACES, unattended=True), 'python3 -c \'open("b", "w")\'')
+    assert result.error is not None
+    assert result.error.code == "PERMISSION_DENIED"
+    assert "Nothing ran." in result.error.message
+    assert not (workspace / "b").exists()
+
+
 # Others
 
 
@@ -280,7 +348,7 @@ def test_what_another_session_writes_waits_and_is_not_this_commands(rail: Make, 
         "mv a.txt b.txt",
         "mv folder other",
         "rm -rf folder",
-        "rm a.txt; mkdir a.txt; cd a.txt; echo in > b",
+        'python3 -c \'import os; os.unlink("a.txt"); os.mkdir("a.txt"); open("a.txt/b", "w").write("in")\'',
         "rm -rf folder; echo file > folder",
         "chmod 755 a.txt",
         "chmod 600 a.txt; echo more >> a.txt",
@@ -311,6 +379,11 @@ def test_what_another_session_writes_waits_and_is_not_this_commands(rail: Make, 
         "mkdir src && cd src && echo 1 > main.py && python3 -m compileall -q .",
         "echo 'a.txt' > .gitignore; echo changed > a.txt",
         "touch -d 2001-01-01 a.txt",
+        "rm hard-1",
+        "rm hard-1 hard-2",
+        "echo through >> hard-1",
+        "sed -i s/one/two/ hard-2",
+        "ln hard-1 hard-3",
         "exit 3",
         "echo half > a.txt; exit 1",
         "echo killed > a.txt; kill -9 $$",
@@ -325,9 +398,11 @@ def test_undo_brings_back_what_a_script_changed(rail: Make, workspace: Path, scr
     (workspace / "folder" / "run.sh").chmod(0o755)
     (workspace / "link").symlink_to("a.txt")
     (workspace / "nothing").mkdir()
+    (workspace / "hard-1").write_text("one\n")
+    (workspace / "hard-2").hardlink_to(workspace / "hard-1")
     before = state_of(workspace)
     copy = workspace.parent / "copy"
-    shutil.copytree(workspace, copy, symlinks=True)
+    subprocess.run(["cp", "-a", workspace, copy], check=True)
     subprocess.run(["bash", "-c", script], cwd=copy, check=False, capture_output=True)
     one = rail(mode="full", settings=NAMESPACES)
     result = run(one, script)
@@ -339,8 +414,45 @@ def test_undo_brings_back_what_a_script_changed(rail: Make, workspace: Path, scr
     undone = one.undo()
     assert undone.ok, undone.error
     assert state_of(workspace) == before
+    assert (workspace / "hard-1").samefile(workspace / "hard-2")
 
 
 def without_caches(states: dict[str, tuple[object, ...]]) -> dict[str, object]:
     """What Python compiles has the time in it."""
     return {path: state[:2] if path.endswith(".pyc") else state for path, state in states.items()}
+
+
+@pytest.mark.parametrize("tier", [2, 1])
+def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> None:
+    workspace = common_folder / "workspace"
+    (workspace / "a.txt").write_text("one\n")
+    (workspace / "folder").mkdir()
+    (workspace / "folder" / "b").write_text("b\n")
+    (workspace / "link").symlink_to("a.txt")
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", workspace], check=True)
+    commands = [
+        "echo more >> a.txt; echo new > c; mkdir -p d/e",
+        "rm -rf folder a.txt",
+        "chmod 700 a.txt; ln -sf folder link",
+        'mv folder moved; python3 -c \'open("moved/b", "a").write("x")\'',
+        'python3 -c \'import os; os.unlink("a.txt"); os.mkdir("a.txt"); open("a.txt/b", "w")\'',
+        "for n in $(seq 40); do echo $n > f$n; done",
+        "chmod 700 folder",
+        "chmod 000 folder",
+    ]
+    source = Path(sys.modules["handrail"].__file__ or "").parent.parent
+    done = subprocess.run(
+        [sys.executable, undoing_user.__file__, workspace, common_folder / "state", str(tier), str(NOBODY), *commands],
+        env={"PYTHONPATH": os.pathsep.join([str(source), str(Path(commander.__file__).parent)]), "PATH": os.defpath},
+        cwd="/",
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    if "python3 could not be started" in told[0]["error"]:
+        pytest.skip("this user may not run the interpreter")
+    expected = {"code": 0, "error": "", "undo": "snapshot", "changed": True, "undone": "", "back": True}
+    assert told == [expected] * len(commands)

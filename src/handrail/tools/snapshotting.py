@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from handrail.changes.layered.sealing import seal
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.changes.recorder import Recorded, Recorder
+from handrail.changes.snapshots.configs import config_texts
 from handrail.changes.snapshots.recording import finish_command, finish_unkept
-from handrail.changes.snapshots.taking_back import config_texts, take_back
 from handrail.changes.snapshots.watch import Watch, Watched
 from handrail.policy.confinement import Runnable
 from handrail.protocol.decision import Decision
@@ -28,6 +28,7 @@ from handrail.tools.running import Went, command_of, remove_printed, run_command
 from handrail.tools.snapshot_seals import seals
 from handrail.tools.snapshot_words import lost_words, refused, snapshot_sandbox_of, stays_words, unwritable_line
 from handrail.tools.trying import previewed
+from handrail.tools.undo import UndoArguments, undo_tool
 
 _SUMMARY = 200
 
@@ -39,15 +40,15 @@ def execute_watched(
     running it at all, where undo would not cover it."""
     with context.alone():
         watch = Watch(context.workspace, recorder.history)
-        if watch.snapshot is None and context.needs_undo():
-            raise AsksError(_not_covered(context, watch), Preview(kind="none", text=f"no snapshot, since {watch.why}"))
+        if watch.snapshot is None:
+            _check_uncovered(context.needs_undo(), watch.why)
         confinement = replace(confinement, sealed=(*confinement.sealed, *seals(context, watch, commands)))
         number = recorder.begin_command(context.tool_call_id, command_of(context).text[:_SUMMARY])
         try:
             went = run_command(context, todo, confinement, commands, hosts=commands.hosts_open_to(context, todo))
         except BaseException:
             with contextlib.suppress(StoreError, ToolError, OSError):
-                _recorded(context, recorder, number, watch.over())
+                _recorded(context, recorder, number, watch.over(), ())
             raise
         try:
             return _concluded(context, todo, went, commands, recorder, watch, number)
@@ -60,8 +61,8 @@ def _concluded(
     context: Context, todo: Runnable, went: Went, commands: Commands, recorder: Recorder, watch: Watch, number: int
 ) -> Output:
     watched = watch.over()
-    made = _recorded(context, recorder, number, watched)
     sandbox = snapshot_sandbox_of(context, went, commands, watched)
+    made = _recorded(context, recorder, number, watched, sandbox.not_covered)
     outcome = Outcome(made=made)
     if made is not None and watched.examined is not None and not context.answered:
         trial = Trial(ran=went.ran, examined=watched.examined, blocked=went.blocked, sandbox=sandbox)
@@ -73,11 +74,13 @@ def _concluded(
     return replace(output, warnings=(*output.warnings, *lost_words(watched)))
 
 
-def _recorded(context: Context, recorder: Recorder, number: int, watched: Watched) -> Recorded | None:
-    summary = command_of(context).text[:_SUMMARY]
+def _recorded(
+    context: Context, recorder: Recorder, number: int, watched: Watched, not_covered: tuple[str, ...]
+) -> Recorded | None:
+    history, summary = recorder.history, command_of(context).text[:_SUMMARY]
     if watched.examined is not None:
-        return finish_command(recorder.history, number, summary, watched.examined)
-    return finish_unkept(recorder.history, number, summary, watched.changes)
+        return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
+    return finish_unkept(history, number, summary, watched.changes)
 
 
 def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) -> Outcome:
@@ -87,14 +90,7 @@ def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) 
     if decision.decision == "allow":
         return Outcome(made=made)
     try:
-        take_back(
-            context.workspace,
-            recorder,
-            made.changes,
-            examined.steps,
-            session_id=context.session_id,
-            call_id=context.tool_call_id,
-        )
+        _take_back(context, recorder, made)
     except (ToolError, StoreError) as error:
         return Outcome(made=replace(made, problem=stays_words(decision, made, error)))
     if decision.decision == "deny" or trial.ran.ending != "exit":
@@ -103,13 +99,24 @@ def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) 
     raise AsksError(decision, previewed(waiting, seal(context.workspace, recorder.history, waiting, None)))
 
 
+def _take_back(context: Context, recorder: Recorder, made: Recorded) -> None:
+    """At once, on the record like any undo, which keeps what it takes away. ToolError where that cannot be."""
+    own = replace(context, tool_call_id=f"{context.tool_call_id}-back")
+    undo_tool(context.workspace, recorder).run(own, UndoArguments(numbers=(made.changes.number or 0,)))
+
+
 def _as_it_waits(examined: Examined) -> Examined:
     """What has a later change time than this was changed by others."""
     return replace(examined, started=time.time_ns())
 
 
-def _not_covered(context: Context, watch: Watch) -> Decision:
-    reason = f"undo would not cover it, since {watch.why}"
-    return Decision(
-        decision="confirm", rule="exec.no-snapshot", reason=reason, subject=command_of(context).text[:_SUMMARY]
-    )
+def _check_uncovered(decision: Decision | None, why: str) -> None:
+    """Nothing has run yet: what was allowed since undo would cover it has to be asked about."""
+    if decision is None:
+        return
+    reason = f"{decision.reason}; there is no snapshot, since {why}"
+    if decision.decision == "confirm":
+        raise AsksError(replace(decision, reason=reason), Preview(kind="none", text=f"no snapshot, since {why}"))
+    details = {"rule": decision.rule, "reason": reason}
+    message = f"It needs a person's yes: {reason}. Nothing ran. Do not repeat this call."
+    raise ToolError(decision.code or "PERMISSION_DENIED", message, details=details)

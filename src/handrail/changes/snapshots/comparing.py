@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from handrail.changes.planned import change_of
@@ -15,7 +15,7 @@ from handrail.changes.snapshots.taking import Shots, Table
 from handrail.edit.diff import Diff, unified_diff
 from handrail.protocol.change import Change, State
 from handrail.store.blobs import Blobs
-from handrail.store.change_log import Step
+from handrail.store.change_log import Step, Was
 from handrail.workspace.text import decoded
 
 _DIFFED = 1 << 20
@@ -35,6 +35,8 @@ class Comparison(NamedTuple):
     """What a command changed in one root."""
 
     differences: list[Difference]
+    was: list[Was]
+    """Which of the files were one file."""
     lost: list[str]
     """What was not covered and is gone, as results name it."""
     missed: dict[str, str]
@@ -57,7 +59,9 @@ def compare(shots: Shots, table: Table, blobs: Blobs, patience: Patience) -> Com
     differences = [_difference(shots, one, _old(one, contents, blobs)) for one in found]
     shown = shots.root.shown
     missed = {shown(path): why for path, why in now.uncovered.items() if os.fsencode(path) not in table.uncovered}
-    return Comparison(differences, [shown(path) for path in _lost(table, now)], missed)
+    return Comparison(
+        differences, list(_one_file(shots, table, found)), [shown(path) for path in _lost(table, now)], missed
+    )
 
 
 def _changed(shots: Shots, table: Table, now: Scan, patience: Patience) -> Iterator[_Found]:
@@ -69,9 +73,15 @@ def _changed(shots: Shots, table: Table, now: Scan, patience: Patience) -> Itera
         mark = now.marks.get(path)
         if before is not None and mark is not None and is_unchanged(before.mark, mark, table.taken):
             continue
-        if mark is None and path in now.uncovered:
-            continue  # it is there, and cannot be read any more, or is too large
+        if mark is None and now.uncovered and _is_within(path, now.uncovered):
+            continue  # it is there, or may be: nobody can look any more, or it is too large
         yield _Found(path, before, *_state(shots, path, mark, before))
+
+
+def _is_within(path: str, places: Mapping[str, str]) -> bool:
+    while path and path not in places:
+        path = path.rpartition("/")[0]
+    return bool(path)
 
 
 def _state(shots: Shots, path: str, mark: Mark | None, before: Kept | None) -> tuple[State | None, bytes | None]:
@@ -116,11 +126,30 @@ def _old(one: _Found, contents: Iterator[bytes | None], blobs: Blobs) -> bytes |
 
 
 def _difference(shots: Shots, one: _Found, old: bytes | None) -> Difference:
-    whole = one.path if shots.root.main else os.path.join(shots.root.path, one.path)
-    step = Step(os.fsencode(whole), _before(one.before), one.after)
+    step = Step(_spelled(shots, os.fsencode(one.path)), _before(one.before), one.after)
     shown = shots.root.shown(one.path)
     diff, binary = _diff(old, one.new, shown)
     return Difference(step, change_of(step, shown, diff, binary=binary), diff.text)
+
+
+def _one_file(shots: Shots, table: Table, found: list[_Found]) -> Iterator[Was]:
+    """The names of a file that had several, each with one that it was another name of: if there is one, one that has
+    not changed."""
+    names: dict[int, list[bytes]] = {one.before.mark.inode: [] for one in found if one.before is not None}
+    for name, kept in table.kept.items():
+        if kept.mark.kind == "file" and kept.mark.inode in names:
+            names[kept.mark.inode].append(name)
+    changed = {os.fsencode(one.path) for one in found}
+    for group in names.values():
+        first = next((name for name in group if name not in changed), group[0] if group else b"")
+        for name in group:
+            if name in changed and name != first:
+                yield Was(_spelled(shots, name), {}, _spelled(shots, first))
+
+
+def _spelled(shots: Shots, name: bytes) -> bytes:
+    """A path as steps name it."""
+    return name if shots.root.main else os.path.join(os.fsencode(shots.root.path), name)
 
 
 def _diff(old: bytes | None, new: bytes | None, shown: str) -> tuple[Diff, bool]:

@@ -12,19 +12,27 @@ from handrail.changes.snapshots.patience import BEFORE_SECONDS, SnapshotError
 from handrail.changes.snapshots.snapshot import last_snapshot
 from handrail.process.abandoned import end_abandoned
 from handrail.protocol.change import Change, ChangeSet
-from handrail.store.change_log import Body, Entry
+from handrail.store.change_log import Body, Entry, Was
 from handrail.workspace.workspace import Workspace
 
 _CUT_OFF = "(cut off)"
 
 
-def finish_command(history: History, number: int, summary: str, examined: Examined) -> Recorded | None:
+def finish_command(
+    history: History,
+    number: int,
+    summary: str,
+    examined: Examined,
+    was: tuple[Was, ...],
+    not_covered: tuple[str, ...] = (),
+) -> Recorded | None:
     """Writes down what it changed; None where that is nothing."""
     if not examined.steps:
         history.log.drop(number)
         return None
-    history.log.finish(number, Body("exec", summary, examined.steps, examined.changes), examined.diffs)
-    return Recorded(ChangeSet(changes=examined.changes, number=number, undoable=True))
+    body = Body("exec", summary, examined.steps, examined.changes, not_covered=not_covered, was=was)
+    history.log.finish(number, body, examined.diffs)
+    return Recorded(ChangeSet(changes=examined.changes, number=number, undoable=True, not_covered=not_covered))
 
 
 def finish_unkept(history: History, number: int, summary: str, changes: tuple[Change, ...]) -> Recorded | None:
@@ -43,7 +51,8 @@ def settle_command(workspace: Workspace, history: History, entry: Entry) -> None
     since = entry.time - timedelta(seconds=2 * BEFORE_SECONDS)
     try:
         taken = last_snapshot(workspace, history, since=since, until=entry.time)
-        examined = taken.compare(history).examined
+        outcome = taken.compare(history)
+        examined = outcome.examined
     except SnapshotError:
         unknown = msgspec.structs.replace(
             entry.body, summary=f"{entry.body.summary} (cut off; what it changed is not known)", undoable=False
@@ -54,6 +63,11 @@ def settle_command(workspace: Workspace, history: History, entry: Entry) -> None
         history.log.drop(entry.number)
         return
     body = Body(
-        "exec", f"{entry.body.summary} {_CUT_OFF}", examined.steps, examined.changes, undoable=True, certain=False
+        "exec",
+        f"{entry.body.summary} {_CUT_OFF}",
+        examined.steps,
+        examined.changes,
+        certain=False,
+        was=outcome.was,
     )
     history.log.finish(entry.number, body, examined.diffs)

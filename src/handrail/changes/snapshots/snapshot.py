@@ -14,6 +14,7 @@ from handrail.changes.snapshots.git import find_git
 from handrail.changes.snapshots.patience import AFTER_SECONDS, BEFORE_SECONDS, Patience, SnapshotError
 from handrail.changes.snapshots.taking import Shots, Table
 from handrail.protocol.error import StoreError
+from handrail.store.change_log import Was
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
@@ -32,6 +33,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """What is different since a snapshot."""
 
     examined: Examined
+    was: tuple[Was, ...]
+    """Which of the files were one file."""
     lost: tuple[str, ...]
     """What was not covered and is gone, as results name it."""
     missed: dict[str, str]
@@ -61,7 +64,8 @@ class Snapshot:
             raise SnapshotError(f"what was there could not be kept ({error})") from error
         lost = tuple(path for one in found for path in one.lost)
         missed = {path: why for one in found for path, why in one.missed.items()}
-        return Outcome(_examined(self._taken, found), lost, missed)
+        was = tuple(was for one in found for was in one.was)
+        return Outcome(_examined(self._taken, found), was, lost, missed)
 
 
 def take_snapshot(workspace: Workspace, history: History) -> Snapshot:

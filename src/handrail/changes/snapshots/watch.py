@@ -9,6 +9,7 @@ from handrail.changes.snapshots.manifest import Manifest, changes_between, manif
 from handrail.changes.snapshots.patience import SnapshotError
 from handrail.changes.snapshots.snapshot import Snapshot, Uncovered, roots_within, take_snapshot
 from handrail.protocol.change import Change
+from handrail.store.change_log import Was
 from handrail.workspace.workspace import Workspace
 
 
@@ -19,6 +20,8 @@ class Watched(NamedTuple):
     """What changed, with all that it takes to go back; None where that is not there."""
     changes: tuple[Change, ...]
     """What changed, as far as it is known."""
+    was: tuple[Was, ...] = ()
+    """Which of the files were one file."""
     uncovered: tuple[Uncovered, ...] = ()
     lost: tuple[str, ...] = ()
     """What was not covered and is gone."""
@@ -57,9 +60,9 @@ class Watch:
         try:
             found = self.snapshot.compare(self._history)
         except SnapshotError as error:
-            return Watched(None, (), self.uncovered(), why=str(error))
+            return Watched(None, (), uncovered=self.uncovered(), why=str(error))
         missed = (Uncovered("", path, why) for path, why in found.missed.items())
-        return Watched(found.examined, found.examined.changes, (*self.uncovered(), *missed), found.lost)
+        return Watched(found.examined, found.examined.changes, found.was, (*self.uncovered(), *missed), found.lost)
 
     def _listed(self) -> list[Manifest] | None:
         workspace = self._workspace
