@@ -47,8 +47,8 @@ def _untouched(request: PermissionRequest) -> str:
 
 
 def _can_undo(request: PermissionRequest) -> bool:
-    """Whether what it changes could be taken back if it ran unasked, as far as one can tell: of a command, where it does
-    not go on and reaches nobody. Of two modes that may do, the stricter one is named."""
+    """Whether what it changes could be taken back if it ran unasked, as far as one can tell: of a command, where it
+    does not go on and reaches nobody. Of two modes that may do, the stricter one is named."""
     return request.command is None or (bool(request.tier) and not request.background and not request.hosts)
 
 
