@@ -47,9 +47,9 @@ def _state(path: bytes) -> tuple[object, ...]:
 class Keeper:
     """A session over the workspace of a world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, settings: Settings) -> None:
         self.world = world
-        self.rail = Handrail(world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=Settings())
+        self.rail = Handrail(world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=settings)
         session = self.rail._session
         self.workspace, self.recorder = session.workspace, session.recorder
         self._calls = itertools.count()
@@ -87,8 +87,8 @@ class Keeper:
 
 
 @contextlib.contextmanager
-def a_keeper(world: World) -> Generator[Keeper]:
-    keeper = Keeper(world)
+def a_keeper(world: World, settings: Settings | None = None) -> Generator[Keeper]:
+    keeper = Keeper(world, settings or Settings())
     try:
         yield keeper
     finally:

@@ -1,5 +1,6 @@
 """What a command changed in a layer gets into the workspace whole, as it was there, and comes back by undo."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -8,9 +9,11 @@ from typing import Any
 
 import pytest
 from tests.changes.keeping import Keeper, a_keeper, tree
-from tests.changes.layering import USERS, World, as_user
+from tests.changes.layering import USERS, World, a_world, as_user
 
 from handrail.protocol.error import ToolError
+from handrail.settings import Settings
+from handrail.settings.model import Journal
 
 Work = Callable[[Keeper], Any]
 
@@ -257,3 +260,56 @@ def test_a_mode_that_others_gave_a_file_stays_with_the_new_bytes(kept: Callable[
         assert stat.S_IMODE((keeper.world.root / "a").stat().st_mode) == 0o755
 
     kept(work)
+
+
+@BOTH
+def test_a_failure_in_the_middle_puts_the_very_files_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealed: bool
+) -> None:
+    from handrail.changes import bringing
+
+    name = "put_instead" if sealed else "take"
+    real, left = getattr(bringing, name), [20]
+
+    def full(*args: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*args, **options)
+
+    (tmp_path / "world").mkdir()
+    with a_world(tmp_path / "world") as world, a_keeper(world) as keeper:
+        world.sh("mkdir d e; for i in $(seq 40); do echo $i >d/$i; done; chmod 700 e; touch -d 2001-01-01 d/*")
+        before = tree(world.root)
+        files = {path.name: path.stat() for path in (world.root / "d").iterdir()}
+        script = "rm d/4*; chmod 755 e; mkdir n; for i in d/*; do echo new >>$i; done; echo new >n/n"
+        monkeypatch.setattr(bringing, name, full)
+        with pytest.raises(ToolError) as refused:
+            keeper.keep(script, sealed=sealed)
+        assert refused.value.code == "NO_SPACE"
+        assert refused.value.message.endswith("Nothing of the command was kept.")
+        assert tree(world.root) == before
+        for path in (world.root / "d").iterdir():
+            assert path.stat().st_ino == files[path.name].st_ino
+            assert path.stat().st_mtime_ns == files[path.name].st_mtime_ns
+        assert keeper.rail.changes() == []
+
+
+def test_where_power_may_be_lost_all_is_on_the_disk_before_it_counts_as_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from handrail.changes import carrying
+    from handrail.store.change_log import ChangeLog
+
+    happened: list[str] = []
+    sync, finish, begin = carrying.sync_file_system, ChangeLog.finish, ChangeLog.begin
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (happened.append("fsync"), fsync(descriptor))[1])
+    monkeypatch.setattr(carrying, "sync_file_system", lambda folder: (happened.append("all"), sync(folder))[1])
+    monkeypatch.setattr(ChangeLog, "begin", lambda *a, **o: (happened.append("begun"), begin(*a, **o))[1])
+    monkeypatch.setattr(ChangeLog, "finish", lambda *a, **o: (happened.append("done"), finish(*a, **o))[1])
+    (tmp_path / "world").mkdir()
+    with a_world(tmp_path / "world") as world, a_keeper(world, Settings(journal=Journal(durability="power"))) as keeper:
+        world.sh("for i in $(seq 50); do echo $i >$i; done")
+        keeper.keep("for i in *; do echo new >>$i; done")
+    assert happened.index("fsync") < happened.index("begun") < happened.index("all") < happened.index("done")

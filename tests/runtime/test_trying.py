@@ -105,9 +105,9 @@ def test_where_no_layer_can_lie_the_question_says_why(rail: Make) -> None:
 
 def test_why_a_command_is_not_tried_is_a_pure_question() -> None:
     fact = CommandFact(text="make", tier=3)
-    assert why_not_tried(fact, mode="ask", tries=True, changed_before=False) is None
-    assert why_not_tried(fact, mode="plan", tries=True, changed_before=False) == "plan mode tries nothing"
-    assert why_not_tried(fact, mode="ask", tries=False, changed_before=True) == "the setting preview is never"
+    assert why_not_tried(fact, mode="ask", tries=True) is None
+    assert why_not_tried(fact, mode="plan", tries=True) == "plan mode tries nothing"
+    assert why_not_tried(fact, mode="ask", tries=False) == "the setting preview is never"
 
 
 def test_a_trial_that_cannot_be_made_is_no_failure_of_the_call(rail: Make, workspace: Path, tmp_path: Path) -> None:

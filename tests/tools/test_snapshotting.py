@@ -1,15 +1,19 @@
 """Commands where no layer can be had: undo covers what a snapshot holds, and results say what it does not hold."""
 
+import json
 import os
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import undoing_user
 
+import commander
 from handrail import Handrail
 from handrail.changes.snapshots import git, taking
 from handrail.protocol.permission import PermissionRequest
@@ -18,6 +22,7 @@ from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 
 Make = Callable[..., Handrail]
+NOBODY = 65534
 GIT = git.find_git() or pytest.skip("git is not installed", allow_module_level=True)
 NAMESPACES, LANDLOCK = Settings(sandbox=Sandbox(tier=2)), Settings(sandbox=Sandbox(tier=1))
 
@@ -301,6 +306,18 @@ def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monke
     assert result.artifacts.files_changed == ("b",)
 
 
+def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    (workspace / "a").write_bytes(b"x" * 1_000)
+    result = run(rail(settings=NAMESPACES, unattended=True), 'python3 -c \'open("b", "w")\'')
+    assert result.error is not None
+    assert result.error.code == "PERMISSION_DENIED"
+    assert "Nothing ran." in result.error.message
+    assert not (workspace / "b").exists()
+
+
 # Others
 
 
@@ -403,3 +420,39 @@ def test_undo_brings_back_what_a_script_changed(rail: Make, workspace: Path, scr
 def without_caches(states: dict[str, tuple[object, ...]]) -> dict[str, object]:
     """What Python compiles has the time in it."""
     return {path: state[:2] if path.endswith(".pyc") else state for path, state in states.items()}
+
+
+@pytest.mark.parametrize("tier", [2, 1])
+def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> None:
+    workspace = common_folder / "workspace"
+    (workspace / "a.txt").write_text("one\n")
+    (workspace / "folder").mkdir()
+    (workspace / "folder" / "b").write_text("b\n")
+    (workspace / "link").symlink_to("a.txt")
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", workspace], check=True)
+    commands = [
+        "echo more >> a.txt; echo new > c; mkdir -p d/e",
+        "rm -rf folder a.txt",
+        "chmod 700 a.txt; ln -sf folder link",
+        'mv folder moved; python3 -c \'open("moved/b", "a").write("x")\'',
+        'python3 -c \'import os; os.unlink("a.txt"); os.mkdir("a.txt"); open("a.txt/b", "w")\'',
+        "for n in $(seq 40); do echo $n > f$n; done",
+        "chmod 700 folder",
+        "chmod 000 folder",
+    ]
+    source = Path(sys.modules["handrail"].__file__ or "").parent.parent
+    done = subprocess.run(
+        [sys.executable, undoing_user.__file__, workspace, common_folder / "state", str(tier), str(NOBODY), *commands],
+        env={"PYTHONPATH": os.pathsep.join([str(source), str(Path(commander.__file__).parent)]), "PATH": os.defpath},
+        cwd="/",
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    if "python3 could not be started" in told[0]["error"]:
+        pytest.skip("this user may not run the interpreter")
+    expected = {"code": 0, "error": "", "undo": "snapshot", "changed": True, "undone": "", "back": True}
+    assert told == [expected] * len(commands)

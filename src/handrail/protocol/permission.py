@@ -71,7 +71,8 @@ class Tried(Wire, frozen=True):
     unkept: tuple[str, ...] = ()
     """What of it cannot be kept, each in words: a socket, a pipe."""
     on: tuple[str, ...] = ()
-    """The trials of earlier calls of its batch that it was tried on top of. It is kept only where they were."""
+    """What of its batch it was tried on top of: trials of earlier commands, and calls of file tools. It is kept only
+    where all of that was."""
 
 
 class Preview(Wire, frozen=True):

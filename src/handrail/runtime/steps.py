@@ -358,13 +358,14 @@ def _is_spoken_for(flight: Flight, rules: Rules) -> bool:
     return decide(flight.tool.spec, flight.call.requested_permissions, flight.facts, by_mode).decision != "allow"
 
 
-def _needs_undo(flight: Flight) -> bool:
-    """Whether policy would ask about it, or refuse it, if undo did not cover what it changes."""
+def _needs_undo(flight: Flight) -> Decision | None:
+    """What policy would say if undo did not cover what it changes; None where that would make no difference."""
     command, rules = flight.facts.command, flight.rules
     if command is None or rules is None or flight.answer is not None:
-        return False
+        return None
     facts = replace(flight.facts, command=replace(command, tier=min(command.tier, 2), snapshot=False))
-    return decide(flight.tool.spec, flight.call.requested_permissions, facts, rules).decision != "allow"
+    decision = decide(flight.tool.spec, flight.call.requested_permissions, facts, rules)
+    return decision if decision.decision != "allow" else None
 
 
 @contextlib.contextmanager

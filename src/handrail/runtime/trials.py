@@ -14,9 +14,11 @@ from handrail.runtime.steps import context_of, judged
 
 if TYPE_CHECKING:
     from handrail.changes.layered.trial import Examined
+    from handrail.runtime.rehearsing import Below
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Of what the trial came to, not of the trial: nobody is asked then."""
+_CHANGED_FIRST = "an earlier call of this batch changes files first"
 _LONGEST = 80
 _CONFIG = ".git/config"
 _LARGEST_CONFIG = 1 << 18
@@ -27,12 +29,19 @@ def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ())
     made is not: then the question says so. `earlier`: the calls before it in its batch."""
     if flight.facts.command is None:
         return _shown(session, flight)
+    reason = _why_not(session, flight, flight.facts.command)
+    if reason is not None:
+        return not_tried(reason)
     changing = [one for one in earlier if may_change(one)]
-    reason = _why_not(session, flight, flight.facts.command, changing)
-    return _tried(session, flight, _below(changing)) if reason is None else not_tried(reason)
+    if not changing:
+        return _tried(session, flight, ())
+    from handrail.runtime.rehearsing import left_by  # noqa: PLC0415  few batches have a command behind a change
+
+    below = left_by(session, changing)
+    return not_tried(_CHANGED_FIRST) if below is None else _tried(session, flight, tuple(below))
 
 
-def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool, changed_before: bool) -> str | None:
+def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool) -> str | None:
     """Why a command is not tried, in words, as far as that does not depend on the machine; None where it may be."""
     if not tries:
         return "the setting preview is never"
@@ -42,8 +51,6 @@ def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool, changed_befo
         return "it goes on after its call"
     if command.yields:
         return "it may go on after its call (yieldMs)"
-    if changed_before:
-        return "an earlier call of this batch changes files first"
     return None
 
 
@@ -78,11 +85,10 @@ def drop_trial(session: Session, sealed: str) -> None:
     drop(session.recorder.history, sealed)
 
 
-def _why_not(session: Session, flight: Flight, command: CommandFact, changing: Sequence[Flight]) -> str | None:
+def _why_not(session: Session, flight: Flight, command: CommandFact) -> str | None:
     rules = flight.rules
     mode = session.rules.mode if rules is None else rules.mode
-    changed_before = any(one.tried is None for one in changing)
-    reason = why_not_tried(command, mode=mode, tries=session.tries, changed_before=changed_before)
+    reason = why_not_tried(command, mode=mode, tries=session.tries)
     if reason is None and command.hosts:
         reason = f"needs the network ({_what_reaches(command, flight.decision)})"
     if reason is None and command.tier < 3:
@@ -107,13 +113,6 @@ def may_change(flight: Flight) -> bool:
     return not runnable(command.text, command.cwd, command.there).proven
 
 
-def _below(changing: Sequence[Flight]) -> tuple[str, ...]:
-    """The trials that there is something to lie on in."""
-    asked = [one.asked for one in changing if one.asked is not None]
-    tried = [one.preview.tried for one in asked if one.preview is not None and one.preview.tried is not None]
-    return tuple(one.sealed for one in tried if one.changes)
-
-
 def _what_reaches(command: CommandFact, decision: Decision) -> str:
     """The part of the command that needs the network, as far as one can tell; else the hosts."""
     from handrail.policy.network.needs import needs_of  # noqa: PLC0415  few commands need one
@@ -125,7 +124,7 @@ def _what_reaches(command: CommandFact, decision: Decision) -> str:
     return ", ".join(command.hosts[:3])
 
 
-def _tried(session: Session, flight: Flight, below: tuple[str, ...]) -> Preview:
+def _tried(session: Session, flight: Flight, below: "tuple[Below, ...]") -> Preview:
     try:
         preview = _shown(session, flight, below)
     except ToolError as error:
@@ -138,7 +137,7 @@ def _tried(session: Session, flight: Flight, below: tuple[str, ...]) -> Preview:
         return not_tried("nothing tries it")
     if preview.tried is not None:
         flight.tried = preview.tried.sealed
-        preview = replace(preview, tried=replace(preview.tried, on=below))
+        preview = replace(preview, tried=replace(preview.tried, on=tuple(one.name for one in below)))
     if session.cancelled.is_set():
         raise ToolError("CANCELLED", "The session was cancelled. Nothing was kept.")
     return preview
@@ -178,11 +177,11 @@ def _new_configs(session: Session, examined: "Examined") -> dict[str, str]:
     return found
 
 
-def _shown(session: Session, flight: Flight, below: tuple[str, ...] = ()) -> Preview | None:
+def _shown(session: Session, flight: Flight, below: "tuple[Below, ...]" = ()) -> Preview | None:
     if flight.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
-    silent = replace(context_of(session, flight), metadata=_tell_nobody, below=below)
+    silent = replace(context_of(session, flight), metadata=_tell_nobody, below=tuple(one.examined for one in below))
     return flight.tool.preview(silent, flight.arguments)
 
 

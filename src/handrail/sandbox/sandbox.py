@@ -84,6 +84,8 @@ class Sandbox:
             raise ToolError("SANDBOX_UNAVAILABLE", without_layer(why))
         if self._preparing is not None:
             return self._preparing.launch(confinement, text, layer)
+        if layer is not None:  # it would run, and change the files themselves
+            raise ToolError("SANDBOX_UNAVAILABLE", layer_failed("the sandbox around it does not work any more"))
         if confinement.proxy:
             raise ToolError("UNAVAILABLE", no_network(found))
         from handrail.sandbox.supervision.launching import launch_supervised  # noqa: PLC0415  where tier 2 does not work

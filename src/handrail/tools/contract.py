@@ -15,6 +15,7 @@ from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from handrail.changes.layered.trial import Examined
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
 
@@ -43,8 +44,8 @@ def _nobody_judges(_changes: tuple[Change, ...], _configs: Mapping[str, str]) ->
     return Decision(decision="allow", rule="fs.unjudged", reason="nobody judges it")
 
 
-def _nobody_relies() -> bool:
-    return False
+def _nobody_relies() -> None:
+    return None
 
 
 def _nobody_hears(_host: str, _port: int, _allowed: bool, _reason: str) -> None:
@@ -74,12 +75,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What the person said, where somebody was asked."""
     sealed: str | None = None
     """What the person said it of: a trial that was sealed."""
-    below: tuple[str, ...] = ()
-    """Sealed trials of earlier calls of the batch, in their order: a command is tried as if they had been kept."""
+    below: "tuple[Examined, ...]" = ()
+    """What earlier calls of the batch would change, in their order: a command is tried as if that had been kept."""
     judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision] = _nobody_judges
     """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
-    needs_undo: Callable[[], bool] = _nobody_relies
-    """Whether it was allowed only since what it changes can be taken back."""
+    needs_undo: Callable[[], Decision | None] = _nobody_relies
+    """What policy says if undo does not cover what it changes; None where it is allowed all the same."""
     alone: Callable[[], AbstractContextManager[object]] = nullcontext
     """Keeps other sessions from changing files of the workspace meanwhile; ToolError CONFLICT where that takes long."""
 

@@ -54,8 +54,8 @@ def conclude(
 def keep_sealed(
     context: Context, arguments: ExecArguments, sealed: str, commands: Commands, recorder: Recorder
 ) -> Output:
-    """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten when
-    the call has its result, which takes over the file of what was printed."""
+    """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten
+    when the call has its result, which takes over the file of what was printed."""
     trial = unseal(recorder.history, sealed)
     outcome = _only_printed(trial) if context.answer == "output" else keep(context, trial, recorder, None)
     return _answered(context, arguments, trial, commands, outcome)

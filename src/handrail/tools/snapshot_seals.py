@@ -19,7 +19,7 @@ def seals(context: Context, watch: Watch, commands: Commands) -> tuple[str, ...]
     does not cover; who was allowed otherwise may, but for what steers git, where changing that asks."""
     if context.answered or commands.tier < 2:
         return ()  # with a yes it may; and Landlock cannot seal a file without closing the folder around it
-    if context.needs_undo():
+    if context.needs_undo() is not None:
         return tuple(one.path for one in watch.uncovered() if one.why != OTHER and _is_there(one.path))
     steering = Change(path=f"{REPOSITORY}/config", action="modified")
     if context.judge((steering,), {}).decision == "allow":

@@ -40,8 +40,8 @@ def execute_watched(
     running it at all, where undo would not cover it."""
     with context.alone():
         watch = Watch(context.workspace, recorder.history)
-        if watch.snapshot is None and context.needs_undo():
-            raise AsksError(_not_covered(context, watch), Preview(kind="none", text=f"no snapshot, since {watch.why}"))
+        if watch.snapshot is None:
+            _check_uncovered(context.needs_undo(), watch.why)
         confinement = replace(confinement, sealed=(*confinement.sealed, *seals(context, watch, commands)))
         number = recorder.begin_command(context.tool_call_id, command_of(context).text[:_SUMMARY])
         try:
@@ -110,8 +110,13 @@ def _as_it_waits(examined: Examined) -> Examined:
     return replace(examined, started=time.time_ns())
 
 
-def _not_covered(context: Context, watch: Watch) -> Decision:
-    reason = f"undo would not cover it, since {watch.why}"
-    return Decision(
-        decision="confirm", rule="exec.no-snapshot", reason=reason, subject=command_of(context).text[:_SUMMARY]
-    )
+def _check_uncovered(decision: Decision | None, why: str) -> None:
+    """Nothing has run yet: what was allowed since undo would cover it has to be asked about."""
+    if decision is None:
+        return
+    reason = f"{decision.reason}; there is no snapshot, since {why}"
+    if decision.decision == "confirm":
+        raise AsksError(replace(decision, reason=reason), Preview(kind="none", text=f"no snapshot, since {why}"))
+    details = {"rule": decision.rule, "reason": reason}
+    message = f"It needs a person's yes: {reason}. Nothing ran. Do not repeat this call."
+    raise ToolError(decision.code or "PERMISSION_DENIED", message, details=details)

@@ -14,6 +14,9 @@ from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace
 
+_NAMED = 50
+"""Paths that are named of those which cannot be kept."""
+
 
 def examine(workspace: Workspace, layer: Layer) -> Examined:
     """What the command changed; what it only touched is no change. Diffs are made by `with_diffs`, where somebody is to
@@ -27,7 +30,7 @@ def examine(workspace: Workspace, layer: Layer) -> Examined:
         manners=tuple(one.manner for one in found),
         changes=told(workspace, steps, found),
         diffs=("",) * len(steps),
-        unkept=tuple(words for look in looks for words in look.unkept),
+        unkept=_shortened([words for look in looks for words in look.unkept]),
         outdated=tuple(os.fsencode(path) for look in looks for path in look.outdated),
     )
 
@@ -36,6 +39,12 @@ def listed(layer: Layer) -> Iterator[Met]:
     """Every path that a layer says something about, without a look at contents."""
     for over in layer.overlaid:
         yield from Walk(over).paths()
+
+
+def _shortened(words: list[str]) -> tuple[str, ...]:
+    """Those that somebody may read; of more it says how many."""
+    more = len(words) - _NAMED
+    return tuple(words) if more <= 0 else (*words[:_NAMED], f"and {more} more")
 
 
 class _Look:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from handrail.changes.planned import change_of
@@ -73,9 +73,15 @@ def _changed(shots: Shots, table: Table, now: Scan, patience: Patience) -> Itera
         mark = now.marks.get(path)
         if before is not None and mark is not None and is_unchanged(before.mark, mark, table.taken):
             continue
-        if mark is None and path in now.uncovered:
-            continue  # it is there, and cannot be read any more, or is too large
+        if mark is None and now.uncovered and _is_within(path, now.uncovered):
+            continue  # it is there, or may be: nobody can look any more, or it is too large
         yield _Found(path, before, *_state(shots, path, mark, before))
+
+
+def _is_within(path: str, places: Mapping[str, str]) -> bool:
+    while path and path not in places:
+        path = path.rpartition("/")[0]
+    return bool(path)
 
 
 def _state(shots: Shots, path: str, mark: Mark | None, before: Kept | None) -> tuple[State | None, bytes | None]:

@@ -6,6 +6,7 @@ workspace it reads the names, the `.gitignore` files and the list of what is tra
 """
 
 import contextlib
+import fcntl
 import os
 import resource
 import subprocess
@@ -17,6 +18,9 @@ from handrail.changes.snapshots.patience import Patience, SnapshotError, TooLong
 
 PROGRAMS = ("/usr/bin/git", "/usr/local/bin/git", "/bin/git", "/opt/homebrew/bin/git")
 _MEMORY = 4 << 30
+_SET_CAPACITY = getattr(fcntl, "F_SETPIPE_SZ", 1031)
+_PIPE = 1 << 20
+"""Bytes that may be on their way to git, so that neither of us waits for the other all the time."""
 _LARGEST_INDEX = 256 << 20
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfilemode = true\n"
 _OFF = (
@@ -95,6 +99,8 @@ class PrivateGit:
         """What takes contents in, each by `blob_of`; they are kept when the block is left, also by an exception."""
         with self._piped(patience, "fast-import", "--quiet", "--done", "--depth=0", "--force") as process:
             stdin = _stream(process.stdin)
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(stdin, _SET_CAPACITY, _PIPE)
             try:
                 yield stdin
             finally:
@@ -147,7 +153,7 @@ class PrivateGit:
             )
         except OSError as error:
             raise GitError(f"git cannot be started ({error.strerror})") from None
-        with contextlib.suppress(OSError):  # it is over already
+        with contextlib.suppress(OSError, AttributeError):  # it is over already, or this system has no such call
             resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         return process
 
