@@ -67,6 +67,13 @@ class Terminal:
             assert time.monotonic() < until, f"{text!r} is not in {self.shown!r}"
             self._read(0.1)
 
+    def sees_again(self, text: str) -> None:
+        """Waits until the text is on the terminal once more."""
+        before, until = self.shown.count(text), time.monotonic() + DEADLINE
+        while self.shown.count(text) == before:
+            assert time.monotonic() < until, f"{text!r} is not again in {self.shown!r}"
+            self._read(0.1)
+
     def ends_with(self, text: str) -> None:
         """Waits until the text is the last on the terminal."""
         until = time.monotonic() + DEADLINE

@@ -48,6 +48,7 @@ from handrail.tools.contract import Tool
 
 if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
+    from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
     from handrail.runtime.person import Resolve
     from handrail.terminal.source import Said
@@ -135,6 +136,7 @@ class Handrail(NamedTools):
                 check_tools(loaded, self._session.offer.registered)
             recover(self._session)
             settle_others(self._session)
+            self._session.background.keep = self._keep_yielded
             self._session.background.attach()
         except BaseException:
             self.close()
@@ -468,6 +470,11 @@ class Handrail(NamedTools):
             if self._is_open(request):
                 raise
             return None
+
+    def _keep_yielded(self, process: "ProcessSession") -> None:
+        from handrail.runtime.yielded import keep_yielded  # noqa: PLC0415  few commands go on after their calls
+
+        keep_yielded(self._session, process)
 
     def _is_open(self, request: PermissionRequest) -> bool:
         """Whether it still waits, as it was shown."""

@@ -47,9 +47,9 @@ def _state(path: bytes) -> tuple[object, ...]:
 class Keeper:
     """A session over the workspace of a world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, settings: Settings) -> None:
         self.world = world
-        self.rail = Handrail(world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=Settings())
+        self.rail = Handrail(world.root, mode="auto", session="s", state_dir=world.place / "kept", settings=settings)
         session = self.rail._session
         self.workspace, self.recorder = session.workspace, session.recorder
         self._calls = itertools.count()
@@ -59,8 +59,8 @@ class Keeper:
         layer = self.world.layer(script)
         examined = examine(self.workspace, layer)
         if sealed:
-            nothing = Printed(b"", b"", 0, 0, None, 0)
-            ran = Ran(ending="exited", exit_code=0, signal=None, seconds=0.0, output=nothing, errors=None)
+            nothing = Printed(head=b"", total=0)
+            ran = Ran(ending="exit", exit_code=0, seconds=0.0, output=nothing)
             trial = Trial(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
             name = seal(self.workspace, self.recorder.history, trial, layer)
             layer.remove()
@@ -87,8 +87,8 @@ class Keeper:
 
 
 @contextlib.contextmanager
-def a_keeper(world: World) -> Generator[Keeper]:
-    keeper = Keeper(world)
+def a_keeper(world: World, settings: Settings | None = None) -> Generator[Keeper]:
+    keeper = Keeper(world, settings or Settings())
     try:
         yield keeper
     finally:

@@ -45,16 +45,21 @@ def test_only_the_layout_differs(world: World) -> None:
     assert (found["a"].layout_only, found["b"].layout_only) == (True, False)
 
 
-@pytest.mark.parametrize(
-    "script", ["head -c 50 /dev/zero >a", "ln -sfn x a", "chmod 755 a", "head -c 2M /dev/urandom | base64 >a"]
-)
+@pytest.mark.parametrize("script", ["head -c 50 /dev/zero >a", "head -c 2M /dev/urandom | base64 >a"])
 def test_what_is_no_text_or_too_large_has_no_diff(world: World, script: str) -> None:
     found = shown(world, "echo a >a", script)
-    if script.startswith("chmod"):
-        assert (found.changes[0].added, found.changes[0].removed) == (0, 0)
-    elif not script.startswith("ln"):
-        assert (found.changes[0].added, found.changes[0].removed) == (None, None)
-    assert not found.diffs[0] or script.startswith("ln")
+    assert (found.changes[0].added, found.changes[0].removed, found.diffs) == (None, None, ("",))
+
+
+def test_other_permissions_are_no_lines(world: World) -> None:
+    found = shown(world, "echo a >a", "chmod 755 a")
+    assert (found.changes[0].added, found.changes[0].removed, found.diffs) == (0, 0, ("",))
+
+
+def test_a_file_that_became_a_link_has_lost_its_lines(world: World) -> None:
+    found = shown(world, "echo a >a", "ln -sfn x a")
+    assert (found.changes[0].added, found.changes[0].removed) == (0, 1)
+    assert found.diffs == ("--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",)
 
 
 def test_what_was_moved_has_no_lines(world: World) -> None:

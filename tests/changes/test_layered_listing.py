@@ -148,6 +148,17 @@ def test_root_tells_a_file_that_was_put_in_the_place_of_one_with_other_names(use
     assert found["a"].in_place == (user.user != "root"), "an ordinary user's layer does not tell; through is the guess"
 
 
+def test_a_file_from_elsewhere_in_the_tree_is_not_taken_for_the_one_with_other_names(user: As) -> None:
+    """It came up from beneath too, but not from there."""
+    found = manners(user.examine("echo a >a; ln a b; echo other >c", "mv c a"))
+    assert not found["a"].in_place
+
+
+def test_files_with_other_names_that_were_swapped_are_told_apart(user: As) -> None:
+    found = manners(user.examine("echo a >a; ln a b; echo c >c; ln c d", "mv a t; mv c a; mv t c"))
+    assert [found["a"].in_place, found["c"].in_place] == [user.user != "root"] * 2, "as above"
+
+
 def test_what_is_in_a_folder_that_was_replaced_is_never_written_through(user: As) -> None:
     found = manners(user.examine("mkdir d; echo a >d/a; ln d/a b", "rm -r d; mkdir d; echo x >d/a"))
     assert not found["d/a"].in_place
@@ -185,6 +196,12 @@ def test_pipes_and_sockets_are_not_kept_and_that_is_said(user: As) -> None:
         "old: it was a named pipe before, which stays as it is",
         "p: it is a named pipe, and those are not kept",
     )
+
+
+def test_of_very_many_that_are_not_kept_it_is_said_how_many(user: As) -> None:
+    found = user.examine("true", "for n in $(seq 70); do mkfifo p$n; done")
+    assert len(found.unkept) == 51
+    assert found.unkept[-1] == "and 20 more"
 
 
 def test_a_socket_beneath_stays(user: As) -> None:

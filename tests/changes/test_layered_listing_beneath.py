@@ -1,14 +1,19 @@
 """What lies beneath a layer: earlier layers, and what others change there meanwhile."""
 
 import os
+import shutil
 
 import pytest
 from tests.changes.layering import As, World, by_path, told
 
+from handrail.changes.layered.comparing import compare
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.trial import Examined
+from handrail.changes.layered.walking import DEEPEST, SWAPPED, Met, Walk
+from handrail.sandbox.layer.layer import Layer
 
+PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin")  # one that every user may run
 TREE = "mkdir -p d/e; echo a >a; echo b >b; echo x >d/x; echo y >d/e/y; ln -s a l"
 
 
@@ -124,3 +129,52 @@ def test_what_was_there_before_is_never_outdated(user: As) -> None:
         return found
 
     assert user(work) == []
+
+
+def test_what_vanishes_while_it_is_looked_at_is_outdated(user: As) -> None:
+    def work(world: World) -> list[list[str]]:
+        world.sh(f"{TREE}; echo z >z")
+        layer = world.layer("echo more >>b; echo more >>d/e/y; echo more >>z; ln -sfn b l")
+        found: list[list[str]] = []
+        for path, others in (("b", "rm z"), ("d", "rm -r d"), ("d", "rm -r d; echo f >d"), ("l", "rm l; echo f >l")):
+            world.sh("cp -a . ../copy")
+            found.append(_interrupted(world, layer, path, others))
+            world.sh("rm -rf a b d l z; cp -a ../copy/. .; rm -r ../copy")
+        return found
+
+    for outdated in user(work):
+        assert outdated
+
+
+def _interrupted(world: World, layer: Layer, path: str, others: str) -> list[str]:
+    """What is found to be another thing where others come by when the walk is at a path."""
+    walk = Walk(layer.overlaid[0])
+    found: list[str] = []
+    for met in walk.paths():
+        if met.path == path:
+            world.sh(others)
+        if _is_swapped(met, precise=layer.precise_links):
+            found.append(met.path)
+        if met.before is None and met.around > layer.started:
+            found.append(met.path)
+    return found + walk.swapped
+
+
+def _is_swapped(met: Met, *, precise: bool) -> bool:
+    try:
+        compare(met, precise=precise)
+    except OSError as error:
+        return error.errno in SWAPPED
+    return False
+
+
+def test_folders_without_end_are_not_followed(user: As) -> None:
+    def work(world: World) -> Examined:
+        deep = f"import os\nfor _ in range({2 * DEEPEST}):\n    os.mkdir('d')\n    os.chdir('d')\nopen('f', 'w')\n"
+        (world.place / "deep.py").write_text(deep)
+        world.sh(f"mkdir old; cd old; {PYTHON} {world.place}/deep.py")
+        return world.examine(f"mkdir new; cd new; {PYTHON} {world.place}/deep.py; cd ..; rm -r old")
+
+    found = user(work)
+    assert 2 * DEEPEST < len(found.steps) <= 2 * DEEPEST + 4
+    assert [words.partition(": ")[2] for words in found.unkept] == ["what is in more than 100 folders is not kept"] * 2

@@ -13,6 +13,7 @@ from tests.changes.layering import World, a_world
 
 from handrail.changes.history import History
 from handrail.changes.layered.examining import examine
+from handrail.changes.layered.laying import lay
 from handrail.changes.layered.sealing import drop, seal, unseal
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.process.ran import Printed, Ran
@@ -90,6 +91,20 @@ def test_what_was_printed_is_moved_in_and_given_back_as_a_file(world: World, his
     assert (again.spilled, again.spilled_bytes, again.lost) == (None, 0, 5000 - 5 - 3)
 
 
+def test_what_is_laid_into_a_layer_again_is_what_was_sealed(world: World, history: History) -> None:
+    world.sh("mkdir d; echo x >d/x; echo a >a; echo b >b")
+    mark = "setfattr -n user.overlay.whiteout -v y e; setfattr -n user.mine -v m e"
+    trial, layer = tried(world, f"echo more >>a; rm b; rm -r d; mkdir d; echo y >d/y; ln -s a l; : >e; {mark}")
+    name = seal(world.workspace(), history, trial, layer)
+    layer.remove()
+    again = world.layer("true")
+    lay(world.workspace(), history, [unseal(history, name).examined], again)
+    found = examine(world.workspace(), again)
+    assert {step.path: step for step in found.steps} == {step.path: step for step in trial.examined.steps}
+    attributes = {step.path: manner.attributes for step, manner in zip(found.steps, found.manners, strict=True)}
+    assert attributes[b"e"] == {"user.overlay.whiteout": b"y", "user.mine": b"m"}
+
+
 def test_one_that_was_dropped_is_gone_with_all_that_was_printed(world: World, history: History, tmp_path: Path) -> None:
     spilled = tmp_path / "spilled"
     spilled.write_bytes(b"x")
@@ -162,6 +177,20 @@ def test_one_that_a_killed_process_left_unfinished_is_swept_and_never_seen(histo
     make_old(unfinished, 0.1)
     history.trials.sweep(0.0)
     assert not unfinished.exists()
+
+
+def test_a_process_that_is_killed_while_it_seals_leaves_none_that_counts(world: World, history: History) -> None:
+    trial, layer = tried(world, "echo a >a")
+    child = os.fork()
+    if child == 0:
+        os.rename = lambda *_: os._exit(9)  # type: ignore[assignment]
+        seal(world.workspace(), history, trial, layer)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert history.trials.names() == []
+    [left] = os.listdir(os.path.join(history.folder, "trials"))
+    make_old(Path(history.folder) / "trials" / left, 1)
+    history.trials.sweep(0.0)
+    assert os.listdir(os.path.join(history.folder, "trials")) == []
 
 
 def make_old(path: Path, days: float) -> None:

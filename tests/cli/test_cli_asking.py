@@ -116,3 +116,57 @@ def test_a_preview_reaches_a_terminal_written_out_and_later_is_exit_3_with_how_t
     program.terminal.sees("To answer it: handrail approvals allow ")
     assert program.ends() == 3
     assert "\x1b" not in program.terminal.shown
+
+
+TRIED = '{"command": "sed -i s/one/two/ a.txt; echo printed"}'
+
+
+def test_a_trial_is_shown_looked_at_and_kept(start: Start, run, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    program = start("call", "exec", TRIED, "-q")
+    program.terminal.sees("Tried in a throw-away copy: exit 0 in ")
+    program.terminal.sees("M a.txt  +1 −1")
+    program.press_until(b"d", "    1 + two")
+    program.press_until(b"q", "\x1b[?1049l")
+    assert (workspace / "a.txt").read_text() == "one\n"
+    program.press_until(b"y", "✓ You kept sed -i s/one/two/ a.txt; echo printed · 1 file · undo 1\n")
+    assert program.ends() == 0
+    assert (workspace / "a.txt").read_text() == "two\n"
+    assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+
+
+def test_a_trial_that_is_out_of_date_is_tried_again_at_the_terminal(start: Start, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    program = start("call", "exec", TRIED, "-q")
+    program.terminal.sees("y keep this result")
+    (workspace / "a.txt").write_text("one and one\n")
+    program.press_until(b"y", "\x1b[J")
+    program.terminal.sees("Out of date: a.txt changed since. r try again.")
+    program.press_until(b"r", "Trying it in a copy")
+    program.terminal.sees_again("Tried in a throw-away copy: exit 0 in ")
+    program.press_until(b"y", "✓ You kept ")
+    assert program.ends() == 0
+    assert (workspace / "a.txt").read_text() == "two and one\n"
+
+
+def test_only_the_output_is_taken_at_the_terminal(start: Start, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    program = start("call", "exec", TRIED, "-q", "--plain")
+    program.terminal.sees("o: drop changes, show model output")
+    program.press_until(b"o", "ok: You took only the output of sed -i s/one/two/ a.txt; echo printed;")
+    assert program.ends() == 0
+    assert (workspace / "a.txt").read_text() == "one\n"
+
+
+def test_watch_tries_again_what_another_session_asked(start: Start, run, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    program = start("approvals", "--watch")
+    program.terminal.sees("waiting for requests; Ctrl-C ends it")
+    assert run("call", "exec", TRIED, "--session", "other").code == 3
+    program.terminal.sees("y keep this result")
+    program.press_until(b"r", "Trying it in a copy")
+    program.terminal.sees_again("Tried in a throw-away copy: exit 0 in ")
+    program.press_until(b"y", "· 1 file · undo 1\n")
+    program.terminal.press(b"\x03")
+    assert program.ends() == 130
+    assert (workspace / "a.txt").read_text() == "two\n"

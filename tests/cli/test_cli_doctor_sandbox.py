@@ -21,7 +21,8 @@ def sandbox_rows(done) -> list[dict]:
 @pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
 def test_the_tier_in_use_is_named_and_what_the_kernel_offers(here, state: Path) -> None:
     rows = sandbox_rows(here("doctor", "--json"))
-    assert rows[0]["text"].startswith("tier 2: commands are confined by bubblewrap 0.")
+    assert rows[0]["text"].startswith("tier 3: commands are confined by bubblewrap 0.")
+    assert rows[0]["text"].endswith(" in a layer over the workspace")
     assert {row["status"] for row in rows} == {"ok"}
     assert [row["text"].partition(":")[0] for row in rows[1:]] == ["Landlock", "control groups"]
     assert not state.exists()
@@ -38,6 +39,21 @@ def test_a_missing_bubblewrap_is_a_warning_with_what_to_type(here, monkeypatch: 
     )
     assert missing["fix"].endswith("apt-get install bubblewrap")
     assert done.code == 0
+
+
+@pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
+def test_why_there_is_no_layer_is_a_row_and_so_is_that_settings_ask_for_one(
+    here, config, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.sandbox.layer.mounting._FOLDERS", ())
+    [first, why, *_] = sandbox_rows(here("doctor", "--json"))
+    assert (first["status"], first["text"][:7]) == ("ok", "tier 2:")
+    expected = "tier 3 has no layer here: the programs unshare and mount (of util-linux) are not installed"
+    assert (why["status"], why["text"]) == ("warning", expected)
+    config("[sandbox]\nleast = 3\n")
+    [first, *_] = sandbox_rows(here("doctor", "--json"))
+    assert first["status"] == "error"
+    assert "settings ask for tier 3 at least, so none runs that may change files" in first["text"]
 
 
 def test_settings_that_ask_for_more_than_there_is_are_exit_1(here, config) -> None:

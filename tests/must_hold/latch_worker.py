@@ -89,6 +89,20 @@ class Worker:
         except UsageError:
             return "too late"
 
+    def answer_shown(self, request: str, kind: Any) -> Any:
+        """Answers the request as it is shown now, which another process may be about to change."""
+        found = [one for one in self.opened.waiting() if one.id == request]
+        try:
+            return told(self.opened.answer(found[0], kind)) if found else "too late"
+        except UsageError:
+            return "too late"
+
+    def retry(self, request: str) -> Any:
+        try:
+            return self.opened.retry(request).revision
+        except UsageError:
+            return "too late"
+
     def resume(self) -> Any:
         return told(self.opened.resume())
 
@@ -122,6 +136,7 @@ def call_of(call_id: str, kind: str) -> ToolCall:
     name, args = {
         "deny": ("write", {"path": "../outside", "content": call_id}),
         "command": ("exec", {"command": f"mkdir {call_id}"}),
+        "append": ("exec", {"command": f"echo {call_id} >> log-{call_id.partition('.')[0]}"}),
     }.get(kind, (kind, {}))
     return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
 

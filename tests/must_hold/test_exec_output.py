@@ -61,7 +61,7 @@ def test_ten_gigabytes_take_little_memory_and_end_exactly(tmp_path: Path, worksp
 
 def assert_ends_exactly(content: str, last: int) -> None:
     assert content.startswith(f"{FIRST}\n{FIRST + 1}\n")
-    numbers = [int(line) for line in content.rpartition("…\n")[2].splitlines()]
+    numbers = [int(line) for line in content.rpartition("…\n")[2].splitlines() if line.isdecimal()]
     assert len(numbers) > 1_000
     assert numbers == list(range(last - len(numbers) + 1, last + 1))
 

@@ -127,10 +127,14 @@ def check(rail: Handrail, workspace: Path, step: Step) -> str:
     return "made" if made else "not made"
 
 
-def differences(found: Tree, step: Step) -> list[str]:
-    sides = {*found, *step.before, *step.after}
-    return [
-        f"{step.kind} {path}: {found.get(path)}, before {step.before.get(path)}, after {step.after.get(path)}"
-        for path in sorted(sides)
-        if step.before.get(path) != step.after.get(path) or found.get(path) != step.before.get(path)
+def differences(found: Tree, step: Step) -> str:
+    """Where the tree is between: what is not as before, and what is not as after, the fewer of them."""
+    wrong = [
+        [
+            f"{path}: {found.get(path)} and not {side.get(path)}"
+            for path in {*found, *side}
+            if found.get(path) != side.get(path)
+        ]
+        for side in (step.before, step.after)
     ]
+    return f"{step.kind}: {sorted(min(wrong, key=len))[:10]}"

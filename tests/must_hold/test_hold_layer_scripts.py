@@ -10,6 +10,7 @@ What a layer cannot know, no script does, or is not compared:
   copy it, as `mv` does. A name in it of a file that has others outside is one of its own then; and what is closed to
   writing cannot be removed after it was copied.
 - One of several names of a file that is moved, or replaced by the same content, is one of its own then or stays.
+- What is written through one of several names of a file, which is then removed, is in the layer by no name.
 - Extended attributes are kept with the content of a file. Where only they were changed, that is said, and not kept.
 - To anybody but root, the layer does not keep the names of one file together: what is written through one of them is
   not seen through the others before it is kept, and a name that is replaced cannot be told from one written through.

@@ -242,3 +242,58 @@ def test_a_grant_is_there_exactly_when_its_yes_is_whenever_the_one_who_answers_i
         assert first.ask("granted") == second.ask("granted") == []
     note(f"{killed} kills, {granted} grants")
     print(f"\n{killed} kills, {granted} grants")
+
+
+def play_tried(pair: Pair, calls: list[tuple[str, str]]) -> dict[str, str]:
+    """Has commands tried, some of them again, answered in their order by somebody, and kept. The results."""
+    draw, said = pair.draw, []
+    while not said:
+        said = [one["parked"] for one in pair.race(("batch", calls), ("batch", calls)) if one is not KILLED]
+    for request, _ in said[0]:
+        if draw.random() < 0.3:
+            pair.race(("retry", request), ("retry", request))
+        while request in pair.workers[0].ask("waiting"):
+            kinds = draw.choices(("once", "output", "deny"), weights=(4, 1, 1), k=2)
+            first, second = (("answer_shown", request, kind) for kind in kinds)
+            pair.race(first, ("retry", request) if draw.random() < 0.5 else second)
+    if draw.random() < 0.5:
+        pair.race(("resume",), ("batch", calls))
+    while (done := pair.do("batch", calls)) is KILLED:
+        pass
+    return done["done"]
+
+
+def check_tried(pair: Pair, calls: list[tuple[str, str]], results: dict[str, str], kept: list[str]) -> None:
+    """What was kept is what was said yes to, once and in its order; what was not is nowhere."""
+    events: list[tuple[str, str | None, str | None]] = [tuple(one) for one in pair.workers[1].ask("events")]
+    said = {call: code for kind, call, code in events if kind in ANSWERED}
+    seen = Counter((kind, call) for kind, call, _ in events)
+    assert kept == [call for call, _ in calls if call in kept]
+    for call, _ in calls:
+        assert sum(seen[answered, call] for answered in ANSWERED) == 1
+        assert seen["tool_call.end", call] + seen["tool_call.error", call] == 1
+        possible = {"deny": {"PERMISSION_DENIED"}, "output": {"ok", "INTERRUPTED"}}
+        assert results[call] in possible.get(said[call] or "", {"ok", "CONFLICT", "INTERRUPTED"})
+        if results[call] != "INTERRUPTED":
+            assert (call in kept) == (results[call] == "ok" and said[call] == "once")
+    assert list(results.values()).count("INTERRUPTED") <= pair.killed
+
+
+def test_what_was_tried_is_kept_once_or_not_at_all_whoever_answers_tries_again_or_is_killed(
+    pair: Pair, workspace: Path, tmp_path: Path, count: Callable[[int], int], note: Callable[[str], None]
+) -> None:
+    killed, calls_kept, calls_all = 0, 0, 0
+    for number in range(count(100)):
+        session = f"t{number}"
+        pair.open(session, kills=pair.draw.randrange(4))
+        calls = [(f"{session}.{place}", "append") for place in range(1 + number % 3)]
+        results = play_tried(pair, calls)
+        log = workspace / f"log-{session}"
+        kept = log.read_text().split() if log.exists() else []
+        check_tried(pair, calls, results, kept)
+        killed, calls_kept, calls_all = killed + pair.killed, calls_kept + len(kept), calls_all + len(calls)
+    assert not verify(StateFolder(str(tmp_path / "state"))).problems
+    left = len(list((tmp_path / "state").glob("workspaces/*/.changes/trials/*")))
+    assert left <= 4 * killed  # who is killed leaves at the most what its batch had tried, and what that was to replace
+    note(f"{killed} kills, {calls_kept} of {calls_all} commands kept, {left} trials left to the sweep")
+    print(f"\n{killed} kills, {calls_kept} of {calls_all} commands kept, {left} trials left to the sweep")

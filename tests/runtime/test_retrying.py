@@ -1,5 +1,6 @@
 """A command that waits is tried again, as it is or as a person changed it: the question stays, what it shows is new."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from handrail import Answer, Done, Handrail, PermissionRequest, ToolError, UsageError
+from handrail import Answer, AsyncHandrail, Done, Handrail, PermissionRequest, ToolError, UsageError
 from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.protocol.result import ToolResult
+from handrail.settings import Settings
 from handrail.store.audit import decode_record
 from handrail.store.redact import redacted
 
@@ -278,3 +280,52 @@ def test_what_one_process_parked_another_edits_and_a_third_keeps(rail: Make, wor
     kept = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "changed the command to: tee made <<< mine" in kept.stdout, kept.stderr
     assert (workspace / "made").read_text() == "mine\n"
+
+
+# Who asks
+
+
+def test_whoever_is_asked_may_have_it_tried_again_and_is_asked_about_that(rail: Make, workspace: Path) -> None:
+    shown: list[tuple[int, str]] = []
+
+    def ask(request: PermissionRequest) -> str:
+        shown.append((request.revision, output_of(request)))
+        if request.revision == 0:
+            one.retry(request.id, "tee made <<< mine")
+        return "once"
+
+    one = rail(mode="ask", on_permission=ask)
+    result = one.exec("tee made <<< theirs")
+    assert result.ok
+    assert shown == [(0, "theirs\n"), (1, "mine\n")]
+    assert (workspace / "made").read_text() == "mine\n"
+
+
+def test_what_asks_only_after_it_has_run_can_be_tried_again_too(rail: Make, workspace: Path, tmp_path: Path) -> None:
+    (workspace / ".github").mkdir()
+    (workspace / "gen.py").write_text("open('.github/ci.yml', 'w').write('one')\n")
+    one = rail(mode="auto")
+    result = one.exec("python3 gen.py")
+    assert result.error is not None
+    assert result.error.code == "PERMISSION_REQUIRED"
+    (workspace / "gen.py").write_text("open('.github/ci.yml', 'w').write('two')\n")
+    anew = one.retry(one.waiting()[0].id)
+    assert "+two" in (anew.preview.text if anew.preview else "")
+    assert trials(tmp_path) == 1
+    assert answered(one, anew, "once").ok
+    assert (workspace / ".github" / "ci.yml").read_text() == "two"
+    assert trials(tmp_path) == 0
+
+
+def test_the_same_in_a_loop_of_asyncio(tmp_path: Path, workspace: Path) -> None:
+    async def story() -> str:
+        options: dict[str, Any] = {"mode": "ask", "state_dir": tmp_path / "state", "settings": Settings()}
+        async with AsyncHandrail(workspace, **options, on_permission=lambda _: None) as one:
+            await one.exec("tee made <<< theirs")
+            [request] = await one.waiting()
+            anew = await one.retry(request.id, "tee made <<< mine")
+            assert await one.outdated(anew) == ()
+            await one.answer(anew, "once")
+            return (workspace / "made").read_text()
+
+    assert asyncio.run(story()) == "mine\n"

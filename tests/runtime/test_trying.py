@@ -105,9 +105,9 @@ def test_where_no_layer_can_lie_the_question_says_why(rail: Make) -> None:
 
 def test_why_a_command_is_not_tried_is_a_pure_question() -> None:
     fact = CommandFact(text="make", tier=3)
-    assert why_not_tried(fact, mode="ask", tries=True, changed_before=False) is None
-    assert why_not_tried(fact, mode="plan", tries=True, changed_before=False) == "plan mode tries nothing"
-    assert why_not_tried(fact, mode="ask", tries=False, changed_before=True) == "the setting preview is never"
+    assert why_not_tried(fact, mode="ask", tries=True) is None
+    assert why_not_tried(fact, mode="plan", tries=True) == "plan mode tries nothing"
+    assert why_not_tried(fact, mode="ask", tries=False) == "the setting preview is never"
 
 
 def test_a_trial_that_cannot_be_made_is_no_failure_of_the_call(rail: Make, workspace: Path, tmp_path: Path) -> None:
@@ -219,3 +219,49 @@ def test_calls_that_were_parked_by_somebody_else_meanwhile_leave_no_trial(rail: 
     again = two.batch([call("c", "exec", command="touch made")])
     assert parked == again
     assert len(trials(tmp_path)) == 1
+
+
+# What the result is judged by
+
+
+def test_what_a_trial_changed_that_no_yes_can_allow_is_refused_before_anybody_is_asked(
+    rail: Make, workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "gen.py").write_text("open('.env', 'w').write('TOKEN=1')\n")
+    one = rail(mode="ask")
+    result = one.exec("python3 gen.py")
+    assert result.error is not None
+    assert (result.error.code, result.error.details["rule"]) == ("POLICY_DENIED", "fs.secret")
+    assert "forbids what it would change" in result.content
+    assert one.waiting() == ()
+    assert trials(tmp_path) == []
+    assert not (workspace / ".env").exists()
+
+
+def test_what_of_a_result_asks_by_itself_is_told_beside_the_command(rail: Make, workspace: Path) -> None:
+    (workspace / ".github").mkdir()
+    (workspace / "gen.py").write_text("open('.github/ci.yml', 'w').write('x')\n")
+    request = asked(rail(mode="ask"), "python3 gen.py")
+    assert [(part.subject, part.rule) for part in request.parts] == [
+        *(("python3 gen.py", "exec.interpreter"), (".github/ci.yml", "fs.protected")),
+    ]
+    assert request.rule == "exec.interpreter"
+
+
+def test_a_call_whose_trial_is_refused_does_not_hold_up_its_batch(rail: Make, workspace: Path, tmp_path: Path) -> None:
+    (workspace / "gen.py").write_text("open('.env', 'w').write('TOKEN=1')\n")
+    one = rail(mode="ask")
+    outcome = one.batch([call("a", "exec", command="python3 gen.py"), call("b", "exec", command="touch made")])
+    assert isinstance(outcome, Parked)
+    assert [request.tool_call_id for request in outcome.requests] == ["b"]
+    assert len(trials(tmp_path)) == 1
+    done = one.answer(outcome.requests[0], "once")
+    assert isinstance(done, Done)
+    assert [result.error.code if result.error else None for result in done.results] == ["POLICY_DENIED", None]
+    assert (workspace / "made").exists()
+    assert not (workspace / ".env").exists()
+
+
+def test_a_new_repository_is_nothing_to_tell_beside_the_command(rail: Make) -> None:
+    request = asked(rail(mode="ask"), "git init -q . && touch a")
+    assert {part.rule for part in request.parts if part.subject not in {"git init -q .", "touch a"}} == set()

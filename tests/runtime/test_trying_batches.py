@@ -11,6 +11,8 @@ import pytest
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall
 from handrail.protocol.permission import Preview
 from handrail.protocol.result import ToolResult
+from handrail.settings import Settings
+from handrail.settings.model import Bulk, Tools
 
 Make = Callable[..., Handrail]
 
@@ -150,13 +152,76 @@ def test_a_later_one_whose_earlier_one_was_tried_again_is_not_kept(rail: Make, w
     assert not (workspace / "b").exists()
 
 
-def test_after_a_call_that_changes_files_unseen_a_command_is_not_tried(rail: Make, workspace: Path) -> None:
+def test_a_command_is_tried_on_top_of_what_file_tools_before_it_would_write(rail: Make, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    (workspace / "gone").write_text("x")
+    (workspace / "a.txt").chmod(0o640)
+    one = rail(mode="ask", settings=Settings(tools=Tools(enable=("delete", "apply_patch"))))
+    patch = "*** Begin Patch\n*** Add File: new/er/p.txt\n+patched\n*** End Patch\n"
+    calls = [
+        call("w", "write", path="deep/er/b.txt", content="b\n"),
+        call("e1", "edit", path="a.txt", oldText="one", newText="two"),
+        call("d", "delete", path="gone"),
+        call("p", "apply_patch", patch=patch),
+        *commands("cat a.txt deep/er/b.txt new/er/p.txt; ls; stat -c %a a.txt deep; echo four >> a.txt"),
+    ]
+    requests = parked(one.batch(calls))
+    assert previews(requests)[-1].output == "two\nb\npatched\na.txt\ndeep\nnew\n640\n755\n"
+    assert [one.outdated(request) for request in requests] == [()] * 5
+    assert sorted(path.name for path in workspace.iterdir()) == ["a.txt", "gone"]
+    results = answer_all(one, requests, *["once"] * 5)
+    assert [code(result) for result in results] == [None] * 5
+    assert (workspace / "a.txt").read_text() == "two\nfour\n"
+
+
+def test_a_command_is_tried_on_top_of_an_edit_of_what_an_edit_made_where_neither_asks(
+    rail: Make, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    one = rail(mode="auto", settings=Settings(bulk=Bulk(deleted=0)))
+    (workspace / "gone").write_text("x")
+    edits = [call(old, "edit", path="a.txt", oldText=old, newText=new) for old, new in (("one", "two"), ("two", "six"))]
+    requests = parked(one.batch([*edits, *commands("cat a.txt; rm gone")]))
+    assert [preview.output for preview in previews(requests)] == ["six\n"]
+    results = answer_all(one, requests, "once")
+    assert [code(result) for result in results] == [None] * 3
+    assert not (workspace / "gone").exists()
+
+
+def test_a_command_that_was_tried_on_a_write_that_is_denied_is_not_kept(rail: Make, workspace: Path) -> None:
     one = rail(mode="ask")
     requests = parked(one.batch([call("w", "write", path="a", content="x\n"), *commands("cat a | tee b")]))
+    assert previews(requests)[1].output == "x\n"
+    assert isinstance(one.answer(requests[0], "deny"), Parked)
+    assert one.outdated(requests[1]) == ("what an earlier call of its batch would change",)
+    outcome = one.answer(requests[1], "once")
+    assert isinstance(outcome, Done)
+    assert [code(result) for result in outcome.results] == ["PERMISSION_DENIED", "CONFLICT"]
+    assert list(workspace.iterdir()) == []
+
+
+def test_after_a_call_of_which_nobody_knows_what_it_changes_a_command_is_not_tried(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("")
+    (workspace / "link").symlink_to("a")
+    one = rail(mode="ask")
+    requests = parked(one.batch([call("w", "write", path="link", content="x\n"), *commands("cat a | tee b")]))
     assert previews(requests)[1] == Preview(kind="none", text="an earlier call of this batch changes files first")
     results = answer_all(one, requests, "once", "once")
     assert [code(result) for result in results] == [None, None]
     assert (workspace / "b").read_text() == "x\n"
+
+
+def test_what_others_write_to_a_file_that_an_earlier_write_is_to_change_makes_both_out_of_date(
+    rail: Make, workspace: Path
+) -> None:
+    (workspace / "a").write_text("one\n")
+    one = rail(mode="ask")
+    requests = parked(one.batch([call("w", "write", path="a", content="x\n"), *commands("cat a | tee b")]))
+    (workspace / "a").write_text("mine\n")
+    assert [one.outdated(request) for request in requests] == [("a",), ("a",)]
+    results = answer_all(one, requests, "once", "once")
+    assert [code(result) for result in results] == ["CONFLICT", "CONFLICT"]
+    assert (workspace / "a").read_text() == "mine\n"
 
 
 def test_after_a_call_that_only_looks_a_command_is_tried(rail: Make) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
 
+from handrail.protocol.error import ToolError
 from handrail.sandbox.layer.layer import Layer, outermost
 from handrail.sandbox.layer.removal import sweep
+from handrail.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 
@@ -106,6 +108,32 @@ def test_the_command_is_who_it_is_without_a_layer(world: LayeredWorld) -> None:
     with world.new_layer() as layer:
         done = world.in_layer("id -u; id -g; grep -E 'Cap(Eff|Bnd)|NoNewPrivs|Seccomp:' /proc/self/status", layer)
     assert done.out == world.run("id -u; id -g; grep -E 'Cap(Eff|Bnd)|NoNewPrivs|Seccomp:' /proc/self/status").out
+
+
+def test_new_files_get_what_they_get_without_a_layer(world: LayeredWorld) -> None:
+    if os.geteuid() == 0:
+        os.chown(world.workspace, 1234, 4321)
+    world.workspace.chmod(0o2770)
+    os.setxattr(world.workspace, "user.note", b"kept")
+    look = "echo >made; mkdir sub; stat -c '%u %g %a %n' . made sub; getfattr -n user.note --only-values . 2>&1 || true"
+    with world.new_layer() as layer:
+        inside = world.in_layer(look, layer).out
+        assert os.getxattr(world.upper(layer), "user.note") == b"kept"
+    assert inside == world.run(look).out
+
+
+def test_a_layer_is_not_left_out_where_the_sandbox_has_none(world: LayeredWorld) -> None:
+    weaker = Sandbox(world.host(), most=0)
+    with world.new_layer() as layer, pytest.raises(ToolError, match="Nothing was run"):
+        weaker.launch(world.confinement(), "echo x >file", layer)
+
+
+def test_a_layer_in_a_user_namespace_serves_root_too(world: LayeredWorld) -> None:
+    world.write("home/projects/mine/file", "below\n")
+    with Layer(str(world.folder / "state/layers/one"), world.roots, own_users=True) as layer:
+        assert not layer.precise_links
+        assert world.in_layer("cat file; id -u; echo new >file", layer).out == f"below\n{os.geteuid()}\n"
+        assert (world.upper(layer) / "file").read_text() == "new\n"
 
 
 def test_nothing_that_mounts_the_layer_is_left_open_to_the_command(world: LayeredWorld) -> None:

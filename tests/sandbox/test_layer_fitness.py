@@ -33,6 +33,20 @@ if sandbox.why_no_layer(roots) is None:
     sandbox.close()
 """
 
+_FILLING = """
+import os, sys
+from pathlib import Path
+from tests.sandbox.layers import LayeredWorld
+world = LayeredWorld(Path(sys.argv[1]))
+if why := world.sandbox.why_no_layer(world.roots):
+    print("no layer:", why)
+else:
+    with world.new_layer() as layer:
+        print(world.in_layer("head -c 8000000 /dev/zero >large; echo ended", layer).out)
+    world.sandbox.close()
+    print("left:", os.listdir(world.folder / "state/layers") + os.listdir(world.workspace))
+"""
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[LayeredWorld]:
@@ -41,13 +55,13 @@ def world(tmp_path: Path) -> Iterator[LayeredWorld]:
 
 
 @pytest.fixture
-def mounted(world: LayeredWorld) -> Callable[[str], str]:
+def mounted(world: LayeredWorld) -> Callable[..., str]:
     """Asks in a process for which something was mounted before, by commands of the shell."""
 
-    def ask(commands: str) -> str:
+    def ask(commands: str, program: str = _ASKING) -> str:
         own = [] if os.geteuid() == 0 else ["--map-root-user"]
         script = f'cd "$1" && {commands} && exec "$2" -c "$3" "$1"'
-        words = ["unshare", *own, "--mount", "sh", "-c", script, "sh", str(world.folder), sys.executable, _ASKING]
+        words = ["unshare", *own, "--mount", "sh", "-c", script, "sh", str(world.folder), sys.executable, program]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
         if "mount:" in done.stderr:
             pytest.skip(f"this machine does not let us mount: {done.stderr}")
@@ -57,24 +71,55 @@ def mounted(world: LayeredWorld) -> Callable[[str], str]:
     return ask
 
 
-def test_a_mount_in_the_workspace_is_named(world: LayeredWorld, mounted: Callable[[str], str]) -> None:
+def test_a_mount_in_the_workspace_is_named(world: LayeredWorld, mounted: Callable[..., str]) -> None:
     (world.workspace / "odd: name/sub").mkdir(parents=True)
     said = mounted('mount -t tmpfs none "home/projects/mine/odd: name/sub"')
     assert "odd: name/sub in " in said
     assert "is a mount of its own, which would be missing under a layer" in said
 
 
-def test_a_workspace_that_is_mounted_itself_can_have_a_layer(mounted: Callable[[str], str]) -> None:
+_LOOKING_TWICE = """
+import os, subprocess, sys
+from handrail.sandbox.layer.fitness import mounts
+place = sys.argv[1] + "/home"
+places = lambda: place in [mount.place for mount in mounts()]
+def forked():
+    if (child := os.fork()) == 0:
+        os._exit(places())
+    return bool(os.waitpid(child, 0)[1])
+print(places(), places(), forked())
+subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+print(forked(), places(), places(), forked())
+subprocess.run(["umount", place], check=True)
+print(places(), forked())
+"""
+
+
+def test_a_mount_that_comes_or_goes_is_seen_at_once_by_everybody_who_asks(
+    mounted: Callable[..., str],
+) -> None:
+    assert mounted("true", _LOOKING_TWICE).split() == [*["False"] * 3, *["True"] * 4, *["False"] * 2]
+
+
+def test_a_command_that_fills_the_disk_is_told_so_and_leaves_nothing(mounted: Callable[..., str]) -> None:
+    said = mounted("mkdir -p state && mount -t tmpfs -o size=3m none state", _FILLING)
+    if "no layer:" in said:
+        pytest.skip(f"files in memory have no attributes on this kernel: {said}")
+    assert "No space left on device" in said
+    assert said.endswith("left: []\n")
+
+
+def test_a_workspace_that_is_mounted_itself_can_have_a_layer(mounted: Callable[..., str]) -> None:
     assert mounted("mount --bind home/projects/mine home/projects/mine").startswith("None")
 
 
-def test_a_workspace_on_a_read_only_file_system_gets_no_layer(mounted: Callable[[str], str]) -> None:
+def test_a_workspace_on_a_read_only_file_system_gets_no_layer(mounted: Callable[..., str]) -> None:
     said = mounted("mount --bind home/projects/mine home/projects/mine && mount -o remount,bind,ro home/projects/mine")
     assert "is on a file system that is mounted read-only" in said
 
 
 def test_a_state_folder_on_overlayfs_keeps_layers_in_memory_and_says_how_much_fits(
-    world: LayeredWorld, mounted: Callable[[str], str]
+    world: LayeredWorld, mounted: Callable[..., str]
 ) -> None:
     for name in ("state", "lower", "upper", "work"):
         (world.folder / name).mkdir(exist_ok=True)
@@ -87,7 +132,7 @@ def test_a_state_folder_on_overlayfs_keeps_layers_in_memory_and_says_how_much_fi
     assert "/dev/shm/handrail-layers-" in said
 
 
-def test_a_workspace_on_overlayfs_can_have_a_layer(world: LayeredWorld, mounted: Callable[[str], str]) -> None:
+def test_a_workspace_on_overlayfs_can_have_a_layer(world: LayeredWorld, mounted: Callable[..., str]) -> None:
     for name in ("lower", "upper", "work"):
         (world.folder / name).mkdir()
     said = mounted("mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work,userxattr none home/projects/mine")
@@ -159,7 +204,8 @@ def test_a_layer_that_cannot_be_mounted_after_all_runs_nothing_and_is_remembered
         assert "exit-code" not in done.status
         error = world.sandbox.failed(done.out, layer)
     assert error.code == "SANDBOX_UNAVAILABLE"
-    assert "could not be put over the workspace (mount: " in str(error)
+    assert "could not be put over the workspace (" in str(error)
+    assert str(world.folder) not in str(error)
     assert "Nothing was run. Call again: it will run without one" in str(error)
     assert not os.listdir(world.workspace)
     assert "layers do not work here (mount: " in str(world.sandbox.why_no_layer(world.roots))
@@ -180,7 +226,7 @@ def test_a_state_folder_without_room_is_a_refusal(world: LayeredWorld) -> None:
     world.new_layer().remove()
     os.rmdir(world.folder / "state/layers")
     world.write("state/layers", "in the way")
-    with pytest.raises(ToolError, match=r"could not be put over the workspace.*Nothing was run"):
+    with pytest.raises(OSError, match="no folder of ours stays in"):
         world.sandbox.new_layer(world.roots)
     assert "the state folder cannot be used" in str(world.sandbox.why_no_layer(world.roots))
 

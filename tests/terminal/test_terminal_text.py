@@ -57,6 +57,12 @@ def test_the_parts_that_ask_say_why_and_by_which_rule() -> None:
     assert "  ls: runs, only reads (rule exec.proven)" in why_lines(a_request(parts=parts), None)
 
 
+def test_what_asks_because_of_what_it_changed_names_the_files_once() -> None:
+    why = "changes what steers tools, hooks or builds"
+    part = DecisionPart(subject="ci.yml", decision="confirm", rule="fs.protected", reason=f"{why}: ci.yml")
+    assert f"    ci.yml    asks: {why}    rule fs.protected\n" in text_of(command="make", parts=(part,))
+
+
 def test_what_a_yes_means_is_said() -> None:
     plain = text_of()
     assert "Not tried. Nothing has run. Yes runs it for real; its result says what undo covers." in plain

@@ -125,12 +125,12 @@ def test_what_ends_in_time_is_an_ordinary_result(full: Handrail) -> None:
 
 
 def test_what_takes_longer_goes_on_with_what_it_has_printed(full: Handrail) -> None:
-    result = full.exec("echo first; until test -e go; do sleep 0.01; done; echo second", yield_ms=1_000)
+    result = full.exec("stty -echo; echo first; read; echo second", yield_ms=1_000)
     assert result.data is not None
     assert (result.data.output, result.data.exit_code) == ("first\n", None)
     process = result.data.session_id
     assert process
-    full.exec("touch go")
+    asked(full, "write", process, data="go\n")
     assert polled_until(full, process, "second\n") == "second\n"
 
 
@@ -141,7 +141,9 @@ def test_it_changes_nothing_about_the_decision_and_the_request_says_so(rail: Mak
     asking = one.exec("make", yield_ms=0)
     assert code(asking) == "PERMISSION_REQUIRED"
     [request] = one.waiting()
-    assert request.background
+    assert request.preview is not None
+    assert "yieldMs" in request.preview.text
+    assert not request.background  # what it changes goes into its layer
     assert request.rule != "exec.background"
 
 

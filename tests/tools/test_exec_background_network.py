@@ -14,6 +14,7 @@ from background import SECONDS, asked, ended, polled_until, started
 
 from handrail import Handrail
 from handrail.protocol.event import Network as NetworkEvent
+from handrail.protocol.event import ToolCallUpdate
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Network
@@ -92,18 +93,19 @@ def test_what_ends_in_time_is_told_like_any_call(rail: Make, port: int) -> None:
     assert attempts(one) == [("127.0.0.1", port, True, None, True), ("127.0.0.1", 1, False, None, True)]
 
 
-def test_who_is_interrupted_while_waiting_tells_what_was_tried(rail: Make, port: int, workspace: Path) -> None:
+def test_who_is_interrupted_while_waiting_tells_what_was_tried(rail: Make, port: int) -> None:
     one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
-    main = threading.get_ident()
+    main, tried = threading.get_ident(), threading.Event()
+    one.subscribe(lambda event: tried.set() if isinstance(event, ToolCallUpdate) else None)
 
     def interrupt() -> None:
-        wait_until((workspace / "tried").exists)
+        assert tried.wait(60.0)
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        one.exec(f"{CURL} http://127.0.0.1:{port}/; touch tried; sleep 1000", yield_ms=120_000)
+        one.exec(f"{CURL} http://127.0.0.1:{port}/; sleep 1000", yield_ms=120_000)
     thread.join()
     assert attempts(one) == [("127.0.0.1", port, True, None, True)]
     assert one.processes() == ()

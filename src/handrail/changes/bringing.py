@@ -3,14 +3,11 @@
 import contextlib
 import errno
 import os
-import stat
-from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
-
-import msgspec
+from collections.abc import Callable
 
 from handrail.changes.holding import Holding
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
+from handrail.changes.manners import Bringing
+from handrail.changes.sources import opened_source, source_pieces
 from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
 from handrail.store.blobs import Blobs
@@ -20,38 +17,12 @@ from handrail.workspace.exact import found_at, reach
 from handrail.workspace.in_place import write_through
 from handrail.workspace.replace import put_instead
 from handrail.workspace.swapping import Away, discard, put, ready_name, unlink
-from handrail.workspace.taking import open_source, take
+from handrail.workspace.taking import take
 from handrail.workspace.workspace import Workspace
 
-_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _HELD = 8 * 1024 * 1024
-_CHUNK = 1 << 20
 
 
-class Source(NamedTuple):
-    """A file of a layer: the open folder on top of it, and the path below that."""
-
-    top: int
-    path: str
-
-
-class Bringing(msgspec.Struct, frozen=True, kw_only=True):
-    """How a file is to be brought where its state alone does not say."""
-
-    source: Source | None = None
-    """The file of a layer that it is; None: it is made from what was kept."""
-    in_place: bool | None = None
-    """Whether it is written through the file that is there, for all its names. None: where it has several."""
-    linked_to: bytes | None = None
-    """The path that it becomes another name of."""
-    or_apart: bool = False
-    """Whether it may be a file of its own where that path has other bytes."""
-    mtime_ns: int | None = None
-    attributes: dict[str, bytes] | None = None
-    """Extended attributes of the user's own; None: those of the file that is there."""
-
-
-PLAIN = Bringing()
 Target = tuple[int, str, str]
 """Folder, name, and the path in words."""
 
@@ -96,7 +67,7 @@ class Bringer:
         if manner.source is None:
             return False
         folder, name, path = where
-        with _opened(manner.source) as source:
+        with opened_source(manner.source) as source:
             try:
                 take(
                     source,
@@ -174,7 +145,7 @@ class Bringer:
         source = manner.source
         if source is None:
             return Content(after.hash, after.size, lambda: self._blobs.chunks(after.hash))
-        return Content(after.hash, after.size, lambda: _pieces(source))
+        return Content(after.hash, after.size, lambda: source_pieces(source))
 
 
 def _is_same(where: Target, other: Current) -> bool:
@@ -183,43 +154,6 @@ def _is_same(where: Target, other: Current) -> bool:
         return os.path.samestat(os.stat(where[1], dir_fd=where[0], follow_symlinks=False), other.status)
     except OSError:
         return False
-
-
-def _pieces(source: Source) -> Iterator[bytes]:
-    with _opened(source) as place:
-        descriptor = open_source(place)
-        try:
-            while chunk := os.read(descriptor, _CHUNK):
-                yield chunk
-        finally:
-            os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _opened(source: Source) -> Generator[tuple[int, str]]:
-    """The folder of a file of a layer, and its name there."""
-    folder, _, name = source.path.rpartition("/")
-    if os.geteuid() != 0 and folder:
-        _open_up(source.top, folder)
-    descriptor = openat2(source.top, folder or ".", _FOLDER, resolve=RESOLVE_NO_SYMLINKS)
-    try:
-        yield descriptor, name
-    finally:
-        os.close(descriptor)
-
-
-def _open_up(top: int, folder: str) -> None:
-    """Lets the owner take things out of the folders of a layer. It is thrown away afterwards, so they stay open."""
-    inner = os.dup(top)
-    try:
-        for name in folder.split("/"):
-            outer, inner = inner, os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=inner)
-            os.close(outer)
-            mode = stat.S_IMODE(os.fstat(inner).st_mode)
-            if mode & stat.S_IRWXU != stat.S_IRWXU:
-                os.chmod(f"/proc/self/fd/{inner}", mode | stat.S_IRWXU)
-    finally:
-        os.close(inner)
 
 
 def _dressing(manner: Bringing) -> Callable[[int], None] | None:

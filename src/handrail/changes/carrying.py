@@ -2,15 +2,16 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+import stat
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
 
-from handrail.changes.bringing import PLAIN, Bringer, Bringing
+from handrail.changes.bringing import Bringer
 from handrail.changes.history import History
-from handrail.changes.holding import Holding
-from handrail.changes.opened import OpenedFolders, set_mode
+from handrail.changes.manners import PLAIN, Bringing, How
+from handrail.changes.opened import FolderModes, OpenedFolders
 from handrail.changes.ways import agrees, back, moves
 from handrail.kernel.syncfs import sync_file_system
 from handrail.protocol.change import State
@@ -30,21 +31,6 @@ KEPT_WHOLE = 8 * 1024 * 1024
 """Bytes of a file with several names that can be held in memory, to be put back if writing through them fails."""
 FEW = 32
 """Steps of which every file is flushed by itself. More are flushed together, where power loss is to be survived."""
-_OWNER = 0o700
-
-
-class How(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about steps besides the steps."""
-
-    manners: Mapping[bytes, Bringing] = {}
-    """Of the files whose states do not say all."""
-    found: dict[bytes, Found] = {}
-    """What was seen at the paths just now. What is there is looked at once more when it is taken out."""
-    opened: Mapping[bytes, int] = {}
-    """Folders that have to be opened for the time, with their modes."""
-    whole_folders: bool = False
-    """Whether a folder that is to go and has something in it is a conflict, and does not just stay."""
-    holding: Holding | None = None
 
 
 _NOTHING = How()
@@ -63,8 +49,7 @@ class Carrier:
         self._flush = True
         self._bringer = Bringer(workspace, history.blobs, temporary, flush=True, holding=how.holding)
         self._returns = False
-        self._modes: dict[bytes, int] = {}
-        """Folders that get their mode when everything in them is done."""
+        self._modes = FolderModes(workspace)
 
     def carry_out(self, steps: Iterable[Step]) -> list[Step]:
         """Takes every step; those that changed something. After a failure everything is as it was before, but for
@@ -78,12 +63,12 @@ class Carrier:
             for move in todo:
                 if self._take(move):
                     taken.append(move)
-            self._set_modes()
+            self._modes.set()
         except Exception as error:
             self._go_back(taken, error)
             raise
         finally:
-            self._opened.close(but=self._modes.keys())
+            self._opened.close(but=self._modes.paths)
         if self._durable and not self._flush:
             for root in self._workspace.roots:
                 sync_file_system(root.descriptor)
@@ -141,7 +126,7 @@ class Carrier:
     def _bring(self, landing: Landing, move: Step, found: Found, path: str) -> bool:
         after = move.after
         if after is None or (after.kind == "folder" and found.state is not None):
-            return self._will_change_mode(move, found)
+            return self._modes.will_change(move)
         folders = NewFolders(landing.folder, landing.missing)
         try:
             if after.kind == "folder":
@@ -157,29 +142,13 @@ class Carrier:
             folders.close()
         return True
 
-    def _will_change_mode(self, move: Step, found: Found) -> bool:
-        if move.before is None or move.after is None or move.after.mode is None or found.state is None:
-            return False
-        if move.before.mode == move.after.mode:
-            return False
-        self._modes[move.path] = move.after.mode
-        return True
-
     def _make_folder(self, folder: int, name: str, move: Step) -> None:
-        os.mkdir(name, dir_fd=folder)
         mode = move.after.mode if move.after else None
-        if mode is not None:
-            os.chmod(name, mode | _OWNER, dir_fd=folder)
-            if mode | _OWNER != mode:
-                self._modes[move.path] = mode
-
-    def _set_modes(self) -> None:
-        """The inner folders first: an outer one may be closed by it."""
-        for path in sorted(self._modes, reverse=True):
-            self._set_mode(path)
-
-    def _set_mode(self, path: bytes) -> None:
-        self._guarded(path, lambda: set_mode(self._workspace, path, self._modes[path]))
+        if mode is None:
+            os.mkdir(name, dir_fd=folder)
+            return
+        os.mkdir(name, stat.S_IRWXU, dir_fd=folder)
+        self._modes.later(move.path, mode)
 
     def _make_link(self, folder: int, name: str, move: Step, path: str) -> None:
         new = move.after.hash if move.after else ""
@@ -228,7 +197,7 @@ class Carrier:
         self._modes.clear()
         stuck = [clipped(os.fsdecode(move.path)) for move in reversed(taken) if not self._is_back(move)]
         with contextlib.suppress(ToolError):
-            self._set_modes()
+            self._modes.set()
         if stuck and isinstance(error, ToolError):
             message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
             raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
+from handrail.workspace.errors import tool_error
 from handrail.workspace.exact import found_at, reach
 from handrail.workspace.workspace import Workspace
 
@@ -57,6 +58,43 @@ class OpenedFolders:
         """The mode of a folder, as it was before it was opened."""
         then = self._closed.get(path)
         return then if then is not None and now == then | _ALL else now
+
+
+class FolderModes:
+    """Gives folders their modes when everything in them is done."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._modes: dict[bytes, int] = {}
+
+    @property
+    def paths(self) -> Collection[bytes]:
+        """The folders that get one."""
+        return self._modes.keys()
+
+    def later(self, path: bytes, mode: int) -> None:
+        """Notes what a folder is to have."""
+        self._modes[path] = mode
+
+    def will_change(self, step: Step) -> bool:
+        """Notes the mode of a folder that stays, where a step changes it; whether it does."""
+        before, after = step.before, step.after
+        if before is None or after is None or after.mode is None or before.mode == after.mode:
+            return False
+        self.later(step.path, after.mode)
+        return True
+
+    def set(self) -> None:
+        """The inner folders first: an outer one may be closed by it."""
+        for path in sorted(self._modes, reverse=True):
+            try:
+                set_mode(self._workspace, path, self._modes[path])
+            except OSError as error:
+                raise tool_error(error, os.fsdecode(path)) from None
+
+    def clear(self) -> None:
+        """Forgets them all."""
+        self._modes.clear()
 
 
 def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None = None) -> bool:

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.changes.bringing import Bringing
-from handrail.changes.carrying import Carrier, How
+from handrail.changes.carrying import Carrier
 from handrail.changes.history import History
 from handrail.changes.holding import holding_folder, remove_held
 from handrail.changes.looking import Looks
+from handrail.changes.manners import Bringing, How
 from handrail.changes.opened import OpenedFolders
 from handrail.changes.torn import mend
 from handrail.changes.ways import agrees, back, same
@@ -99,7 +99,7 @@ def _lost_its_mode(look: _Look, meant: State | None) -> bool:
     if now is None or meant is None or now.kind != "folder" or meant.kind != "folder" or now.mode == meant.mode:
         return False
     own = {state.mode for state in (before, after) if state is not None and state.kind == "folder"}
-    return now.mode in own | {mode | _OWNER for mode in own if mode is not None}
+    return now.mode in own | {mode | _OWNER for mode in own if mode is not None} | {_OWNER}
 
 
 def is_within(workspace: Workspace, entry: Entry) -> bool:

@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import msgspec
 
-from handrail.changes.bringing import PLAIN, Bringing
 from handrail.changes.carrying import KEPT_WHOLE
 from handrail.changes.conflicts import Conflict, conflict_of
 from handrail.changes.former import former
 from handrail.changes.history import History
 from handrail.changes.looking import SMALL, Looks, light, look_at
+from handrail.changes.manners import PLAIN, Bringing
 from handrail.changes.merging import Merged, merged
 from handrail.changes.opened import closed_folders
 from handrail.changes.ways import agrees, only_mode, same

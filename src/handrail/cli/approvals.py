@@ -66,7 +66,7 @@ def _rows(waiting: list[Waiting], granted: list[Kept], names: dict[str, str], *,
         what = f"{request.tool_name} {subject(request)}" if request.command is not None else subject(request)
         place = (one.workspace or _UNKNOWN,) if places else ()
         told = (names[request.id], _STATES[one.state], _ago(one.time), request.session_id)
-        rows.append((*told, *place, f"{cut(what, 80)}{_would_change(request)} ({request.rule})"))
+        rows.append((*told, *place, f"{cut(what, 80)}{would_change(request)} ({request.rule})"))
     for kept in granted:
         place = (kept.workspace or _UNKNOWN,) if places else ()
         told = (names[grant_id(kept)], f"granted, {kept.granted.scope}", _ago(kept.granted.time))
@@ -74,7 +74,7 @@ def _rows(waiting: list[Waiting], granted: list[Kept], names: dict[str, str], *,
     return rows
 
 
-def _would_change(request: PermissionRequest) -> str:
+def would_change(request: PermissionRequest) -> str:
     """What a yes would keep, in a few words, where it was tried."""
     tried = request.preview.tried if request.preview is not None else None
     return f": {gist(tried)}" if tried is not None else ""

@@ -41,7 +41,11 @@ COMMANDS: dict[str, Command] = {
             "handrail call write - --mode auto --json < arguments.json",
         ),
         _EXITS
-        | {FAILED: "the result is an error", WAITING: "needs permission; nothing was run", LIMIT: "a limit ended it"},
+        | {
+            FAILED: "the result is an error",
+            WAITING: "needs permission; your files are untouched",
+            LIMIT: "a limit ended it",
+        },
     ),
     "approvals": Command(
         "approvals",

@@ -4,6 +4,8 @@ import os
 from argparse import Namespace
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from handrail.cli.preferences import project_folder
 from handrail.cli.rows import Row, without_home
 from handrail.sandbox.report import LAYERED, Failure, Report
@@ -16,6 +18,7 @@ def sandbox() -> Iterator[Row]:
     """How commands are confined here, and what would confine them better; it is tried out."""
     from handrail.sandbox.host import Host  # noqa: PLC0415  only doctor asks
     from handrail.sandbox.probing.facts import facts  # noqa: PLC0415
+    from handrail.sandbox.probing.place import place_to_try  # noqa: PLC0415
     from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415
     from handrail.sandbox.variables.environment import kept_back  # noqa: PLC0415
     from handrail.sandbox.view.toolchains import refused  # noqa: PLC0415
@@ -31,7 +34,9 @@ def sandbox() -> Iterator[Row]:
     shown = tuple(expand_home(path, os.environ) for path in wanted.toolchains)
     home, listed = os.path.expanduser("~"), wanted.environment
     host = Host(home=home, environ=os.environ, state=state, toolchains=shown, variables=listed)
-    report = Sandbox(host, most=wanted.tier, least=wanted.least).report(roots)
+    with place_to_try(state) as place:
+        sandbox = Sandbox(replace(host, state=place or state), most=wanted.tier, least=wanted.least)
+        report = sandbox.report(roots if place else ())
     yield _in_use(report, wanted)
     yield from (_not_working(failure, report) for failure in report.failures)
     for path, why in refused(host):
@@ -60,7 +65,8 @@ def _network(report: Report, listed: int) -> Row:
 def _in_use(report: Report, wanted: Wanted) -> Row:
     text = f"tier {report.tier}: commands are confined by {without_home(report.means)}"
     if report.tier < wanted.least:
-        text = f"{text}; settings ask for tier {wanted.least} at least, so none runs"
+        few = " that may change files" if report.tier == 2 else ""
+        text = f"{text}; settings ask for tier {wanted.least} at least, so none runs{few}"
         return Row("sandbox", "error", text, _first_fix(report) or "handrail config")
     if report.tier == 0:
         return Row("sandbox", "warning", f"{text}; every command asks", _first_fix(report) or "handrail config")

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from handrail.cli.answering import answer_request, source_of
-from handrail.cli.approvals import SCHEMA, waiting_row
+from handrail.cli.approvals import SCHEMA, waiting_row, would_change
 from handrail.cli.asking import can_ask
 from handrail.cli.exits import OK, Stop
 from handrail.cli.inbox import short_names
@@ -67,5 +67,7 @@ def _tell(options: Namespace, one: Waiting, change: str, known: dict[str, Waitin
     if options.json:
         told: dict[str, Any] = {"schema": SCHEMA, "change": change}
         return answer_json(encode(told | waiting_row(one, names)))
-    answer(f"{change}  {names[one.request.id]}  {one.request.session_id}  {subject(one.request)}\n")
+    answer(
+        f"{change}  {names[one.request.id]}  {one.request.session_id}  {subject(one.request)}{would_change(one.request)}\n"
+    )
     return True

@@ -67,9 +67,9 @@ def _never(changes: tuple[Change, ...]) -> list[Judged]:
 
 def _is_credential(change: Change) -> bool:
     """By its name; what a package that was just installed brought with it is nobody's secret."""
-    if change.action == "created" and is_packaged(change.path):
+    if all(protection(path) != "credential" for path in _names(change)):
         return False
-    return "credential" in {protection(path) for path in _names(change)}
+    return change.action != "created" or not is_packaged(change.path)
 
 
 def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judged]:
@@ -122,8 +122,8 @@ def _shown(change: Change) -> str:
 
 def _is_protected(change: Change, heads: set[str]) -> bool:
     """By its name, or since it steers a repository of another name that is made here: one with a HEAD of its own."""
-    steering = [path for path in _names(change) if not is_packaged(path)]
-    return any(protection(path) == "protected" or _steers_one_of(heads, path) for path in steering)
+    steering = [path for path in _names(change) if protection(path) == "protected" or _steers_one_of(heads, path)]
+    return not all(is_packaged(path) for path in steering)
 
 
 def _steers_one_of(heads: set[str], path: str) -> bool:

@@ -38,7 +38,7 @@ _STARTS = frozenset(
 _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES | PROTECTED_PLACES)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def protection(path: str) -> Protection | None:
     """How the names on a path are protected; the strictest counts."""
     parts = [_compared(part) for part in path.split("/") if part not in {"", "."}]
@@ -103,6 +103,7 @@ def _passes(parts: list[str], places: frozenset[str]) -> bool:
     return any(f"/{place}/" in way for place in places)
 
 
+@lru_cache(maxsize=4096)
 def _compared(part: str) -> str:
     plain = trimmed(folded(part)) or part
     return _long_name(plain) if ":" in plain or "~" in plain else plain

@@ -88,6 +88,8 @@ class ProcessFact(Wire, frozen=True):
     """What it runs."""
     looks: bool = False
     """Whether the command only looks, whatever it is sent, and the sandbox sees to that."""
+    layered: bool = False
+    """Whether what it changes goes into a layer, and can be taken back."""
 
 
 class Facts(Wire, frozen=True):

@@ -71,7 +71,8 @@ class Tried(Wire, frozen=True):
     unkept: tuple[str, ...] = ()
     """What of it cannot be kept, each in words: a socket, a pipe."""
     on: tuple[str, ...] = ()
-    """The trials of earlier calls of its batch that it was tried on top of. It is kept only where they were."""
+    """What of its batch it was tried on top of: trials of earlier commands, and calls of file tools. It is kept only
+    where all of that was."""
 
 
 class Preview(Wire, frozen=True):
@@ -141,7 +142,8 @@ class PermissionRequest(Wire, frozen=True):
     hosts: tuple[str, ...] = ()
     """The hosts that a yes opens to the command, for this call: `example.org:443`."""
     parts: tuple[DecisionPart, ...] = ()
-    """The simple commands of it, each with what policy says of it; empty where there is only one."""
+    """The simple commands of it, each with what policy says of it, and what of its result asks by itself; empty where
+    there is only one."""
     grants: tuple[str, ...] = ()
     """The classes of commands that `session` and `workspace` stop the asking for: `ruff format`."""
     preview: Preview | None = None

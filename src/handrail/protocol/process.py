@@ -35,3 +35,6 @@ class ProcessRecord(Wire, frozen=True):
     dropped: int = 0
     """Of these, how many are not kept: between the first 64 KB and the last 64 MB, or cleared."""
     last_line: str = ""
+    changed: str | None = None
+    """What became of what it changed in its layer, in words, once it has ended; null where it works on the real tree,
+    or runs."""

@@ -5,6 +5,7 @@ Nothing of it is loaded before a session has one.
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ class BackgroundWork:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
+        self.keep: Callable[[ProcessSession], None] | None = None
+        """Keeps or drops what one changed in its layer that has ended; None where nobody can judge that here."""
         self._tried: dict[str, int] = {}
         """How long the file was of what each tried to reach, when it was last told."""
 
@@ -155,7 +158,24 @@ class BackgroundWork:
         ended = process.wait(0)
         self._tell_tried(process)
         if ended:
+            self._keep(process)
             tell(process, "ended", self._journal)
+
+    def _keep(self, process: "ProcessSession") -> None:
+        from handrail.process.sessions.layers import drop_unfinished, is_settled  # noqa: PLC0415  as said
+
+        if is_settled(process.folder):
+            return
+        if self.keep is not None:
+            self.keep(process)
+        else:
+            drop_unfinished(process.folder, process.record())
+
+    def _is_over(self, process: "ProcessSession") -> bool:
+        from handrail.process.sessions.layers import is_settled  # noqa: PLC0415  as said
+        from handrail.runtime.telling import was_told  # noqa: PLC0415
+
+        return was_told(process, "ended") and (self.keep is None or is_settled(process.folder))
 
     def _tell_tried(self, process: "ProcessSession") -> None:
         """Tells what it tried to reach, where that is more than when we last looked."""
@@ -207,7 +227,7 @@ class BackgroundWork:
 
         with self._lock:
             listed = self.sessions.listed()
-            left = [one for one in listed if was_told(one, "started") and not was_told(one, "ended")]
+            left = [one for one in listed if was_told(one, "started") and not self._is_over(one)]
             if not left:
                 self._watcher = None
                 return False

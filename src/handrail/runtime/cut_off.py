@@ -60,7 +60,7 @@ def _changes_only_files(flight: Flight) -> bool:
 def _is_layered(flight: Flight) -> bool:
     """Whether it was a command whose changes go into a layer, which is gone with it unless they were kept."""
     command = flight.facts.command
-    return command is not None and command.tier >= _LAYERED and not command.background and not command.yields
+    return command is not None and command.tier >= _LAYERED and not command.background
 
 
 def _only_looked(flight: Flight) -> bool:

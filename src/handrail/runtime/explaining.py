@@ -23,7 +23,7 @@ from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 _WITHOUT_LAYER = 2
-"""The best sandbox of a command that may go on after its call."""
+"""The best sandbox of a command that goes on after its call from the start."""
 
 
 def open_roots(workspace: str, settings: Settings, rules: Rules, state: StateFolder) -> Workspace:
@@ -66,14 +66,13 @@ class Explainer:
     def _command_facts(self, arguments: ExecArguments) -> Facts:
         from handrail.runtime.command_facts import command_facts  # noqa: PLC0415  tables that only commands need
 
-        goes_on = arguments.background or arguments.yield_ms is not None
         return command_facts(
             self._workspace,
             arguments.command,
             arguments.cwd,
             background=arguments.background,
             yields=arguments.yield_ms is not None,
-            tier=min(self._tier(), _WITHOUT_LAYER) if goes_on else self._tier(),
+            tier=min(self._tier(), _WITHOUT_LAYER) if arguments.background else self._tier(),
         )
 
     def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:

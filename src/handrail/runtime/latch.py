@@ -38,6 +38,8 @@ def ask(session: Session, flights: list[Flight]) -> bool:
         if needs_answer(flight):
             take_steps(session, flight, (partial(put_question, earlier=flights[:number]),))
             asked |= needs_answer(flight)
+            if flight.error is not None:
+                forget_trial(session, flight)
     return asked
 
 

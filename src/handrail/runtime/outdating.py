@@ -7,7 +7,7 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.session import Session
 from handrail.runtime.trials import sealed_in, tried_on
-from handrail.store.requests import requests_of_batch
+from handrail.store.requests import calls_of_batch, requests_of_batch
 
 GONE = "what was tried is not kept any more"
 ELSE = "what an earlier call of its batch would change"
@@ -22,7 +22,7 @@ def outdated(session: Session, request: PermissionRequest) -> tuple[str, ...]:
             return _changed_files(session, request)
         if not _stands(session, request):
             return (ELSE,)
-        return _stale(session, sealed, tried_on(request))
+        return _stale(session, request, sealed)
     except ToolError:
         return (GONE,)
     finally:
@@ -32,22 +32,32 @@ def outdated(session: Session, request: PermissionRequest) -> tuple[str, ...]:
 def _stands(session: Session, request: PermissionRequest) -> bool:
     """Whether what it was tried on top of is still to be kept, as it was then."""
     below = set(tried_on(request))
-    for asked, said in requests_of_batch(session.journal.database, request.batch_id) if below else ():
-        if said is None or said.kind not in {"deny", "output"}:
+    if not below:
+        return True
+    database = session.journal.database
+    below -= set(calls_of_batch(database, request.batch_id))
+    for asked, said in requests_of_batch(database, request.batch_id):
+        if said is not None and said.kind in {"deny", "output"}:
+            below |= {asked.tool_call_id} & set(tried_on(request))
+        else:
             below.discard(sealed_in(asked) or "")
     return not below
 
 
-def _stale(session: Session, sealed: str, below: tuple[str, ...]) -> tuple[str, ...]:
-    """Where it lies on other trials, what they would change is not changed yet: they are looked at in its place."""
+def _stale(session: Session, request: PermissionRequest, sealed: str) -> tuple[str, ...]:
+    """What others changed of what it would change, and of what it was tried on top of. Where an earlier call changes a
+    file first, that file is that call's to look at."""
     from handrail.changes.layered.committing import stale  # noqa: PLC0415  few commands are tried
 
-    found: tuple[str, ...] = ()
-    expected: set[str] = set()
-    for name in (*below, sealed):
-        examined = _examined(session, name)
-        found += tuple(path for path in stale(session.workspace, examined) if path not in expected)
-        expected |= {os.fsdecode(step.path) for step in examined.steps}
+    below, found = tried_on(request), list[str]()
+    for asked, _ in requests_of_batch(session.journal.database, request.batch_id) if below else ():
+        if asked.tool_call_id in below:
+            found += _changed_files(session, asked)
+        elif sealed_in(asked) in below:
+            found += _stale(session, asked, sealed_in(asked) or "")
+    examined = _examined(session, sealed)
+    expected = {os.fsdecode(path) for path in examined.expected}
+    found += [path for path in stale(session.workspace, examined) if path not in expected]
     return tuple(dict.fromkeys(found))
 
 

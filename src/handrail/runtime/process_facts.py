@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from handrail.policy.confinement import runnable
+from handrail.process.sessions.layers import read_note
 from handrail.process.sessions.session import has_ended
 from handrail.protocol.decision import Facts, ProcessFact
 from handrail.tools.contract import ProcessUse
@@ -23,4 +24,6 @@ def process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", ti
         raise has_ended(found.id)
     # A command that only looks has a sandbox that lets it do nothing else, unless there is none.
     looks = use.action == "write" and runnable(record.command, record.cwd).proven and tier() > 0
-    return Facts(process=ProcessFact(action=use.action, id=found.id, command=record.command, looks=looks))
+    layered = use.action == "write" and read_note(found.folder) is not None
+    fact = ProcessFact(action=use.action, id=found.id, command=record.command, looks=looks, layered=layered)
+    return Facts(process=fact)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from handrail.protocol.decision import DecisionPart
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.protocol.permission import AnswerKind, Basis, PermissionRequest, Preview, permission_type
@@ -33,7 +34,7 @@ def ask(session: Session, flight: Flight, earlier: Sequence[Flight]) -> None:
 def question_about(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> PermissionRequest:
     """The question as it would be put now. A command that can be is tried for it."""
     from handrail.runtime.basis import basis_of  # noqa: PLC0415  most calls ask nobody
-    from handrail.runtime.trials import not_tried, preview_of  # noqa: PLC0415
+    from handrail.runtime.trials import asking_of_result, not_tried, preview_of  # noqa: PLC0415
 
     # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
     if folders := asked_folders(flight.facts):
@@ -44,7 +45,15 @@ def question_about(session: Session, flight: Flight, earlier: Sequence[Flight] =
     preview = preview_of(session, flight, earlier)
     if flight.facts.command is not None and (preview is None or preview.tried is None):
         based_on = basis_of(session, flight)
-    return worded(session, flight, preview, based_on)
+    return _with_parts(worded(session, flight, preview, based_on), asking_of_result(session, flight))
+
+
+def _with_parts(request: PermissionRequest, found: tuple[DecisionPart, ...]) -> PermissionRequest:
+    """The question with what asks of the result besides the command."""
+    if not found or request.command is None:
+        return request
+    own = DecisionPart(subject=request.command, decision="confirm", rule=request.rule, reason=request.reason)
+    return replace(request, parts=(*(request.parts or (own,)), *found))
 
 
 def worded(
@@ -71,7 +80,7 @@ def worded(
         command=command.text if command else None,
         cwd=session.workspace.look(command.cwd, "read").real if command else None,
         tier=command.tier if command else None,
-        background=command.background or command.yields if command else False,
+        background=command is not None and (command.background or (command.yields and command.tier < 3)),
         process=flight.facts.process.id if flight.facts.process else None,
         environment=environment_of(session) if command else None,
         hosts=command.hosts if command else (),
@@ -86,9 +95,7 @@ def worded(
 def require_answer(session: Session, flight: Flight) -> None:
     """A step: nobody was asked, because the preview failed, and will again, or because the mode is stricter now."""
     if flight.answer is None and flight.decision.decision == "confirm":
-        from handrail.runtime.trials import preview_of  # noqa: PLC0415  hardly ever needed
-
-        preview_of(session, flight)
+        question_about(session, flight)
         raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
 
 

@@ -23,7 +23,10 @@ def stack(session: Session, done: Flight, later: list[Flight]) -> None:
 
 
 def _changed(flight: Flight) -> ChangeSet | None:
-    return flight.made if flight.output is None else flight.output.changes
+    if flight.output is None:
+        return flight.made
+    changes: object = getattr(flight.output, "changes", None)  # a custom tool may have returned anything
+    return changes if isinstance(changes, ChangeSet) else None
 
 
 def _expect(changes: ChangeSet, later: list[Flight]) -> None:
@@ -36,10 +39,11 @@ def _expect(changes: ChangeSet, later: list[Flight]) -> None:
 
 def _check_below(session: Session, done: Flight, later: list[Flight]) -> None:
     """A command that was tried on top of another one is kept only where that was. What it printed can be had anyway."""
-    asked = done.asked or request_about(session.journal.database, done.call.tool_call_id)
-    if asked is not None and _changed(done) is not None:
+    if _changed(done) is not None:
+        asked = done.asked or request_about(session.journal.database, done.call.tool_call_id)
+        sealed = sealed_in(asked) if asked is not None else None
         for flight in later:
-            flight.missing.discard(sealed_in(asked) or "")
+            flight.missing.discard(sealed or done.call.tool_call_id)
     following = later[0]
     if following.missing and following.answer is not None and following.answer.kind != "output":
         following.fail(ToolError("CONFLICT", f"{_NOT_KEPT}. Nothing was kept. Call again."))

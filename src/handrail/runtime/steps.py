@@ -22,6 +22,7 @@ from handrail.tools.contract import Command, Context, Limits, ProcessUse, Touche
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
 
+_LAYERED = 3
 _MANY = 100
 """Files that are locked one by one."""
 
@@ -90,7 +91,7 @@ def _facts_of_command(session: Session, command: Command) -> Facts:
         command.cwd,
         background=command.background,
         yields=command.yields,
-        tier=session.commands.tier_over(session.workspace.roots, background=command.background or command.yields),
+        tier=session.commands.tier_over(session.workspace.roots, background=command.background),
     )
 
 
@@ -207,7 +208,7 @@ def _is_layered(flight: Flight) -> bool:
     """What it changes goes into a layer: only keeping that needs the files. Without one, it runs with nobody else at
     work: whole roots are held then."""
     command = flight.facts.command
-    return command is not None and not (command.background or command.yields)
+    return command is not None and not (command.background or (command.yields and command.tier < _LAYERED))
 
 
 def _held_up(real: str) -> str:

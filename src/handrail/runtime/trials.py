@@ -1,18 +1,27 @@
 """Commands are tried before somebody is asked about them: whether that can be, and what becomes of the trial."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from handrail.protocol.decision import CommandFact, Decision, Mode
+from handrail.protocol.decision import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import PermissionRequest, Preview
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import context_of
+from handrail.runtime.steps import context_of, judged
+
+if TYPE_CHECKING:
+    from handrail.changes.layered.trial import Examined
+    from handrail.runtime.rehearsing import Below
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Of what the trial came to, not of the trial: nobody is asked then."""
+_CHANGED_FIRST = "an earlier call of this batch changes files first"
 _LONGEST = 80
+_CONFIG = ".git/config"
+_LARGEST_CONFIG = 1 << 18
 
 
 def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> Preview | None:
@@ -20,12 +29,19 @@ def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ())
     made is not: then the question says so. `earlier`: the calls before it in its batch."""
     if flight.facts.command is None:
         return _shown(session, flight)
+    reason = _why_not(session, flight, flight.facts.command)
+    if reason is not None:
+        return not_tried(reason)
     changing = [one for one in earlier if may_change(one)]
-    reason = _why_not(session, flight, flight.facts.command, changing)
-    return _tried(session, flight, _below(changing)) if reason is None else not_tried(reason)
+    if not changing:
+        return _tried(session, flight, ())
+    from handrail.runtime.rehearsing import left_by  # noqa: PLC0415  few batches have a command behind a change
+
+    below = left_by(session, changing)
+    return not_tried(_CHANGED_FIRST) if below is None else _tried(session, flight, tuple(below))
 
 
-def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool, changed_before: bool) -> str | None:
+def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool) -> str | None:
     """Why a command is not tried, in words, as far as that does not depend on the machine; None where it may be."""
     if not tries:
         return "the setting preview is never"
@@ -35,8 +51,6 @@ def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool, changed_befo
         return "it goes on after its call"
     if command.yields:
         return "it may go on after its call (yieldMs)"
-    if changed_before:
-        return "an earlier call of this batch changes files first"
     return None
 
 
@@ -71,11 +85,10 @@ def drop_trial(session: Session, sealed: str) -> None:
     drop(session.recorder.history, sealed)
 
 
-def _why_not(session: Session, flight: Flight, command: CommandFact, changing: Sequence[Flight]) -> str | None:
+def _why_not(session: Session, flight: Flight, command: CommandFact) -> str | None:
     rules = flight.rules
     mode = session.rules.mode if rules is None else rules.mode
-    changed_before = any(one.tried is None for one in changing)
-    reason = why_not_tried(command, mode=mode, tries=session.tries, changed_before=changed_before)
+    reason = why_not_tried(command, mode=mode, tries=session.tries)
     if reason is None and command.hosts:
         reason = f"needs the network ({_what_reaches(command, flight.decision)})"
     if reason is None and command.tier < 3:
@@ -100,13 +113,6 @@ def may_change(flight: Flight) -> bool:
     return not runnable(command.text, command.cwd, command.there).proven
 
 
-def _below(changing: Sequence[Flight]) -> tuple[str, ...]:
-    """The trials that there is something to lie on in."""
-    asked = [one.asked for one in changing if one.asked is not None]
-    tried = [one.preview.tried for one in asked if one.preview is not None and one.preview.tried is not None]
-    return tuple(one.sealed for one in tried if one.changes)
-
-
 def _what_reaches(command: CommandFact, decision: Decision) -> str:
     """The part of the command that needs the network, as far as one can tell; else the hosts."""
     from handrail.policy.network.needs import needs_of  # noqa: PLC0415  few commands need one
@@ -118,7 +124,7 @@ def _what_reaches(command: CommandFact, decision: Decision) -> str:
     return ", ".join(command.hosts[:3])
 
 
-def _tried(session: Session, flight: Flight, below: tuple[str, ...]) -> Preview:
+def _tried(session: Session, flight: Flight, below: "tuple[Below, ...]") -> Preview:
     try:
         preview = _shown(session, flight, below)
     except ToolError as error:
@@ -131,17 +137,51 @@ def _tried(session: Session, flight: Flight, below: tuple[str, ...]) -> Preview:
         return not_tried("nothing tries it")
     if preview.tried is not None:
         flight.tried = preview.tried.sealed
-        preview = replace(preview, tried=replace(preview.tried, on=below))
+        preview = replace(preview, tried=replace(preview.tried, on=tuple(one.name for one in below)))
     if session.cancelled.is_set():
         raise ToolError("CANCELLED", "The session was cancelled. Nothing was kept.")
     return preview
 
 
-def _shown(session: Session, flight: Flight, below: tuple[str, ...] = ()) -> Preview | None:
+def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ...]:
+    """What asks of what the trial changed, whatever the command is. ToolError where no yes can allow it: then nobody is
+    asked. It is judged whole, however much of it is shown."""
+    from handrail.changes.layered.sealing import unseal  # noqa: PLC0415  as above
+
+    if flight.tried is None:
+        return ()
+    examined = unseal(session.recorder.history, flight.tried).examined
+    decision = judged(flight, examined.changes, _new_configs(session, examined))
+    if decision.decision == "allow":
+        return ()
+    if decision.decision == "deny":
+        message = f"Rule {decision.rule} forbids what it would change: {decision.reason}. It was dropped."
+        details = {"rule": decision.rule, "reason": decision.reason}
+        advice = "Do not try another way; say what you need it for."
+        raise ToolError(decision.code or "POLICY_DENIED", f"{message} {advice}", details=details)
+    flight.judged = None  # the person is asked about the command, and sees this beside it
+    found = decision.parts or (
+        DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason),
+    )
+    return tuple(part for part in found if part.decision == "confirm")
+
+
+def _new_configs(session: Session, examined: "Examined") -> dict[str, str]:
+    """The text of each `.git/config` that would be new: one that only says what git itself says is nothing to tell."""
+    found: dict[str, str] = {}
+    for step, change in zip(examined.steps, examined.changes, strict=True):
+        made = step.after if step.before is None else None
+        if made is not None and change.path.endswith(_CONFIG) and made.size <= _LARGEST_CONFIG:
+            with suppress(StoreError, OSError, UnicodeDecodeError):
+                found[change.path] = b"".join(session.recorder.history.blobs.chunks(made.hash)).decode()
+    return found
+
+
+def _shown(session: Session, flight: Flight, below: "tuple[Below, ...]" = ()) -> Preview | None:
     if flight.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
-    silent = replace(context_of(session, flight), metadata=_tell_nobody, below=below)
+    silent = replace(context_of(session, flight), metadata=_tell_nobody, below=tuple(one.examined for one in below))
     return flight.tool.preview(silent, flight.arguments)
 
 

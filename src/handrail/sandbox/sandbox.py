@@ -68,12 +68,9 @@ class Sandbox:
         return self._layers.own_users(roots)
 
     def new_layer(self, roots: tuple[str, ...], below: tuple[Layer, ...] = ()) -> Layer:
-        """A new layer over roots; `below`: layers that it lies on, the latest first. A ToolError where there is no
-        room for it."""
-        try:
-            return self._layers.new(roots, below)
-        except OSError as error:
-            raise ToolError("SANDBOX_UNAVAILABLE", layer_failed(error.strerror or str(error))) from None
+        """A new layer over roots; `below`: layers that it lies on, the latest first. It serves for one launch. OSError
+        where there is no room for it."""
+        return self._layers.new(roots, below)
 
     def launch(self, confinement: Confinement, text: str, layer: Layer | None = None) -> Launch:
         """A command that is ready to be started, under a layer where there is one. ToolError where it cannot be
@@ -87,6 +84,8 @@ class Sandbox:
             raise ToolError("SANDBOX_UNAVAILABLE", without_layer(why))
         if self._preparing is not None:
             return self._preparing.launch(confinement, text, layer)
+        if layer is not None:  # it would run, and change the files themselves
+            raise ToolError("SANDBOX_UNAVAILABLE", layer_failed("the sandbox around it does not work any more"))
         if confinement.proxy:
             raise ToolError("UNAVAILABLE", no_network(found))
         from handrail.sandbox.supervision.launching import launch_supervised  # noqa: PLC0415  where tier 2 does not work
@@ -99,7 +98,7 @@ class Sandbox:
         if layer is not None and NOT_MOUNTED in printed:
             said = said_of(printed) or "it cannot be mounted"
             self._layers.failed(layer, said)
-            return ToolError("SANDBOX_UNAVAILABLE", layer_failed(said))
+            return ToolError("SANDBOX_UNAVAILABLE", layer_failed(said.rpartition(": ")[2]))  # without paths
         tier = self._chosen().tier
         self.forget()
         return ToolError("SANDBOX_UNAVAILABLE", sandbox_failed(tier, printed))

@@ -46,10 +46,12 @@ def output_sheet(preview: Preview) -> Sheet:
 
 def browse(screen: Screen, keys: Keys, sheets: list[Sheet], goes_on: Callable[[Key | None], bool]) -> None:
     """Shows the sheets one after the other, until the person has seen enough or the question is gone."""
-    looking = _Looking(sheets)
+    looking, drawn = _Looking(sheets), None
     try:
         while True:
-            looking.draw(screen)
+            if drawn != (now := (looking.place, screen.size())):
+                looking.draw(screen)
+                drawn = now
             key = keys.next()
             if not goes_on(key) or (key is not None and not looking.press(key, screen.size()[1])):
                 return
@@ -65,6 +67,11 @@ class _Looking:
         self._sheets = sheets
         self._at = self._top = self._length = 0
         self._read: set[int] = set()
+
+    @property
+    def place(self) -> tuple[int, int, frozenset[int]]:
+        """What is seen: it is drawn again only when that is something else."""
+        return self._at, self._top, frozenset(self._read)
 
     def draw(self, screen: Screen) -> None:
         columns, height = screen.size()

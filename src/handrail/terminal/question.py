@@ -12,6 +12,7 @@ from handrail.terminal.keys import Key, Keys
 from handrail.terminal.reason import ask_reason
 from handrail.terminal.request import hidden_lines, request_lines, subject, title, why_lines
 from handrail.terminal.screen import Screen
+from handrail.terminal.scroll import Scroll
 from handrail.terminal.source import Source
 from handrail.terminal.told import is_kept, told
 from handrail.terminal.tried import is_tried, out_of_date
@@ -40,10 +41,7 @@ class Question:
         self._keys = keys
         self._source = source
         self._heading = title(shown, *which)
-        self._below: list[str] = []
-        """What has not been shown yet."""
-        self._seen = False
-        """Whether the question itself was shown to its end."""
+        self._scroll = Scroll(screen)
         self._possible = Possible()
         self._offered: set[str] = set()
         self.hidden = True
@@ -77,13 +75,12 @@ class Question:
         outdated = self._outdated()
         self._possible = Possible(retry=self._source.retry is not None, outdated=outdated)
         self._offered = {choice.key for choice in choices(self._shown, self._possible)}
-        self.hidden = self._seen = False
+        self.hidden = False
         spelled = tuple(map(screen.spelled, outdated))
         lines = request_lines(self._shown, width=width, outdated=spelled, plain=screen.plain)
         screen.clear_status()
         screen.mark()
-        self._below = screen.framed_lines(self._heading, [*lines, "", *self._choices()])
-        self._go_on(self._page())
+        self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *self._choices()]))
         self._keys.drop_early()
 
     def _outdated(self) -> tuple[str, ...]:
@@ -116,7 +113,7 @@ class Question:
             reason = ask_reason(self._keys, self._screen)
             if reason is not None:
                 return Answer(kind="deny", reason=reason or None)
-            self._say_what_is_left()
+            self._scroll.say_what_is_left()
         elif letter in KEYS and letter in self._offered:
             if self._is_live(letter):
                 return Answer(kind=KEYS[letter])
@@ -130,7 +127,7 @@ class Question:
 
     def _is_live(self, letter: str) -> bool:
         """Whether a yes counts now; says why where it does not. What changed since is looked for once more."""
-        if not self._seen:
+        if not self._scroll.seen:
             self._screen.status(f"Look at all of it first: space shows more, then {letter}.")
             return False
         if letter not in KEEPING or not is_tried(self._request):
@@ -162,26 +159,25 @@ class Question:
 
     def _look(self, name: str, letter: str) -> None:
         """Shows more: the next page or line, the whole change, what was printed, or why it is asked."""
-        preview, width = self._shown.preview, self._screen.size()[0] - 1
-        if name in {"space", "page down"} and self._below:
-            self._go_on(self._page())
-        elif name == "down" and self._below:
-            self._go_on(1)
-        elif letter == "x" and self._seen:
+        preview, width, scroll = self._shown.preview, self._screen.size()[0] - 1, self._scroll
+        if name in {"space", "page down"} and scroll.has_more:
+            scroll.page()
+        elif name == "down" and scroll.has_more:
+            scroll.go_on(1)
+        elif letter == "x" and scroll.seen:
             self._more(why_lines(self._shown, width))
         elif letter == "d" and preview is not None and (is_tried(self._shown) or hidden_lines(self._shown)):
             self._open(diff_sheets(preview))
         elif letter == "v" and preview is not None and is_tried(self._shown):
             self._open([output_sheet(preview)])
-        elif letter == "q" and self._seen and self._below:
-            self._below = []
-            self._go_on(0)
+        elif letter == "q" and scroll.seen and scroll.has_more:
+            scroll.leave()
 
     def _open(self, sheets: list[Sheet]) -> None:
         """On the whole screen; in plain form below what there is, where the question was seen to its end."""
         if not self._screen.plain:
             browse(self._screen, self._keys, sheets, self._is_on)
-        elif self._seen:
+        elif self._scroll.seen:
             width = self._screen.size()[0] - 1
             self._more([line for sheet in sheets for line in (f"{sheet.name}:", *sheet.rows(width))])
 
@@ -190,21 +186,4 @@ class Question:
         return not self.hidden and (key is not None or self._source.still_open(self._request))
 
     def _more(self, lines: list[str]) -> None:
-        self._below = [*lines, "", *self._choices()]
-        self._go_on(self._page())
-
-    def _go_on(self, count: int) -> None:
-        self._screen.clear_status()
-        self._screen.write(self._below[:count])
-        self._below = self._below[count:]
-        self._seen = self._seen or not self._below
-        self._say_what_is_left()
-
-    def _say_what_is_left(self) -> None:
-        if not self._below:
-            return
-        back = " · q back" if self._seen else ""
-        self._screen.status(f"{len(self._below)} more lines · space or ↓ shows them{back} · n deny · l later")
-
-    def _page(self) -> int:
-        return self._screen.size()[1] - 2
+        self._scroll.more([*lines, "", *self._choices()])

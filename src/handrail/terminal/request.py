@@ -101,13 +101,19 @@ def _reasons(request: PermissionRequest, width: int | None) -> Iterator[str]:
     if not asking:
         yield from wrapped(f"    asks: {one_line(request.reason)}    rule {one_line(request.rule)}", width, "      ")
         return
-    columns = [(exact_line(part.subject), f"asks: {one_line(part.reason)}") for part in asking]
+    columns = [(exact_line(part.subject), f"asks: {one_line(_said_once(part))}") for part in asking]
     first, second = (max(map(cells, column)) for column in zip(*columns, strict=True))
     if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
         first = second = 0  # too wide for columns: each part as it comes
     for part, (name, reason) in zip(asking, columns, strict=True):
         line = f"    {padded(name, first)}    {padded(reason, second)}    rule {one_line(part.rule)}"
         yield from wrapped(line, width, "      ")
+
+
+def _said_once(part: DecisionPart) -> str:
+    """Why a part asks, without the names that stand beside it anyway."""
+    shorter = part.reason.removesuffix(part.subject).rstrip(" :") if part.subject else part.reason
+    return shorter or part.reason
 
 
 def _host(host: str) -> str:

@@ -15,6 +15,7 @@ from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from handrail.changes.layered.trial import Examined
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
 
@@ -74,8 +75,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What the person said, where somebody was asked."""
     sealed: str | None = None
     """What the person said it of: a trial that was sealed."""
-    below: tuple[str, ...] = ()
-    """Sealed trials of earlier calls of the batch, in their order: a command is tried as if they had been kept."""
+    below: "tuple[Examined, ...]" = ()
+    """What earlier calls of the batch would change, in their order: a command is tried as if that had been kept."""
     judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision] = _nobody_judges
     """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
     needs_undo: Callable[[], Decision | None] = _nobody_relies

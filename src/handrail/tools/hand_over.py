@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _ROOM_FOR_STATE = 600
 """Characters of the result that say what goes on, and what to do next."""
 
+_CHANGES = {"read-only": "", "layer": "; what it changes is in its layer, seen by nobody else, until it ends"}
+
 
 def handed_over(context: Context, process: "ProcessSession", sandbox: SandboxUsed, *, waited: bool) -> Output:
     """What there is by now, where the call waited for it; the next poll goes on behind it."""
@@ -22,7 +24,7 @@ def handed_over(context: Context, process: "ProcessSession", sandbox: SandboxUse
     taken = ((record.ended or datetime.now(UTC)) - record.started).total_seconds()
     text = news.text if not news.text or news.text.endswith("\n") else f"{news.text}\n"
     goes_on = "It goes on" if record.state == "running" else "It has ended by now"
-    left = "" if sandbox.undo == "read-only" else "; what it changes is not covered by undo"
+    left = _CHANGES.get(sandbox.undo, "; what it changes is not covered by undo")
     more = f" {news.waiting:,} bytes more are there already." if news.waiting and waited else ""
     how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives what it prints next; kill ends it.'
     return Output(

@@ -36,6 +36,10 @@ class Keeping:
         self._context, self._arguments = context, arguments
         self._background, self._spill_folder = background, spill_folder
         self._proxy: ProxyPlan | None = None
+        self.name: str | None = None
+        """The id that it is to have, where somebody has to know it before."""
+        self.notes: dict[str, str] = {}
+        """Files for its folder, by their names."""
 
     def confine(self, confinement: Confinement, hosts: tuple[str, ...]) -> Confinement:
         """The confinement with what is open to the command of the network: as long as it runs, by its keeper."""
@@ -92,7 +96,8 @@ class Keeping:
                 limits=limits,
                 idle_seconds=self._background.idle_seconds,
                 proxy=self._proxy,
-                files=self._background.awaited if self._arguments.yield_ms is not None else {},
+                files={**self.notes, **(self._background.awaited if self._arguments.yield_ms is not None else {})},
+                name=self.name,
             )
         except BaseException:
             launch.close()

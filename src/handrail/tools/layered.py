@@ -34,21 +34,28 @@ def execute_layered(
     hosts = commands.hosts_open_to(context, todo)
     with layer_over(context, confinement, commands) as layer:
         trial = try_command(context, todo, confinement, commands, layer, hosts)
-        try:
-            outcome = _judged(context, trial, recorder, layer)
-        except AsksError:
-            raise  # what it printed waits too
-        except BaseException:
-            remove_printed(trial.ran)
-            raise
-        return _answered(context, arguments, trial, commands, outcome)
+        return conclude(context, arguments, trial, commands, recorder, layer)
+
+
+def conclude(
+    context: Context, arguments: ExecArguments, trial: Trial, commands: Commands, recorder: Recorder, layer: Layer
+) -> Output:
+    """Judges what came of a command that was allowed, and keeps it or does not."""
+    try:
+        outcome = _judged(context, trial, recorder, layer)
+    except AsksError:
+        raise  # what it printed waits too
+    except BaseException:
+        remove_printed(trial.ran)
+        raise
+    return _answered(context, arguments, trial, commands, outcome)
 
 
 def keep_sealed(
     context: Context, arguments: ExecArguments, sealed: str, commands: Commands, recorder: Recorder
 ) -> Output:
-    """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten when
-    the call has its result, which takes over the file of what was printed."""
+    """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten
+    when the call has its result, which takes over the file of what was printed."""
     trial = unseal(recorder.history, sealed)
     outcome = _only_printed(trial) if context.answer == "output" else keep(context, trial, recorder, None)
     return _answered(context, arguments, trial, commands, outcome)

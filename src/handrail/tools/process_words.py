@@ -24,6 +24,10 @@ def state_of(record: ProcessRecord) -> str:
 
 def how_it_is(record: ProcessRecord) -> str:
     """In a sentence's worth of words."""
+    return f"{_how_it_is(record)}; {record.changed}" if record.changed else _how_it_is(record)
+
+
+def _how_it_is(record: ProcessRecord) -> str:
     if record.state == "running":
         ports = f", listens on port {', '.join(map(str, record.ports))} of its own network" if record.ports else ""
         return f"running for {age_of(record)}{ports}"

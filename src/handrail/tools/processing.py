@@ -53,6 +53,7 @@ def _poll(found: "ProcessSession", context: Context, _: ProcessArguments, backgr
     record = found.record()
     if record.state != "running":
         background.told_ended(found)
+        record = found.record()
     skipped = f"[{news.skipped:,} bytes before this are not kept]\n" if news.skipped else ""
     more = f"; {news.waiting:,} bytes more are there: poll again, or log with offset -200 for the end"
     text = news.text if not news.text or news.text.endswith("\n") else f"{news.text}\n"

@@ -74,7 +74,7 @@ def check_ran(ran: Ran, commands: Commands, layer: Layer | None = None) -> None:
     """ToolError where the sandbox could not be made, so that the command never ran."""
     if ran.ending == "failed":
         remove_printed(ran)
-        raise commands.sandbox.failed(_why_not(ran), layer)
+        raise commands.sandbox.failed(_why_not(ran) if layer is None else cleaned(ran.output.head), layer)
 
 
 def launch_of(

@@ -41,6 +41,6 @@ def layered_sandbox_of(
 
 
 def _why_no_layer(context: Context, fact: CommandFact, commands: Commands) -> str:
-    if fact.background or fact.yields:
+    if fact.background:
         return _GOES_ON
     return commands.why_no_layer(context.workspace.roots) or "it was decided for a sandbox without one"

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.laying import expecting, lay
-from handrail.changes.layered.sealing import seal, unseal
+from handrail.changes.layered.sealing import seal
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
@@ -20,7 +20,7 @@ from handrail.sandbox.layer.layer import Layer
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context
 from handrail.tools.exec import ExecArguments
-from handrail.tools.running import command_of, folder_of, remove_printed, run_command, weaker_sandbox
+from handrail.tools.running import Went, command_of, folder_of, remove_printed, run_command, weaker_sandbox
 from handrail.tools.sandbox_words import layered_sandbox_of
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
@@ -38,14 +38,13 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
     if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
-    earlier = [unseal(recorder.history, sealed).examined for sealed in context.below]
     with (
-        laid_below(context, confinement, commands, recorder, earlier) as below,
+        laid_below(context, confinement, commands, recorder) as below,
         layer_over(context, confinement, commands, below) as layer,
     ):
         trial = try_command(context, todo, confinement, commands, layer)
-        if earlier:
-            trial = expecting(trial, earlier)
+        if context.below:
+            trial = expecting(trial, context.below)
         if trial.ran.ending == "cancelled":
             remove_printed(trial.ran)
             raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
@@ -54,14 +53,14 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
 
 @contextlib.contextmanager
 def laid_below(
-    context: Context, confinement: Confinement, commands: Commands, recorder: Recorder, earlier: list[Examined]
+    context: Context, confinement: Confinement, commands: Commands, recorder: Recorder
 ) -> Generator[tuple[Layer, ...]]:
     """What earlier calls of the batch would change, as a layer to lie on; none where they would change nothing."""
-    if not earlier:
+    if not context.below:
         yield ()
         return
     with layer_over(context, confinement, commands) as layer:
-        lay(context.workspace, recorder.history, earlier, layer)
+        lay(context.workspace, recorder.history, context.below, layer)
         yield (layer,)
 
 
@@ -86,7 +85,13 @@ def try_command(
 ) -> Trial:
     """Runs it in the layer, and sees what it changed. Of one that was stopped nothing counts: half of a change is none
     that anybody wanted."""
-    went = run_command(context, todo, confinement, commands, hosts=hosts, layer=layer)
+    return trial_of(
+        context, run_command(context, todo, confinement, commands, hosts=hosts, layer=layer), commands, layer
+    )
+
+
+def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> Trial:
+    """What came of one that ran in a layer."""
     try:
         return Trial(
             ran=went.ran,

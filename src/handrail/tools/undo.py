@@ -3,10 +3,11 @@
 import contextlib
 import os
 
-from handrail.changes.carrying import KEPT_WHOLE, Carrier, How
+from handrail.changes.carrying import KEPT_WHOLE, Carrier
 from handrail.changes.conflicts import listed, refusal
 from handrail.changes.holding import Holding, holding_folder
 from handrail.changes.looking import keep_all, light, look_at
+from handrail.changes.manners import How
 from handrail.changes.planned import Budget, Planned, change_of
 from handrail.changes.recorder import Recorded, Recorder
 from handrail.changes.undoing import Plan, Way, plan_undo

@@ -109,7 +109,7 @@ def _is_foreign(status: os.stat_result) -> bool:
     if status.st_uid == os.geteuid() and status.st_gid == os.getegid():
         return False
     others = status.st_gid in (os.getegid(), *os.getgroups()) and status.st_mode & stat.S_IWGRP
-    return status.st_uid == os.geteuid() or bool(others or status.st_mode & stat.S_IWOTH)
+    return os.geteuid() in (0, status.st_uid) or bool(others or status.st_mode & stat.S_IWOTH)
 
 
 def _too_many(most: int) -> ToolError:

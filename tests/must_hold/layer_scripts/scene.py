@@ -41,6 +41,8 @@ class Scene:
         self.repository: bytes | None = None
         """The folder that has one, empty for the tree itself."""
         self.branches = 0
+        self._used: set[bytes] = set()
+        """Names of shared files that something was done to."""
 
     def add(self, path: bytes, kind: Kind) -> bytes:
         self.remove(path)
@@ -58,9 +60,16 @@ class Scene:
         self.kinds |= moved
 
     def any(self, *kinds: Kind) -> bytes | None:
-        """One of those that are there."""
-        found = sorted(path for path, kind in self.kinds.items() if kind in kinds)
-        return self.draw.choice(found) if found else None
+        """One of those that are there. One of several names of a file comes once, and is not removed with its folder
+        afterwards: what was written through it would be in the layer, and by no name."""
+        found = sorted(path for path, kind in self.kinds.items() if kind in kinds and not self._is_used(path, kind))
+        path = self.draw.choice(found) if found else None
+        if path is not None and self.kinds[path] == "shared":
+            self._used.add(path)
+        return path
+
+    def _is_used(self, path: bytes, kind: Kind) -> bool:
+        return any(one == path or (kind == "folder" and one.startswith(path + b"/")) for one in self._used)
 
     def file(self) -> bytes | None:
         """A file that anything can be done to."""

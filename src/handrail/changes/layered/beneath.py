@@ -16,6 +16,8 @@ class Place(NamedTuple):
     folder: int
     name: str
     status: os.stat_result
+    ours: bool = False
+    """Whether it is in a layer, and so ours to open."""
 
     @property
     def is_folder(self) -> bool:
@@ -31,8 +33,10 @@ class Beneath:
         root's own, where nothing is a mark but a whiteout that is a device."""
         self._folders = folders
         self._layers = len(folders) - has_root
-        self.changed = os.fstat(folders[-1]).st_ctime_ns if has_root else 0
-        """When entries came or went in the root itself."""
+
+    def changed(self) -> int:
+        """When entries came or went here in the root itself; 0 where it has no such folder."""
+        return os.fstat(self._folders[-1]).st_ctime_ns if self._layers < len(self._folders) else 0
 
     def find(self, name: str) -> Place | None:
         """What has a name here."""
@@ -82,9 +86,10 @@ class Beneath:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            if stat.S_ISCHR(status.st_mode) or number < self._layers:
-                return None if is_whiteout(folder, name, status) else Place(folder, name, status)
-            return Place(folder, name, status)
+            ours = number < self._layers
+            if (ours or stat.S_ISCHR(status.st_mode)) and is_whiteout(folder, name, status):
+                return None
+            return Place(folder, name, status, ours)
         return None
 
 

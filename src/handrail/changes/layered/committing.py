@@ -11,8 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from handrail.changes.bringing import Bringing, Source
-from handrail.changes.carrying import Carrier, How
+from handrail.changes.carrying import Carrier
 from handrail.changes.former import former
 from handrail.changes.holding import Holding, holding_folder
 from handrail.changes.layered.checking import Check, outdated
@@ -21,6 +20,7 @@ from handrail.changes.layered.repositories import changed_in_repositories
 from handrail.changes.layered.sealing import store_after
 from handrail.changes.layered.trial import Examined, Manner
 from handrail.changes.looking import keep_all
+from handrail.changes.manners import Bringing, How, Source
 from handrail.changes.opened import closed_folders
 from handrail.changes.planned import Planned
 from handrail.changes.recorder import Recorded, Recorder

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from handrail.changes.layered.beneath import Place
 from handrail.changes.layered.contents import Contents, changed_contents, contents_of
-from handrail.changes.layered.marks import attribute_names, has_origin, own_attributes
+from handrail.changes.layered.marks import attribute_names, has_origin, is_origin, own_attributes
 from handrail.changes.layered.opening import FILE, FOLDER, open_file, opened_folder
 from handrail.changes.layered.trial import PLAIN, Manner
 from handrail.changes.layered.walking import Met
@@ -88,10 +88,17 @@ def _file_over_file(
                 return _same_bytes(met, now, before, new, upper, old)
         else:
             both = contents_of(old, before.status.st_size), contents_of(new, size)
+        in_place = before.status.st_nlink > 1 and not met.made and _is_written_through(new, old, precise=precise)
     finally:
         os.close(old)
-    in_place = before.status.st_nlink > 1 and not met.made and (upper.came_up or not precise)
     return _new(met, now, _file_state(before, both[0]), both[1], upper, in_place=in_place)
+
+
+def _is_written_through(new: int, old: int, *, precise: bool) -> bool:
+    """Whether a file that had several names beneath is still that one, and not another in its place. Where a layer
+    keeps the names of a file together, its marks say so; elsewhere it marks what had one name, and only that."""
+    came_from = is_origin(new, old)
+    return came_from is not False if precise else came_from is False
 
 
 def _same_bytes(met: Met, now: Place, before: Place, new: int, upper: _Upper, old: int) -> Difference | None:
@@ -145,6 +152,8 @@ def _state(place: Place | None) -> State | None:
 
 def _check_folder(place: Place) -> None:
     """A folder that cannot be looked into cannot be brought back."""
+    if place.ours:
+        return
     try:
         os.close(os.open(place.name, FOLDER, dir_fd=place.folder))
     except PermissionError:
@@ -161,7 +170,7 @@ def _contents_beneath(place: Place) -> Contents:
 
 def _open_beneath(place: Place) -> int:
     try:
-        return os.open(place.name, FILE, dir_fd=place.folder)
+        return open_file(place.name, place.folder) if place.ours else os.open(place.name, FILE, dir_fd=place.folder)
     except PermissionError:
         raise UnkeptError("it could not be read before, so that its change cannot be taken back") from None
 

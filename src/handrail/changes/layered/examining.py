@@ -8,11 +8,14 @@ from handrail.changes.layered.linking import Names
 from handrail.changes.layered.places import holds, spelled
 from handrail.changes.layered.telling import told
 from handrail.changes.layered.trial import Examined
-from handrail.changes.layered.walking import Met, Walk
+from handrail.changes.layered.walking import DEEPEST, SWAPPED, Met, Walk
 from handrail.protocol.plain import readable
 from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace
+
+_NAMED = 50
+"""Paths that are named of those which cannot be kept."""
 
 
 def examine(workspace: Workspace, layer: Layer) -> Examined:
@@ -27,7 +30,7 @@ def examine(workspace: Workspace, layer: Layer) -> Examined:
         manners=tuple(one.manner for one in found),
         changes=told(workspace, steps, found),
         diffs=("",) * len(steps),
-        unkept=tuple(words for look in looks for words in look.unkept),
+        unkept=_shortened([words for look in looks for words in look.unkept]),
         outdated=tuple(os.fsencode(path) for look in looks for path in look.outdated),
     )
 
@@ -36,6 +39,12 @@ def listed(layer: Layer) -> Iterator[Met]:
     """Every path that a layer says something about, without a look at contents."""
     for over in layer.overlaid:
         yield from Walk(over).paths()
+
+
+def _shortened(words: list[str]) -> tuple[str, ...]:
+    """Those that somebody may read; of more it says how many."""
+    more = len(words) - _NAMED
+    return tuple(words) if more <= 0 else (*words[:_NAMED], f"and {more} more")
 
 
 class _Look:
@@ -62,6 +71,9 @@ class _Look:
                 found.append(one)
         for path in self._walk.unreadable:
             self._leave(path, "it could not be looked into, so that its change cannot be taken back")
+        for path in self._walk.too_deep:
+            self._leave(path, f"what is in more than {DEEPEST} folders is not kept")
+        self.outdated += self._walk.swapped
         if os.stat(self._over.upper).st_mode != os.stat(self._over.root).st_mode:
             self.unkept.append(f"{readable(self._over.root)}: the permissions of a root itself are not kept")
         return list(names.linked(found))
@@ -81,6 +93,11 @@ class _Look:
             one = compare(met, precise=self._layer.precise_links)
         except UnkeptError as error:
             self._leave(met.path, str(error))
+            return None
+        except OSError as error:
+            if error.errno not in SWAPPED:
+                raise
+            self.outdated.append(met.path)
             return None
         if one is not None and met.path == self._main:
             self._leave(met.path, "the workspace itself is not changed")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from handrail.changes.history import History
+from handrail.changes.layered.marks import stored_name
 from handrail.changes.layered.places import below_upper
 from handrail.changes.layered.trial import PLAIN, Examined, Manner, Trial
 from handrail.protocol.change import State
@@ -79,7 +80,7 @@ def _write(history: History, place: str, after: State, manner: Manner) -> None:
     with open(place, "xb") as file:
         file.writelines(history.blobs.chunks(after.hash))
     for name, value in manner.attributes.items():
-        os.setxattr(place, name, value)
+        os.setxattr(place, stored_name(name), value)
     os.chmod(place, 0o644 if after.mode is None else after.mode)
     if manner.mtime_ns is not None:
         os.utime(place, ns=(manner.mtime_ns, manner.mtime_ns))

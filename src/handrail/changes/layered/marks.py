@@ -2,11 +2,16 @@
 
 import os
 import stat
+import struct
+
+from handrail.kernel.handles import handle_of
 
 _OWN = "user."
 _MARK = "user.overlay."
 _ESCAPED = "user.overlay.overlay."
 """How a mark is spelled that is no mark, but an attribute that a command itself gave to a file."""
+_HEAD = struct.Struct("4xB16x")
+"""What a mark of an origin begins with: the kind of the handle that follows, and more that says nothing here."""
 _OPAQUE, _ORIGIN, _WHITEOUT = f"{_MARK}opaque", f"{_MARK}origin", f"{_MARK}whiteout"
 
 
@@ -37,6 +42,20 @@ def has_origin(names: list[str]) -> bool:
     return _ORIGIN in names
 
 
+def is_origin(upper: int, beneath: int) -> bool | None:
+    """Whether a file of a layer, both open, came up from that very file; None where the mark does not say it: only
+    root's layers have marks that name the file."""
+    try:
+        mark = os.getxattr(upper, _ORIGIN)
+    except OSError:
+        return False
+    handle = handle_of(beneath) if len(mark) > _HEAD.size else None
+    if handle is None:
+        return None
+    (kind,) = _HEAD.unpack_from(mark)
+    return (kind, mark[_HEAD.size :]) == handle
+
+
 def attribute_names(descriptor: int) -> list[str]:
     """All attributes of a file; none where the file system has none."""
     try:
@@ -53,3 +72,8 @@ def own_attributes(descriptor: int, names: list[str]) -> dict[str, bytes]:
             shown = _MARK + name.removeprefix(_ESCAPED) if name.startswith(_ESCAPED) else name
             found[shown] = os.getxattr(descriptor, name)
     return found
+
+
+def stored_name(name: str) -> str:
+    """How an attribute of a command's own is spelled in a layer, so that it is no mark."""
+    return _ESCAPED + name.removeprefix(_MARK) if name.startswith(_MARK) else name

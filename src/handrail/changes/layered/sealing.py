@@ -1,7 +1,8 @@
 """Puts a trial by, with all that keeping it would take: the layer can go then."""
 
-import contextlib
+import hashlib
 import os
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -20,15 +21,14 @@ from handrail.workspace.workspace import Workspace
 _NOTHING_KEPT = "Nothing was kept. Call again."
 _OUTPUT, _ERRORS = "output", "errors"
 _SMALL = 1 << 18
-"""Bytes up to which a content is packed at once."""
+"""Bytes up to which a content is read in one piece."""
 
 
 def seal(workspace: Workspace, history: History, trial: Trial, layer: Layer | None) -> str:
     """Stores the trial, with what every file would become and all that was printed; what to find it by. `layer`: where
     that is; None where it is kept already."""
     if layer is not None:
-        for step in trial.examined.steps:
-            store_after(workspace, history, step, layer)
+        store_all_after(workspace, history, trial.examined.steps, layer)
     name = new_id("try")
     printed = {_OUTPUT: trial.ran.output, _ERRORS: trial.ran.errors}
     files = {inner: one.spilled for inner, one in printed.items() if one is not None and one.spilled is not None}
@@ -63,21 +63,53 @@ def drop(history: History, name: str) -> None:
     history.trials.drop(name)
 
 
+def store_all_after(workspace: Workspace, history: History, steps: Iterable[Step], layer: Layer) -> None:
+    """Stores what every file would become: what is small together, what is large piece by piece."""
+    large = [step for step in steps if step.after is not None and step.after.size > _SMALL]
+    history.blobs.keep_all(_small_contents(workspace, steps, layer))
+    for step in large:
+        store_after(workspace, history, step, layer)
+
+
 def store_after(workspace: Workspace, history: History, step: Step, layer: Layer) -> None:
     """Stores what a file would become."""
-    if step.after is None or step.after.kind == "folder":
+    if step.after is not None and step.after.size > _SMALL and step.after.kind == "file":
+        descriptor = _open_after(workspace, step, layer)
+        try:
+            history.blobs.keep_file(step.after.hash, descriptor)
+        finally:
+            os.close(descriptor)
         return
+    for digest, data in _small_contents(workspace, (step,), layer):
+        history.blobs.keep(digest, data, pack=True)
+
+
+def _small_contents(workspace: Workspace, steps: Iterable[Step], layer: Layer) -> Iterator[tuple[str, bytes]]:
+    for step in steps:
+        after = step.after
+        if after is None or after.kind == "folder" or after.size > _SMALL:
+            continue
+        data = _read_link(workspace, step, layer) if after.kind == "link" else _read_file(workspace, step, layer)
+        if hashlib.sha256(data).hexdigest() != after.hash:
+            raise StoreError(f"{os.fsdecode(step.path)} is not what it was when it was looked at")
+        yield after.hash, data
+
+
+def _read_link(workspace: Workspace, step: Step, layer: Layer) -> bytes:
     over, relative = below_upper(workspace, step.path, layer)
     with opened_parent(over.upper, relative) as (folder, name):
-        if step.after.kind == "link":
-            history.blobs.put(os.fsencode(os.readlink(name, dir_fd=folder)), pack=True)
-            return
-        descriptor = open_file(name, folder)
-    with contextlib.closing(open(descriptor, "rb", buffering=0)) as file:
-        if step.after.size <= _SMALL:
-            history.blobs.keep(step.after.hash, file.read(), pack=True)
-        else:
-            history.blobs.keep_file(step.after.hash, descriptor)
+        return os.fsencode(os.readlink(name, dir_fd=folder))
+
+
+def _read_file(workspace: Workspace, step: Step, layer: Layer) -> bytes:
+    with open(_open_after(workspace, step, layer), "rb") as file:
+        return file.read(_SMALL + 1)
+
+
+def _open_after(workspace: Workspace, step: Step, layer: Layer) -> int:
+    over, relative = below_upper(workspace, step.path, layer)
+    with opened_parent(over.upper, relative) as (folder, name):
+        return open_file(name, folder)
 
 
 def upper_path(workspace: Workspace, path: bytes, layer: Layer) -> bytes:

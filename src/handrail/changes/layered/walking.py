@@ -1,5 +1,6 @@
 """Walks through a layer and what is beneath it, side by side."""
 
+import errno
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,6 +9,11 @@ from handrail.changes.layered.beneath import Beneath, Place, beneath
 from handrail.changes.layered.marks import is_opaque, is_whiteout
 from handrail.changes.layered.opening import opened_folder
 from handrail.sandbox.layer.layer import Overlaid
+
+DEEPEST = 100
+"""Folders in folders that are walked: each holds descriptors open. What is deeper nobody made to keep it."""
+SWAPPED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ESTALE})
+"""What the system says when something is another thing than it was a moment ago."""
 
 
 class Met(NamedTuple):
@@ -22,7 +28,7 @@ class Met(NamedTuple):
     made: bool = False
     """Whether it is known to be made here: it is in a folder that is new."""
     around: int = 0
-    """When entries came or went in the folder beneath, by others too; 0 where there is none."""
+    """When entries came or went in the folder beneath, where it has none of this name; 0 where there is no folder."""
 
 
 class Walk:
@@ -34,6 +40,9 @@ class Walk:
         self._start = start
         self.unreadable: list[str] = []
         """Paths beneath that cannot be looked into."""
+        self.swapped: list[str] = []
+        """Paths beneath that others changed while they were looked at."""
+        self.too_deep: list[str] = []
 
     def paths(self) -> Iterator[Met]:
         """Every path that the layer says something about, a folder before what is in it."""
@@ -44,17 +53,18 @@ class Walk:
     def _folder(self, upper: int, below: Beneath | None, at: str, *, replaced: bool) -> Iterator[Met]:
         """`replaced`: the folder is another one than that beneath: what is only there is gone."""
         seen: set[str] = set()
-        made, around = replaced or below is None, below.changed if below else 0
+        made = replaced or below is None
         with os.scandir(upper) as entries:
             found = sorted(entries, key=_name_of)
         for entry in found:
             name = entry.name
-            now = Place(upper, name, entry.stat(follow_symlinks=False))
+            now = Place(upper, name, entry.stat(follow_symlinks=False), ours=True)
             before = below.find(name) if below is not None else None
             seen.add(name)
-            if is_whiteout(*now):
+            if is_whiteout(upper, name, now.status):
                 yield from self._gone(below, before, at + name)
                 continue
+            around = below.changed() if below is not None and before is None else 0
             yield Met(at + name, now, before, made, around)
             yield from self._inside(now, below if before is not None else None, before, at + name, made=made)
         if replaced and below is not None:
@@ -65,6 +75,8 @@ class Walk:
         self, now: Place, below: Beneath | None, before: Place | None, path: str, *, made: bool
     ) -> Iterator[Met]:
         if now.is_folder:
+            if self._is_too_deep(path):
+                return
             inner = self._entered(below, now.name, path) if before is not None and before.is_folder else None
             try:
                 with opened_folder(now.name, now.folder) as upper:
@@ -90,10 +102,19 @@ class Walk:
 
     def _entered(self, below: Beneath | None, name: str, path: str) -> Beneath | None:
         try:
-            return below.enter(name) if below is not None else None
-        except PermissionError:
-            self.unreadable.append(path)
+            return below.enter(name) if below is not None and not self._is_too_deep(path) else None
+        except OSError as error:
+            if error.errno not in {errno.EACCES, *SWAPPED}:
+                raise
+            (self.unreadable if error.errno == errno.EACCES else self.swapped).append(path)
             return None
+
+    def _is_too_deep(self, path: str) -> bool:
+        if path.count("/") - self._start.count("/") < DEEPEST:
+            return False
+        if path not in self.too_deep:
+            self.too_deep.append(path)
+        return True
 
 
 def _name_of(entry: "os.DirEntry[str]") -> str:

@@ -21,5 +21,5 @@ def judge_process(fact: ProcessFact, rules: Rules) -> Judged:
     if fact.looks:
         return moded(subject, "process.write", "proven", rules.mode, undo=False, why="the program only looks")
     why = "what the program does with it is not proven harmless"
-    judged = moded(subject, "process.write", "unproven", rules.mode, undo=False, why=why)
+    judged = moded(subject, "process.write", "unproven", rules.mode, undo=fact.layered, why=why)
     return confirmed(subject, "process.write", judged.part.reason) if judged.part.decision == "confirm" else judged

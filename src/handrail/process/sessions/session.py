@@ -13,6 +13,7 @@ from handrail.process.exit_codes import signal_of
 from handrail.process.keeper.files import RECORD, Json
 from handrail.process.sessions.asking import NoKeeperError, ask, waiting
 from handrail.process.sessions.known import Record, read_end, read_record, state_of
+from handrail.process.sessions.layers import remove_layer, settled_words
 from handrail.process.sessions.log import ProcessLog
 from handrail.process.sessions.network import read_attempts
 from handrail.process.sessions.ports import listening
@@ -63,6 +64,7 @@ class ProcessSession:
             exit_code=code,
             signal=signal_of(code) if code is not None else None,
             reason=end.reason if end else None,
+            changed=settled_words(self.folder),
         )
 
     def wait(self, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
@@ -117,6 +119,7 @@ class ProcessSession:
         known = read_record(self.folder)
         if known is not None and known.proxy is not None:  # of a keeper that was killed
             shutil.rmtree(known.proxy, ignore_errors=True)
+        remove_layer(self.folder)
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self.folder, RECORD))  # first: half of it is nobody's, whoever is killed here
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -29,6 +29,11 @@ def known_of(sessions: Iterable[ProcessSession]) -> tuple[ProcessRecord, ...]:
     return tuple(found)
 
 
+def new_name() -> str:
+    """The id of one that is to be started."""
+    return "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
+
+
 class ProcessSessions:
     """They are in a folder, one for each; it is made when first needed."""
 
@@ -47,12 +52,13 @@ class ProcessSessions:
         idle_seconds: float,
         proxy: ProxyPlan | None = None,
         files: Mapping[str, str] | None = None,
+        name: str | None = None,
     ) -> ProcessSession:
         """Starts it under a keeper, which takes the launch over; ToolError where it cannot be, and nothing is left.
 
-        `files` lie in its folder, by their names, before anybody can find it there.
+        `files` lie in its folder, by their names, before anybody can find it there. `name`: one that `new_name` gave.
         """
-        name = "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
+        name = name or new_name()
         folder = os.path.join(self._folder, name)
         record = {"id": name, "command": command, "cwd": cwd, "session_id": session_id}
         start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy, files or {}))

@@ -181,6 +181,7 @@ RECORDED: dict[str, Any] = {
                 "removed": 1,
             },
         ],
+        "notCovered": [],
     },
     "process_record": {
         "id": "p_1",

@@ -1,8 +1,10 @@
 """Whether a layer can lie over folders here, by what the table of mounts says of them."""
 
 import os
+import select
+import threading
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 _TABLE = "/proc/self/mountinfo"
 _ESCAPED = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
@@ -19,8 +21,7 @@ class Mounted(NamedTuple):
 
 def mounts() -> tuple[Mounted, ...]:
     """All of them, in the order in which they were made."""
-    with open(_TABLE, encoding="utf-8", errors="surrogateescape") as table:
-        return tuple(_read(line) for line in table)
+    return _table.read()
 
 
 def why_unfit(roots: Iterable[str], mounted: Iterable[Mounted]) -> str | None:
@@ -65,3 +66,38 @@ def _read(line: str) -> Mounted:
         for escaped, character in _ESCAPED.items():
             place = place.replace(escaped, character)
     return Mounted(place, words[words.index("-") + 1])
+
+
+class _Table:
+    """The table of mounts, read anew only where the kernel says that it changed: every command asks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file: TextIO | None = None
+        self._changes = select.poll()
+        self._process = 0
+        self._mounts: tuple[Mounted, ...] = ()
+
+    def read(self) -> tuple[Mounted, ...]:
+        with self._lock:
+            # Who was forked shares the file with its parent, and either would be told of a change that the other saw.
+            if self._file is None or self._process != os.getpid():
+                self._open()
+            if self._changes.poll(0) or not self._mounts:
+                self._mounts = self._all()
+            return self._mounts
+
+    def _open(self) -> None:
+        self._file = open(_TABLE, encoding="utf-8", errors="surrogateescape")  # noqa: SIM115  kept open to be asked
+        self._changes = select.poll()
+        self._changes.register(self._file, select.POLLPRI)
+        self._process, self._mounts = os.getpid(), ()
+
+    def _all(self) -> tuple[Mounted, ...]:
+        if self._file is None:
+            return ()
+        self._file.seek(0)
+        return tuple(map(_read, self._file.read().splitlines()))
+
+
+_table = _Table()

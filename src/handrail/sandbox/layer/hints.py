@@ -1,7 +1,5 @@
 """What a command's output shows of its layer: things that fail under one and not without, in words that help."""
 
-from handrail.sandbox.layer.fitness import shown
-
 _ACROSS = ("Invalid cross-device link", "cross-device link not permitted", "EXDEV")
 _NOT_OURS = ("Value too large for defined data type", "EOVERFLOW")
 _LOOKED_AT = 200_000
@@ -17,11 +15,6 @@ def layer_hints(printed: str) -> tuple[str, ...]:
     if any(sign in end for sign in _NOT_OURS):
         found.append(_OF_ANOTHER)
     return tuple(found)
-
-
-def of_another(root: str) -> str:
-    """Why the next command gets no layer over a root, where one could not change a file."""
-    return f"a file in {shown(root)} belongs to another user or group, and cannot be changed under a layer"
 
 
 _FOLDER_MOVED = (

@@ -6,6 +6,7 @@ It lies over the very paths of the roots, so that absolute paths stay true. The 
 import contextlib
 import os
 import re
+import stat
 import threading
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
@@ -18,6 +19,8 @@ TABLE = "table"
 """The file that says what is to be mounted."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@%-]+")
 """Paths of which no character means anything to overlayfs or to the program mount."""
+_HANDED_ON = ("system.posix_acl_", "user.")
+"""Attributes of a root that its layer has too."""
 
 
 class Overlaid(NamedTuple):
@@ -64,6 +67,23 @@ class Layer:
         self.started = os.stat(folder).st_ctime_ns
         """When it was made, by the clock of the file system: what changes beneath it later has a later change time."""
 
+    @classmethod
+    def found(cls, folder: str, overlaid: tuple[Overlaid, ...], started: int, *, own_users: bool) -> Self | None:
+        """One that was made before, and let go of; None where it is gone, or somebody else has it."""
+        descriptor = locked(folder)
+        if descriptor < 0:
+            return None
+        layer = cls.__new__(cls)
+        layer.folder, layer.overlaid, layer.started, layer.own_users = folder, overlaid, started, own_users
+        layer._descriptor, layer._removing = descriptor, None  # noqa: SLF001  its own
+        return layer
+
+    def let_go(self) -> None:
+        """It stays, and is nobody's: whoever it was given to sees to it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
     @property
     def precise_links(self) -> bool:
         """Whether overlayfs keeps names of one file together: then a name that it took apart was taken apart."""
@@ -103,9 +123,21 @@ class Layer:
         upper, work = (os.path.join(self.folder, f"{name}-{number}") for name in ("upper", "work"))
         uppers = tuple(over.upper for layer in below for over in layer.overlaid if over.root == root)
         os.mkdir(upper)
-        os.chmod(upper, os.stat(root).st_mode & 0o7777)
+        self._dress(upper, root)
         os.mkdir(work, 0o700)
         return Overlaid(root, upper, work, uppers)
+
+    def _dress(self, upper: str, root: str) -> None:
+        """What lies on top is what is seen of a root itself, and what new files in it go by: owner, group, mode, and
+        lists of who may do what."""
+        status = os.stat(root)
+        if not self.own_users:
+            os.chown(upper, status.st_uid, status.st_gid)
+        os.chmod(upper, stat.S_IMODE(status.st_mode))
+        with contextlib.suppress(OSError):  # not every file system has attributes
+            for name in os.listxattr(root):
+                if name.startswith(_HANDED_ON) and not name.startswith("user.overlay."):
+                    os.setxattr(upper, name, os.getxattr(root, name))
 
     def _named(self, number: int, lowers: tuple[str, ...]) -> Iterator[str]:
         """The folders below, each by a name that can stand in a table of mounts: where its path cannot, a link's."""

@@ -1,5 +1,6 @@
 """The layers of one host: where they are kept, and whether one can lie over roots, found out by doing."""
 
+import errno
 import os
 import time
 from typing import NamedTuple
@@ -78,7 +79,7 @@ class Layers:
                 continue
             self._made.add(layer)
             return layer
-        raise FileExistsError(f"no folder of ours stays in {shown(place.folder)}")
+        raise OSError(errno.EEXIST, f"no folder of ours stays in {shown(place.folder)}")
 
     def close(self) -> None:
         """Waits until those are gone that are about to be."""

@@ -29,8 +29,11 @@ def _remove_abandoned(layer: str) -> None:
     descriptor = locked(layer)
     if descriptor < 0:
         return
+    from handrail.sandbox.layer.owner import is_owned  # noqa: PLC0415  a layer is removed by this
+
     with contextlib.suppress(OSError):
-        remove_folder(layer)
+        if not is_owned(layer):
+            remove_folder(layer)
     os.close(descriptor)
 
 
