@@ -12,6 +12,7 @@ from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
 
 from handrail.protocol.error import ToolError
 from handrail.sandbox.layer.layer import Layer, outermost
+from handrail.sandbox.layer.owner import give_to, is_owned, taken_back
 from handrail.sandbox.layer.removal import sweep
 from handrail.sandbox.sandbox import Sandbox
 
@@ -207,3 +208,18 @@ def test_a_folder_that_somebody_who_sweeps_took_is_not_used(world: LayeredWorld,
     (tmp_path / "taken").mkdir()
     with pytest.raises(FileExistsError):
         Layer(str(tmp_path / "taken"), world.roots)
+
+
+@pytest.mark.parametrize("name", ["plain", os.fsdecode(b"not \xff utf-8")])
+def test_a_layer_that_belongs_to_a_folder_is_found_again_whatever_the_paths(tmp_path: Path, name: str) -> None:
+    (tmp_path / name / "owner").mkdir(parents=True)
+    world = LayeredWorld(tmp_path / name)
+    layer = world.new_layer()
+    give_to(layer, str(tmp_path / name / "owner"))
+    layer.let_go()
+    sweep(os.path.dirname(layer.folder))
+    assert is_owned(layer.folder)
+    found = taken_back(layer.folder)
+    assert found is not None
+    assert (found.overlaid, found.started) == (layer.overlaid, layer.started)
+    found.remove()

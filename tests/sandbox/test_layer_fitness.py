@@ -132,6 +132,20 @@ def test_a_state_folder_on_overlayfs_keeps_layers_in_memory_and_says_how_much_fi
     assert "/dev/shm/handrail-layers-" in said
 
 
+def test_a_state_folder_in_the_workspace_holds_no_layer_of_it(tmp_path: Path) -> None:
+    world = LayeredWorld(tmp_path, state="home/projects/mine/state")
+    why = world.sandbox.why_no_layer(world.roots)
+    if why is not None:
+        assert f"the folder for layers lies in {world.workspace}" in why
+        return
+    with world.new_layer() as layer:
+        assert not layer.folder.startswith(str(world.folder))
+        assert world.in_layer("echo x >file", layer).code == 0
+    assert not (world.workspace / "file").exists()
+    assert "MB fit in" in world.sandbox.gaps_of_layer(world.roots)[0]
+    world.sandbox.close()
+
+
 def test_a_workspace_on_overlayfs_can_have_a_layer(world: LayeredWorld, mounted: Callable[..., str]) -> None:
     for name in ("lower", "upper", "work"):
         (world.folder / name).mkdir()

@@ -69,7 +69,7 @@ class Carrier:
             raise
         finally:
             self._opened.close(but=self._modes.paths)
-        if self._durable and not self._flush:
+        if self._durable and not (self._flush and all(one.source is None for one in self._how.manners.values())):
             for root in self._workspace.roots:
                 sync_file_system(root.descriptor)
         return taken

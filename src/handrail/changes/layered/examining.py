@@ -76,6 +76,10 @@ class _Look:
         self.outdated += self._walk.swapped
         if os.stat(self._over.upper).st_mode != os.stat(self._over.root).st_mode:
             self.unkept.append(f"{readable(self._over.root)}: the permissions of a root itself are not kept")
+        if names.changed_without_name(self._over.work, found):
+            self.unkept.append(
+                "a file with several names was changed under one that is gone: the others stay as they were"
+            )
         return list(names.linked(found))
 
     def _spelled(self, met: Met) -> Met:

@@ -12,16 +12,25 @@ from handrail.sandbox.layer.layer import Layer, Overlaid
 _OWNER = "owner"
 
 
+class _Noted(msgspec.Struct, frozen=True):
+    """One root, as it is written down: a path is bytes, which need not be text."""
+
+    root: bytes
+    upper: bytes
+    work: bytes
+    below: tuple[bytes, ...]
+
+
 class _Note(msgspec.Struct, frozen=True):
-    owner: str
+    owner: bytes
     started: int
     own_users: bool
-    overlaid: tuple[Overlaid, ...]
+    overlaid: tuple[_Noted, ...]
 
 
 def give_to(layer: Layer, owner: str) -> None:
     """Notes the folder that the layer belongs to. It stays ours until it is let go of."""
-    note = _Note(owner, layer.started, layer.own_users, layer.overlaid)
+    note = _Note(os.fsencode(owner), layer.started, layer.own_users, tuple(map(_written, layer.overlaid)))
     with open(os.path.join(layer.folder, _OWNER), "xb") as file:
         file.write(msgspec.msgpack.encode(note))
 
@@ -37,12 +46,22 @@ def taken_back(folder: str) -> Layer | None:
     note = _noted(folder)
     if note is None:
         return None
-    return Layer.found(folder, note.overlaid, note.started, own_users=note.own_users)
+    return Layer.found(folder, tuple(map(_read, note.overlaid)), note.started, own_users=note.own_users)
+
+
+def _written(over: Overlaid) -> _Noted:
+    below = tuple(map(os.fsencode, over.below))
+    return _Noted(os.fsencode(over.root), os.fsencode(over.upper), os.fsencode(over.work), below)
+
+
+def _read(noted: _Noted) -> Overlaid:
+    below = tuple(map(os.fsdecode, noted.below))
+    return Overlaid(os.fsdecode(noted.root), os.fsdecode(noted.upper), os.fsdecode(noted.work), below)
 
 
 def _noted(folder: str) -> _Note | None:
     try:
         with open(os.path.join(folder, _OWNER), "rb") as file:
             return msgspec.msgpack.decode(file.read(), type=_Note)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError):
         return None
