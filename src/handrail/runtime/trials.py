@@ -142,9 +142,9 @@ def _shown(session: Session, flight: Flight, below: "tuple[Below, ...]" = ()) ->
     if flight.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
-    silent = replace(context_of(session, flight), metadata=_tell_nobody, below=tuple(one.examined for one in below))
+    silent = replace(context_of(session, flight), metadata=tell_nobody, below=tuple(one.examined for one in below))
     return flight.tool.preview(silent, flight.arguments)
 
 
-def _tell_nobody(**_: object) -> None:
-    pass
+def tell_nobody(**_: object) -> None:
+    """What a call tells on its way that is not carried out."""
