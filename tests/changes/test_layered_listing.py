@@ -173,6 +173,18 @@ def test_names_of_one_file_that_got_different_contents_are_taken_apart(user: As)
         assert [manner.in_place for manner in found.manners] == [False, False]
 
 
+def test_a_file_that_was_changed_under_a_name_that_is_gone_is_not_kept_and_that_is_said(user: As) -> None:
+    found = user.examine("echo a >a; ln a b", "echo x >>a; rm a; echo new >a")
+    assert told(found) == ["modified a"]
+    said = "a file with several names was changed under one that is gone: the others stay as they were"
+    assert found.unkept == ((said,) if user.user == "root" else ())
+
+
+def test_to_remove_a_name_of_a_file_changes_nothing_under_the_others(user: As) -> None:
+    found = user.examine("echo a >a; ln a b; echo c >c; ln c d", "rm a; mv c e")
+    assert (sorted(told(found)), found.unkept) == (["deleted a", "deleted c", "renamed e"], ())
+
+
 def test_times_and_attributes_of_the_users_own(user: As) -> None:
     script = "touch -d @1000000000 n; setfattr -n user.mine -v x n; setfattr -n user.overlay.opaque -v y n; chmod 644 n"
     found = manners(user.examine("echo b >b; setfattr -n user.kept -v k b", f"{script}; echo more >>b"))

@@ -8,7 +8,6 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.permission import PermissionRequest
 
-_LAYERED = 3
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 _REACHES = frozenset({"exec.network", "git.network"})
 
@@ -48,8 +47,9 @@ def _untouched(request: PermissionRequest) -> str:
 
 
 def _can_undo(request: PermissionRequest) -> bool:
-    """Whether what it changes could be taken back if it ran unasked: of a command, where it has a layer."""
-    return request.command is None or (request.tier == _LAYERED and not request.background and not request.hosts)
+    """Whether what it changes could be taken back if it ran unasked, as far as one can tell: of a command, where it
+    does not go on and reaches nobody. Of two modes that may do, the stricter one is named."""
+    return request.command is None or (bool(request.tier) and not request.background and not request.hosts)
 
 
 def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool) -> str:

@@ -67,7 +67,6 @@ def _tell(options: Namespace, one: Waiting, change: str, known: dict[str, Waitin
     if options.json:
         told: dict[str, Any] = {"schema": SCHEMA, "change": change}
         return answer_json(encode(told | waiting_row(one, names)))
-    request = one.request
-    about = f"{subject(request)}{would_change(request)}"
-    answer(f"{change}  {names[request.id]}  {request.session_id}  {about}\n")
+    what = f"{subject(one.request)}{would_change(one.request)}"
+    answer(f"{change}  {names[one.request.id]}  {one.request.session_id}  {what}\n")
     return True

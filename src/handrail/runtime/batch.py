@@ -13,7 +13,7 @@ from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
 from handrail.runtime.closing import seal_error, sealed
-from handrail.runtime.pipeline import DECIDING, cut_short, fly, take_steps
+from handrail.runtime.pipeline import DECIDING, close, cut_short, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
@@ -108,13 +108,26 @@ def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResul
         try:
             result = known.get(flight.call.tool_call_id) or _run(session, flight)
         except AsksError as asks:
-            from handrail.runtime.late_parking import park_late  # noqa: PLC0415  few commands ask so late
-
-            return park_late(session, flight, [one for one in flights if one.call.tool_call_id not in known], asks)
+            parked = _park_late(session, flight, [one for one in flights if one.call.tool_call_id not in known], asks)
+            if parked is not None:
+                return parked
+            result = sealed(flight)
         stack(session, flight, flights[number:])
         left -= len(result.content)
         results.append(result)
     return tuple(results)
+
+
+def _park_late(session: Session, flight: Flight, batch: list[Flight], asks: AsksError) -> Parked | None:
+    """None where the question cannot be put, since its folder is gone by now: that is the call's failure."""
+    from handrail.runtime.late_parking import park_late  # noqa: PLC0415  few commands ask so late
+
+    try:
+        return park_late(session, flight, batch, asks)
+    except ToolError as error:
+        flight.fail(error)
+        close(session, flight)
+        return None
 
 
 def _cut_short(session: Session, flights: list[Flight]) -> None:

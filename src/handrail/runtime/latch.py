@@ -72,9 +72,12 @@ def park(session: Session, flights: list[Flight]) -> Parked:
 
 def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None:
     """Before anybody can answer: who does it in another shell is to carry it out as it would have been here."""
-    if any(request.environment is not None for request in requests):
-        from handrail.store.environments import keep_variables  # noqa: PLC0415  only where commands ask
+    digests = {request.environment for request in requests if request.environment is not None}
+    if digests:
+        from handrail.store.environments import has_variables, keep_variables  # noqa: PLC0415  only where commands ask
 
+        if all(has_variables(session.folder, digest) for digest in digests):
+            return
         keep_variables(session.folder, session.commands.variables(session.workspace.roots))
 
 

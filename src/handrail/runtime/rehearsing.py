@@ -62,20 +62,40 @@ class _Marks:
     def mark_seen(self, path: str, mark: bytes) -> None:
         self._new[path] = mark
 
+    def new(self) -> dict[str, bytes]:
+        """What is not in the journal."""
+        return dict(self._new)
+
+    def add(self, marks: dict[str, bytes]) -> None:
+        """Adds what was found out before."""
+        self._new.update(marks)
+
+
+class _Left(NamedTuple):
+    below: Below
+    marks: dict[str, bytes]
+
 
 def left_by(session: Session, flights: Sequence[Flight]) -> list[Below] | None:
     """What each of these calls would leave, in their order; None where nobody can know that of one of them."""
     marks, found = _Marks(session.journal), list[Below]()
     for flight in flights:
-        try:
-            one = _left_by(session, flight, [below.examined for below in found], marks)
-        except (ToolError, StoreError, OSError):
+        left = flight.left or _found_out(session, flight, found, marks)
+        if left is None:
             return None
-        if one is None:
-            return None
-        if one.examined.steps:
-            found.append(one)
+        flight.left = left  # those before it are the same for every command after it
+        marks.add(left.marks)
+        if left.below.examined.steps:
+            found.append(left.below)
     return found
+
+
+def _found_out(session: Session, flight: Flight, before: list[Below], marks: _Marks) -> _Left | None:
+    try:
+        below = _left_by(session, flight, [one.examined for one in before], marks)
+    except (ToolError, StoreError, OSError):
+        return None
+    return None if below is None else _Left(below, marks.new())
 
 
 def _left_by(session: Session, flight: Flight, before: list[Examined], marks: _Marks) -> Below | None:
