@@ -21,7 +21,7 @@ from handrail.runtime.question import ask as put_question
 from handrail.runtime.question import require_answer
 from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.trials import drop_trial, forget_trial, sealed_in, tried_on
+from handrail.runtime.waiting_trials import drop_trial, forget_trial, sealed_in, tried_on
 from handrail.store.journal import Draft, NewCall
 from handrail.store.requests import Stored, answer_to, stored_request, waiting_requests
 

@@ -117,9 +117,11 @@ class Layer:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
-        with contextlib.suppress(OSError):
-            remove_folder(self.folder)
-        os.close(descriptor)
+        try:
+            with contextlib.suppress(OSError):
+                remove_folder(self.folder)
+        finally:
+            os.close(descriptor)
 
     def _overlay(self, number: int, root: str, below: "tuple[Layer, ...]") -> Overlaid:
         upper, work = (os.path.join(self.folder, f"{name}-{number}") for name in ("upper", "work"))
