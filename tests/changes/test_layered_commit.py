@@ -164,6 +164,45 @@ def test_names_of_one_file_stay_names_of_one_file(kept: Callable[[Work], Any], s
     kept(work)
 
 
+@BOTH
+@pytest.mark.parametrize("script", ["echo more >>one", "chmod 755 one", "echo more >>one; mv three six; rm four"])
+def test_all_names_of_a_file_that_is_written_to_are_told_and_come_back(
+    kept: Callable[[Work], Any], sealed: bool, script: str
+) -> None:
+    def work(keeper: Keeper) -> None:
+        root = keeper.world.root
+        keeper.world.sh("echo a >one; mkdir d; ln one d/two; ln one three; ln one four; echo other >five")
+        before = tree(root)
+        keeper.keep(script, sealed=sealed)
+        after = tree(root)
+        told = {change.path for change in keeper.rail.changes()[0].changes}
+        assert told == {path for path in {*before, *after} if before.get(path) != after.get(path)}
+        assert (root / "one").samefile(root / "d" / "two")
+        keeper.undo()
+        assert tree(root) == before
+        assert (root / "one").samefile(root / "d" / "two")
+
+    kept(work)
+
+
+@BOTH
+def test_an_ordinary_name_never_becomes_another_name_of_what_steers_tools(
+    kept: Callable[[Work], Any], sealed: bool
+) -> None:
+    def work(keeper: Keeper) -> None:
+        root = keeper.world.root
+        keeper.world.sh("mkdir .vscode; echo a >.vscode/tasks.json; ln -s nowhere l")
+        before = tree(root)
+        keeper.keep("ln .vscode/tasks.json x; ln x y; ln .vscode/tasks.json .vscode/z; echo b >>x", sealed=sealed)
+        assert {(root / name).read_text() for name in ("x", "y", ".vscode/z", ".vscode/tasks.json")} == {"a\nb\n"}
+        assert not any((root / name).samefile(root / ".vscode" / "tasks.json") for name in ("x", "y"))
+        assert (root / ".vscode" / "z").samefile(root / ".vscode" / "tasks.json")
+        keeper.undo()
+        assert tree(root) == before
+
+    kept(work)
+
+
 def test_large_files_are_not_held_in_memory_also_those_with_two_names(kept: Callable[[Work], Any]) -> None:
     def work(keeper: Keeper) -> None:
         root = keeper.world.root

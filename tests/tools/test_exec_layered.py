@@ -57,6 +57,18 @@ def place() -> Iterator[Meeting]:
 # What a result says
 
 
+def test_writing_to_another_name_of_what_steers_tools_asks(rail: Make, workspace: Path) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "tasks.json").write_text("good\n")
+    os.link(workspace / ".vscode" / "tasks.json", workspace / "x")
+    (workspace / "go").write_text("echo evil >> x\n")
+    asked: list[str] = []
+    one = rail(mode="auto", on_permission=lambda request: asked.append(request.reason) or "deny")
+    assert not run(one, "bash go").ok
+    assert ".vscode/tasks.json" in asked[0]
+    assert (workspace / "x").read_text() == "good\n"
+
+
 def test_a_result_says_what_was_changed_and_how_to_take_it_back(rail: Make, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     (workspace / "b.txt").write_text("two\n")

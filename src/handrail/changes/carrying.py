@@ -94,7 +94,7 @@ class Carrier:
     def _move(self, landing: Landing, move: Step) -> bool:
         path = os.fsdecode(move.path)
         found = self._how.found.pop(move.path, None)
-        if found is None or not agrees(found.state, move):
+        if found is None or not agrees(found.state, move) or self._bringer.has_written(found):
             found = self._as_closed(move.path, found_at(landing))
         if not agrees(found.state, move):
             if self._is_there_already(move, found):
