@@ -323,7 +323,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=_sealed(flight),
-        judge=lambda changes, configs: judged(flight, changes, configs),
+        judge=lambda changes, configs: judged(session, flight, changes, configs),
         needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
@@ -334,15 +334,24 @@ def _sealed(flight: Flight) -> str | None:
     return preview.tried.sealed if preview is not None and preview.tried is not None else None
 
 
-def judged(flight: Flight, changes: tuple[Change, ...], configs: Mapping[str, str]) -> Decision:
+def judged(session: Session, flight: Flight, changes: tuple[Change, ...], configs: Mapping[str, str]) -> Decision:
     """What policy says of what a command changed in its layer."""
     from handrail.policy.changes import judge_changes  # noqa: PLC0415  few commands change something
+    from handrail.runtime.repositories import steering_changes  # noqa: PLC0415  as above
 
     rules = flight.rules
     if rules is None:
         raise AssertionError("a command was judged before it ran")
     spoken_for = _is_spoken_for(flight, rules)
-    decision = judge_changes(changes, rules, undo=True, spoken_for=spoken_for, configs=configs, tool=flight.name)
+    decision = judge_changes(
+        changes,
+        rules,
+        undo=True,
+        spoken_for=spoken_for,
+        configs=configs,
+        tool=flight.name,
+        steering=steering_changes(session.workspace, changes),
+    )
     if decision.decision != "allow":
         flight.judged = decision
     if decision.decision == "deny":

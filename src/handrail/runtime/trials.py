@@ -151,7 +151,7 @@ def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ..
     if flight.tried is None:
         return ()
     examined = unseal(session.recorder.history, flight.tried).examined
-    decision = judged(flight, examined.changes, _new_configs(session, examined))
+    decision = judged(session, flight, examined.changes, _new_configs(session, examined))
     if decision.decision == "allow":
         return ()
     if decision.decision == "deny":
