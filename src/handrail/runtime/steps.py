@@ -352,8 +352,8 @@ def judged(session: Session, flight: Flight, changes: tuple[Change, ...], config
         tool=flight.name,
         steering=steering_changes(session.workspace, changes),
     )
-    if decision.decision != "allow":
-        flight.judged = decision
+    if decision.decision == "deny" or (decision.decision == "confirm" and _sealed(flight) is None):
+        flight.judged = decision  # what asks of a result that somebody saw has its answer
     if decision.decision == "deny":
         warn(flight, decision.code or "POLICY_DENIED", f"What {flight.name} changed was refused by {decision.rule}.")
     return decision
