@@ -24,7 +24,10 @@ from handrail.tools.contract import Context
 from handrail.tools.exec import ExecArguments
 from handrail.tools.running import Went, command_of, folder_of, remove_printed, run_command, weaker_sandbox
 from handrail.tools.sandbox_words import layered_sandbox_of
+from handrail.workspace.root import check_places
+from handrail.workspace.workspace import Workspace
 
+_DROPPED = "Nothing of the command was kept."
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _FULL = os.strerror(errno.ENOSPC)
 _SHOWN = 60_000
@@ -104,7 +107,9 @@ def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> 
     try:
         return Trial(
             ran=went.ran,
-            examined=_examined(context, layer) if went.ran.ending == "exit" else Examined(started=layer.started),
+            examined=examined_in(context.workspace, layer)
+            if went.ran.ending == "exit"
+            else Examined(started=layer.started),
             blocked=went.blocked,
             sandbox=layered_sandbox_of(context, went.confinement, commands, went.reached),
         )
@@ -113,8 +118,16 @@ def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> 
         raise
 
 
-def _examined(context: Context, layer: Layer) -> Examined:
-    return with_diffs(context.workspace, layer, examine(context.workspace, layer))
+def examined_in(workspace: Workspace, layer: Layer) -> Examined:
+    """What was changed there, as a person is shown it. CONFLICT where the workspace was moved away meanwhile: then
+    there is nothing to compare it with."""
+    try:
+        examined = with_diffs(workspace, layer, examine(workspace, layer))
+    except OSError:
+        check_places(workspace.roots, _DROPPED)
+        raise
+    check_places(workspace.roots, _DROPPED)
+    return examined
 
 
 def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Layer) -> str:
