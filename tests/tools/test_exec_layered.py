@@ -362,6 +362,48 @@ def test_where_there_is_no_room_to_keep_it_nothing_is_changed_and_what_it_printe
         subprocess.run(["umount", "--lazy", state], check=True)
 
 
+@needs_curl
+@pytest.mark.parametrize("again", [False, True])
+def test_where_the_workspace_is_moved_meanwhile_nothing_is_kept(
+    rail: Make, workspace: Path, place: Meeting, again: bool
+) -> None:
+    (workspace / "a").write_text("a\n")
+    one = rail(mode="full", settings=place.settings())
+    moved = workspace.with_name("moved")
+
+    def move() -> None:
+        workspace.rename(moved)
+        if again:
+            shutil.copytree(moved, workspace)
+
+    place.then = move
+    result = run(one, f"echo b >> a; {place.called}")
+    assert code(result) == "CONFLICT", result.content
+    assert "was moved or removed" in result.content
+    assert "Nothing of the command was kept." in result.content
+    assert (moved / "a").read_text() == "a\n"
+
+
+def test_a_command_that_fills_the_disk_of_its_layer_has_a_result(rail: Make, workspace: Path, tmp_path: Path) -> None:
+    """What it wrote is thrown away before the result is written down, which has no room else."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk takes root")
+    state = tmp_path / "small"
+    state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", state], check=True)
+    try:
+        one = rail(state_dir=state)
+        for number in range(3):
+            result = run(one, "for i in $(seq 1000); do head -c 8000 /dev/zero > f$i || exit; done 2>/dev/null")
+            assert code(result) == "NO_SPACE", number
+            assert str(state) not in result.content
+            assert list(workspace.iterdir()) == []
+        assert run(one, "echo next > made").ok
+        one.close()
+    finally:
+        subprocess.run(["umount", "--lazy", state], check=True)
+
+
 def fill(path: Path) -> None:
     """Leaves a little room, for what is written down about the call."""
     with path.open("wb") as file:

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import undoing_user
 import commander
 from handrail import Handrail
 from handrail.changes.snapshots import git, snapshot, taking
+from handrail.protocol.event import ToolCallEnd, ToolCallError
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import SandboxUsed, ToolResult
 from handrail.settings import Settings
@@ -67,6 +69,23 @@ def as_nobody(folder: Path, tier: int, mode: str, commands: list[str]) -> list[d
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def interrupted(rail: Handrail, command: str, place: str) -> ToolResult[Any]:
+    """The result of a command whose call is interrupted where a function of ours is called."""
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("call", place):
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(rail, command)
+    finally:
+        sys.setprofile(None)
+    return [event.result for event in rail.events() if isinstance(event, ToolCallEnd | ToolCallError)][-1]
 
 
 # What the result says
@@ -268,6 +287,45 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         assert result.error is not None, command
         assert result.error.code == "PERMISSION_REQUIRED"
         assert state_of(workspace) == before, command
+
+
+@pytest.mark.parametrize("place", ["check_ran", "compare", "finish_command", "unwritable_line"])
+def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
+    rail: Make, workspace: Path, place: str
+) -> None:
+    (workspace / "a").write_text("a\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    result = interrupted(one, "echo b >> a; echo c > made", place)
+    assert result.error is not None
+    assert result.error.code == "CANCELLED"
+    assert "it changed a, made (undo 1)" in result.content
+    assert result.artifacts.files_changed == ("a", "made")
+    assert one.undo().ok
+    assert state_of(workspace) == before
+
+
+@pytest.mark.parametrize("place", ["check_ran", "previewed"])
+def test_what_an_interrupted_command_changed_is_taken_back_where_it_needs_a_yes(
+    rail: Make, workspace: Path, place: str
+) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "tasks.json").write_text("{}\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    result = interrupted(one, 'python3 -c \'open(".vscode/tasks.json", "w").write("evil")\'', place)
+    assert state_of(workspace) == before
+    assert "was taken back by 2" in result.content
+    assert result.artifacts.files_changed == ()
+
+
+def test_taking_back_that_is_interrupted_leaves_something_that_can_be_undone(rail: Make, workspace: Path) -> None:
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    result = interrupted(one, 'python3 -c \'open(".pre-commit-config.yaml", "w").write("evil")\'', "carry_out")
+    assert result.artifacts.files_changed == (".pre-commit-config.yaml",)
+    assert one.undo().ok
+    assert state_of(workspace) == before
 
 
 def test_what_was_taken_back_is_kept_with_a_yes_and_not_run_again(rail: Make, workspace: Path) -> None:
