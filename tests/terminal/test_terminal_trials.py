@@ -5,7 +5,7 @@ from trials import CHANGED, CREATED, FOUR, trial, tried_request
 
 from handrail.protocol.change import Change
 from handrail.protocol.error import ErrorInfo
-from handrail.protocol.permission import Answer, PermissionRequest, Preview
+from handrail.protocol.permission import ONLY_LOOKS, Answer, PermissionRequest, Preview
 from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.terminal.changed import change_lines, gist
 from handrail.terminal.choices import Possible, choice_lines
@@ -73,6 +73,11 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
     request = a_request(**({"tier": 3} | fields), preview=Preview(kind=kind, text=why))
     assert f"Not tried: {why}. Nothing has run. Yes runs it for real; {end}" in text_of(request)
     assert "y allow it, this once" in choice_lines(request, width=80, plain=False)[0]
+
+
+def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
+    request = a_request(tier=3, preview=Preview(kind="none", text=ONLY_LOOKS))
+    assert f"Not tried: {ONLY_LOOKS}. Nothing has run. Yes runs it for real." in text_of(request).split("\n")
 
 
 def test_what_is_out_of_date_says_which_file_and_that_it_can_be_tried_again() -> None:
