@@ -12,6 +12,8 @@ from handrail.protocol.permission import AnswerKind, PermissionRequest
 
 PREVIEW_RATIO, PREVIEW_MS = 2.0, 20.0
 COMMAND = "echo changed >>part0/file0.py"
+LOOKING = "tail -n 1 part0/file0.py"
+"""At tier 2 what changes something is compared with all that was there before; so that is timed by what only looks."""
 WARMING, ROUNDS = 5, 31
 
 
@@ -23,14 +25,15 @@ def one_file(workspace: Path, state: Path) -> Iterator[Row]:
         opened(workspace, state, "full", tier=3) as keeping,
     ):
         cases: dict[str, Callable[[], float]] = {
-            "tier 2": lambda: ran(bare, 2),
+            "tier 2, only looking": lambda: ran(bare, LOOKING, "read-only"),
             "previewed": lambda: person.waited(asking),
-            "in a layer, and kept": lambda: ran(keeping, 3),
+            "in a layer, and kept": lambda: ran(keeping, COMMAND, "layer"),
         }
         medians = measured(cases)
     for name, taken in medians.items():
         yield Row(f"one file: {name}", taken * 1e3, "ms", PREVIEW_MS if name == "previewed" else None)
-    yield Row("one file: previewed / tier 2", medians["previewed"] / medians["tier 2"], "x", PREVIEW_RATIO)
+    ratio = medians["previewed"] / medians["tier 2, only looking"]
+    yield Row("one file: previewed / tier 2", ratio, "x", PREVIEW_RATIO)
 
 
 def measured(cases: dict[str, Callable[[], float]]) -> dict[str, float]:
@@ -43,13 +46,13 @@ def measured(cases: dict[str, Callable[[], float]]) -> dict[str, float]:
     return {name: median(times[WARMING:]) for name, times in taken.items()}
 
 
-def ran(rail: Handrail, tier: int) -> float:
+def ran(rail: Handrail, command: str, undo: str) -> float:
     """A fast failure is no result, nor one without the sandbox that is meant."""
     start = time.perf_counter()
-    result = rail.exec(COMMAND)
+    result = rail.exec(command)
     taken = time.perf_counter() - start
     used = result.meta.sandbox
-    if result.data is None or result.data.exit_code != 0 or used is None or used.tier != tier:
+    if result.data is None or result.data.exit_code != 0 or used is None or used.undo != undo:
         raise AssertionError(f"{result.summary} {result.error} {used}")
     return taken
 

@@ -107,12 +107,18 @@ def test_links(user: As) -> None:
 
 @pytest.mark.parametrize(
     ("target", "outside"),
-    [("a", False), ("d/../a", False), ("../a", True), ("d/../../ws/a", True), ("/etc", True), ("$PWD/a", False),
+    [("a", False), ("d/a", False), ("../a", True), ("d/../../ws/a", True), ("/etc", True), ("$PWD/a", False),
      ("$PWD", False), ("$PWD-x/a", True), (".", False)],
 )  # fmt: skip
 def test_links_that_lead_outside_are_told(user: As, target: str, outside: bool) -> None:
     found = by_path(user.examine("mkdir d", f'ln -s "{target}" l'))
     assert found["l"].outside == outside
+
+
+@pytest.mark.parametrize("target", ["b/../secret", "./b//../secret", "$PWD/d/e/b/../secret"])
+def test_a_link_that_goes_one_step_back_from_another_link_is_told_to_lead_outside(user: As, target: str) -> None:
+    found = by_path(user.examine("mkdir -p d/e", f'ln -s ../.. d/e/b; ln -s "{target}" d/e/a'))
+    assert (found["d/e/b"].outside, found["d/e/a"].outside) == (False, True)
 
 
 def test_what_was_moved_is_told_as_renamed(user: As) -> None:
@@ -171,6 +177,18 @@ def test_names_of_one_file_that_got_different_contents_are_taken_apart(user: As)
         assert all(manner.in_place and manner.linked_to is None for manner in found.manners)
     else:
         assert [manner.in_place for manner in found.manners] == [False, False]
+
+
+def test_a_file_that_was_changed_under_a_name_that_is_gone_is_not_kept_and_that_is_said(user: As) -> None:
+    found = user.examine("echo a >a; ln a b", "echo x >>a; rm a; echo new >a")
+    assert told(found) == ["modified a"]
+    said = "a file with several names was changed under one that is gone: the others stay as they were"
+    assert found.unkept == ((said,) if user.user == "root" else ())
+
+
+def test_to_remove_a_name_of_a_file_changes_nothing_under_the_others(user: As) -> None:
+    found = user.examine("echo a >a; ln a b; echo c >c; ln c d", "rm a; mv c e")
+    assert (sorted(told(found)), found.unkept) == (["deleted a", "deleted c", "renamed e"], ())
 
 
 def test_times_and_attributes_of_the_users_own(user: As) -> None:

@@ -76,10 +76,17 @@ def difference(world: World, examined: Examined) -> tuple[dict, dict]:
     found = {os.fsdecode(step.path): (step.before, step.after) for step in examined.steps}
     assert len(found) == len(examined.steps)
     written = zip(examined.steps, examined.manners, strict=True)
-    through = {os.lstat(world.root / os.fsdecode(step.path)).st_ino for step, manner in written if manner.in_place}
-    # What is written through one name of a file changes under its others too, which root's layers show.
-    shared = {path for path in plain.keys() - found.keys() if os.lstat(world.root / path).st_ino in through}
+    through = {_number(world, os.fsdecode(step.path)) for step, manner in written if manner.in_place}
+    # What is written through one name of a file changes under its others too, which root's layers show; and they show
+    # what was written under a name that is gone, which is said not to be kept.
+    lost = "several names" in "".join(examined.unkept)
+    shared = {path for path in plain.keys() - found.keys() if lost or _number(world, path) in through}
     return {path: states for path, states in plain.items() if path not in shared}, found
+
+
+def _number(world: World, path: str) -> int:
+    place = world.root / path
+    return place.lstat().st_ino if os.path.lexists(place) else -1
 
 
 def looking(world: World, name: str) -> str:

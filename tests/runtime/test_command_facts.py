@@ -3,9 +3,11 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from handrail.changes.snapshots.git import find_git
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import PathFact
 from handrail.protocol.error import ToolError
@@ -189,3 +191,26 @@ def test_what_is_no_regular_file_is_not_proven_to_be_read(place: Workspace, work
     os.mkfifo(workspace / "fifo")
     found = decide(EXEC, None, command_facts(place, "cat fifo", tier=2), Rules("ask"))
     assert (found.decision, found.rule) == ("confirm", "fs.special")
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "snapshot"),
+    [
+        ("make", {"tier": 2}, True),
+        ("git status && make", {"tier": 2}, True),
+        ("git commit -m x", {"tier": 2}, False),
+        ("(git commit -m x)", {"tier": 2}, False),
+        ("make", {"tier": 1}, False),
+        ("make", {"tier": 3}, False),
+        ("make", {"tier": 2, "background": True}, False),
+        ("make", {"tier": 2, "yields": True}, False),
+    ],
+)
+def test_undo_covers_a_command_by_a_snapshot_only_where_what_that_lacks_can_be_read_only(
+    place: Workspace, command: str, more: dict[str, Any], snapshot: bool
+) -> None:
+    if find_git() is None:
+        pytest.skip("git is not installed")
+    fact = command_facts(place, command, **more).command
+    assert fact is not None
+    assert fact.snapshot is snapshot

@@ -192,7 +192,7 @@ def test_output_that_finds_no_room_to_be_kept_is_said(tmp_path: Path, rail: Call
             result = one.exec("seq 10000000 12000000; echo end; touch done")
             assert (Path(one.workspace) / "done").exists()
             assert result.ok, result.error
-            assert result.content.endswith("12000000\nend\n")
+            assert result.data.output.endswith("12000000\nend\n")
             assert result.warnings or result.meta.limits
             assert one.exec("echo next").data.output == "next\n"
         assert verify(StateFolder(str(state))).problems == ()

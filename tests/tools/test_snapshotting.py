@@ -318,6 +318,20 @@ def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
     assert not (workspace / "b").exists()
 
 
+def test_where_too_much_would_have_to_be_read_only_somebody_is_asked(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "MOST_IGNORED", 0)
+    (workspace / ".gitignore").write_text("*.log\n")
+    for number in range(1_100):
+        (workspace / f"{number}.log").write_text("one\n")
+    result = run(rail(settings=NAMESPACES), 'python3 -c \'open("b", "w")\'')
+    assert result.error is not None
+    assert result.error.code == "PERMISSION_REQUIRED"
+    assert "1,100 paths could neither be kept nor made read-only" in result.error.message
+    assert not (workspace / "b").exists()
+
+
 # Others
 
 

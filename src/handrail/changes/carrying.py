@@ -69,7 +69,7 @@ class Carrier:
             raise
         finally:
             self._opened.close(but=self._modes.paths)
-        if self._durable and not self._flush:
+        if self._durable and not (self._flush and all(one.source is None for one in self._how.manners.values())):
             for root in self._workspace.roots:
                 sync_file_system(root.descriptor)
         return taken
@@ -79,8 +79,16 @@ class Carrier:
         return self._as_closed(path, self._at(path, found_at))
 
     def _ordered(self, steps: Iterable[Step]) -> list[Step]:
-        """What becomes another name of a file comes when that file is there."""
-        return sorted(moves(steps), key=lambda move: self._manner(move).linked_to is not None)
+        """Names that get a file of their own come before their old file is written through another name; and what
+        becomes another name of a file comes when that file is there."""
+        return sorted(moves(steps), key=self._turn)
+
+    def _turn(self, move: Step) -> int:
+        manner = self._manner(move)
+        if manner.linked_to is not None:
+            return 2
+        through = move.before is not None and move.after is not None and move.after.kind == "file"
+        return int(through and manner.in_place is not False)
 
     def _manner(self, move: Step) -> Bringing:
         manner = self._how.manners.get(move.path, PLAIN)
@@ -94,7 +102,7 @@ class Carrier:
     def _move(self, landing: Landing, move: Step) -> bool:
         path = os.fsdecode(move.path)
         found = self._how.found.pop(move.path, None)
-        if found is None or not agrees(found.state, move):
+        if found is None or not agrees(found.state, move) or self._was_written(found):
             found = self._as_closed(move.path, found_at(landing))
         if not agrees(found.state, move):
             if self._is_there_already(move, found):
@@ -106,7 +114,10 @@ class Carrier:
 
     def _is_there_already(self, move: Step, found: Found) -> bool:
         """Whether a file has its bytes because another name of it was written."""
-        if found.current is None or not agrees(found.state, back(move)):
+        return agrees(found.state, back(move)) and self._was_written(found)
+
+    def _was_written(self, found: Found) -> bool:
+        if found.current is None:
             return False
         status = found.current.status
         return (status.st_dev, status.st_ino) in self._bringer.written_through

@@ -70,6 +70,7 @@ def with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
     chosen = {number: entry for number in numbers if (entry := log.entry(number)) is not None}
     since: dict[bytes, int] = {}
     """From which set on the later ones of a path are among the chosen."""
+    seen = set(chosen)
     waiting = sorted(chosen.values(), key=lambda entry: entry.number, reverse=True)
     while waiting:
         entry = waiting.pop()
@@ -78,7 +79,9 @@ def with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
             if step.kind == "folder" or since.get(step.path, entry.number + 1) <= entry.number:
                 continue
             since[step.path] = entry.number
-            later = [one for one in log.touching(step.path, entry.number) if _counts(one) and one.number not in chosen]
+            new = [one for one in log.numbers_touching(step.path, entry.number) if one not in seen]
+            seen.update(new)
+            later = [one for one in map(log.entry, new) if one is not None and _counts(one)]
             chosen |= {one.number: one for one in later}
             waiting += later
     return tuple(sorted(chosen, reverse=True))

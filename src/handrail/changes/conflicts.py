@@ -4,6 +4,7 @@ import msgspec
 
 from handrail.changes.history import History
 from handrail.changes.ways import same
+from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Entry
 from handrail.workspace.errors import clipped
@@ -25,18 +26,35 @@ class Conflict(msgspec.Struct, frozen=True):
     """Whether something in it is as it was left."""
 
 
-def conflict_of(
-    history: History, entries: list[Entry], path: bytes, found: Found, *, shown: str, lines: bool
-) -> Conflict:
-    """Who changed a file since: others, unless it is as a later change set left it."""
-    own = {entry.number for entry in entries}
-    later = [entry for entry in history.log.touching(path, min(own)) if entry.number not in own]
-    left = [step.after for entry in later[-1:] for step in entry.body.steps if step.path == path]
-    if not left or not same(left[-1], found.state):
-        return Conflict(shown, (), (), lines)
-    changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
-    undos = () if changes else (later[-1].number,)
-    return Conflict(shown, changes or undos, undos, lines)
+class Since:
+    """The change sets that came after those that are to be taken back."""
+
+    def __init__(self, history: History, entries: list[Entry]) -> None:
+        self._log = history.log
+        self._own = {entry.number for entry in entries}
+        self._entries: dict[int, Entry | None] = {}
+        self._left: dict[int, dict[bytes, State | None]] = {}
+
+    def conflict(self, path: bytes, found: Found, *, shown: str, lines: bool) -> Conflict:
+        """Who changed a file since: others, unless it is as a later change set left it."""
+        numbers = [one for one in self._log.numbers_touching(path, min(self._own)) if one not in self._own]
+        later = [entry for number in numbers if (entry := self._entry(number)) is not None]
+        if not later or not same(self._after(later[-1]).get(path), found.state):
+            return Conflict(shown, (), (), lines)
+        changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
+        undos = () if changes else (later[-1].number,)
+        return Conflict(shown, changes or undos, undos, lines)
+
+    def _entry(self, number: int) -> Entry | None:
+        if number not in self._entries:
+            self._entries[number] = self._log.entry(number)
+        return self._entries[number]
+
+    def _after(self, entry: Entry) -> dict[bytes, State | None]:
+        """What a set left at each of its paths."""
+        if entry.number not in self._left:
+            self._left[entry.number] = {step.path: step.after for step in entry.body.steps}
+        return self._left[entry.number]
 
 
 def refusal(numbers: tuple[int, ...], conflicts: tuple[Conflict, ...]) -> ToolError:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import msgspec
 
 from handrail.changes.carrying import KEPT_WHOLE
-from handrail.changes.conflicts import Conflict, conflict_of
+from handrail.changes.conflicts import Conflict, Since
 from handrail.changes.former import former
 from handrail.changes.history import History
 from handrail.changes.looking import SMALL, Looks, light, look_at
@@ -22,6 +22,10 @@ from handrail.workspace.workspace import Workspace
 
 _HELD = 32 * 1024 * 1024
 """Bytes of files that are held in memory between looking and keeping."""
+
+_COMPARED = 50
+"""Files that stand in the way and are compared, to see whether lines of them could be taken back. With more of them
+that is not offered; who asks for it gets it."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -65,7 +69,7 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
     ways: list[Way] = []
     conflicts: list[Conflict] = []
     left = held = 0
-    looks = Looks(workspace)
+    looks, since = Looks(workspace), Since(history, entries)
     for path, chain in sorted(_chains(entries).items()):
         found = looks.at(path, keep=SMALL if held < _HELD else 0)
         held += len(found.current.data or b"") if found.current is not None else 0
@@ -75,14 +79,15 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
             if step.before != step.after:
                 ways.append(Way(Step(path, found.state, _end(step, found.state, chain)), found))
             continue
-        rest = merged(history, entries, path, look_at(workspace, path, keep=KEPT_WHOLE))
+        rest = None
+        if lines or len(conflicts) < _COMPARED:
+            rest = merged(history, entries, path, look_at(workspace, path, keep=KEPT_WHOLE))
         if lines and rest is not None:
             ways.append(_merging_way(path, found, rest))
             left += rest.left
         else:
             shown = shown_path(workspace, path)
-            seen = light(found)
-            conflicts.append(conflict_of(history, entries, path, seen, shown=shown, lines=rest is not None))
+            conflicts.append(since.conflict(path, light(found), shown=shown, lines=rest is not None))
     changes, brings_back = _meant(history, entries)
     manners = _manners(entries)
     return Plan(

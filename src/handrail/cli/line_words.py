@@ -11,11 +11,7 @@ from handrail.protocol.plain import readable
 from handrail.store.call_story import CallStory
 
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
-_ANSWERS: dict[AnswerKind, str] = {
-    "once": "kept by a person, this once",
-    "session": "kept by a person, for the session",
-    "workspace": "kept by a person, for the workspace",
-}
+_ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}
 
 
 class Why(NamedTuple):
@@ -99,7 +95,9 @@ def _decision(story: CallStory) -> str:
 def _answer(story: CallStory) -> str:
     if story.answer is None or story.answered is None:
         return "nobody had to be asked"
-    return f"{_ANSWERS.get(story.answer.kind, story.answer.kind)}, {when(story.answered)}"
+    preview = story.asked.preview if story.asked is not None else None
+    done = "kept" if preview is not None and preview.tried is not None else "allowed"
+    return f"{done} by a person, {_ANSWERS.get(story.answer.kind, story.answer.kind)}, {when(story.answered)}"
 
 
 def _led(story: CallStory) -> str:

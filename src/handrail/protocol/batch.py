@@ -14,7 +14,7 @@ class Done(Envelope, frozen=True, tag_field="state", tag="done"):
 
 
 class Parked(Envelope, frozen=True, tag_field="state", tag="parked"):
-    """Nothing ran. The batch goes on when every request is answered."""
+    """Nothing of what waits is done, and nothing is kept yet. The batch goes on when every request is answered."""
 
     batch_id: str
     """What the requests have in common."""

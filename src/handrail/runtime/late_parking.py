@@ -8,19 +8,17 @@ ask late too, and has not run then: what was there before could not be kept.
 import os
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from handrail.protocol.batch import Parked
 from handrail.protocol.event import ToolCallPermissionRequired
-from handrail.protocol.permission import PermissionRequest, Preview
+from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.runtime.basis import basis_of
 from handrail.runtime.closing import named, start_draft
 from handrail.runtime.question import worded
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.trials import forget_trial
+from handrail.runtime.waiting_trials import forget_trial, sealed_of
 from handrail.store.environments import keep_variables
-from handrail.store.journal import Decided, NewCall
+from handrail.store.journal import NewCall
 from handrail.store.places import note_place
 from handrail.tools.contract import AsksError
 
@@ -29,9 +27,9 @@ def park_late(session: Session, flight: Flight, batch: Sequence[Flight], asks: A
     """Writes the call down as waiting, in one step with all that waits with it. `batch`: the calls that it was brought
     in with, in their order."""
     flight.judged = asks.decision
-    flight.tried = _sealed(asks.preview)
+    flight.tried = sealed_of(asks.preview)
     based_on = basis_of(session, flight) if flight.tried is None else ()
-    request = _reopening(flight, worded(session, flight, asks.preview, based_on))
+    request = worded(session, flight, asks.preview, based_on)
     try:
         _write_down(session, flight, batch, request)
     except Exception:  # an interrupt may come when it is parked already: whoever looks then sees to it
@@ -46,7 +44,7 @@ def park_late(session: Session, flight: Flight, batch: Sequence[Flight], asks: A
 
 def _write_down(session: Session, flight: Flight, batch: Sequence[Flight], request: PermissionRequest) -> None:
     asked = (ToolCallPermissionRequired, {**named(flight), "permission_request": request})
-    begun = NewCall(flight.call.tool_call_id, _decided(session, flight), (*flight.drafts, asked))
+    begun = NewCall(flight.call.tool_call_id, flight.decided, (*flight.drafts, asked))
     later = tuple(_new_call(other) for other in batch if other.recorded is None)
     calls = tuple(other.call.tool_call_id for other in batch)
     # Before anybody can answer: who does it in another shell is to carry it out as it would have been here.
@@ -59,20 +57,6 @@ def _write_down(session: Session, flight: Flight, batch: Sequence[Flight], reque
             other.drafts.clear()
 
 
-def _reopening(flight: Flight, request: PermissionRequest) -> PermissionRequest:
-    """What a yes opened to this call alone is to be open too when what it changed there is kept."""
-    asked = flight.asked
-    if asked is None or not flight.roots:
-        return request
-    return replace(request, kind=asked.kind, pattern=asked.pattern, access=asked.access)
-
-
-def _decided(session: Session, flight: Flight) -> Decided:
-    """As it was decided, and what it came to. What was outside before somebody opened it is outside again."""
-    entry = session.journal.entry(flight.call.tool_call_id) if flight.roots else None
-    return flight.decided if entry is None else replace(flight.decided, facts=entry.facts)
-
-
 def _new_call(flight: Flight) -> NewCall:
     return NewCall(flight.call.tool_call_id, flight.decided, (start_draft(flight), *flight.drafts))
 
@@ -83,7 +67,3 @@ def _let_go(session: Session, batch: Sequence[Flight]) -> None:
     for flight in batch:
         for release in reversed(flight.held):
             release()
-
-
-def _sealed(preview: Preview) -> str | None:
-    return preview.tried.sealed if preview.tried is not None else None

@@ -19,6 +19,7 @@ from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of
+from handrail.runtime.trials import tell_nobody
 from handrail.sandbox.layer.layer import Layer
 from handrail.store.change_log import Step
 from handrail.store.journal import Journal
@@ -61,20 +62,40 @@ class _Marks:
     def mark_seen(self, path: str, mark: bytes) -> None:
         self._new[path] = mark
 
+    def new(self) -> dict[str, bytes]:
+        """What is not in the journal."""
+        return dict(self._new)
+
+    def add(self, marks: dict[str, bytes]) -> None:
+        """Adds what was found out before."""
+        self._new.update(marks)
+
+
+class _Left(NamedTuple):
+    below: Below
+    marks: dict[str, bytes]
+
 
 def left_by(session: Session, flights: Sequence[Flight]) -> list[Below] | None:
     """What each of these calls would leave, in their order; None where nobody can know that of one of them."""
     marks, found = _Marks(session.journal), list[Below]()
     for flight in flights:
-        try:
-            one = _left_by(session, flight, [below.examined for below in found], marks)
-        except (ToolError, StoreError, OSError):
+        left = flight.left or _found_out(session, flight, found, marks)
+        if left is None:
             return None
-        if one is None:
-            return None
-        if one.examined.steps:
-            found.append(one)
+        flight.left = left  # those before it are the same for every command after it
+        marks.add(left.marks)
+        if left.below.examined.steps:
+            found.append(left.below)
     return found
+
+
+def _found_out(session: Session, flight: Flight, before: list[Below], marks: _Marks) -> _Left | None:
+    try:
+        below = _left_by(session, flight, [one.examined for one in before], marks)
+    except (ToolError, StoreError, OSError):
+        return None
+    return None if below is None else _Left(below, marks.new())
 
 
 def _left_by(session: Session, flight: Flight, before: list[Examined], marks: _Marks) -> Below | None:
@@ -162,7 +183,7 @@ def _rehearsed(session: Session, flight: Flight, copies: str, marks: _Marks, pla
 
 
 def _context(session: Session, flight: Flight, shadow: Workspace) -> Context:
-    return replace(context_of(session, flight), workspace=shadow, metadata=_tell_nobody)
+    return replace(context_of(session, flight), workspace=shadow, metadata=tell_nobody)
 
 
 def _keep(session: Session, copies: str, step: Step) -> None:
@@ -170,7 +191,3 @@ def _keep(session: Session, copies: str, step: Step) -> None:
     if step.after is not None and step.after.kind == "file":
         with open(os.path.join(copies, os.fsdecode(step.path)), "rb") as file:
             session.recorder.history.blobs.keep(step.after.hash, file.read(), pack=True)
-
-
-def _tell_nobody(**_: object) -> None:
-    pass

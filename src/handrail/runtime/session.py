@@ -103,6 +103,7 @@ class Flight:
         "fresh",
         "held",
         "judged",
+        "left",
         "made",
         "missing",
         "output",
@@ -139,6 +140,8 @@ class Flight:
         """A trial of it that waits, sealed: nobody needs it once the call has its result."""
         self.based_on: tuple[Basis, ...] = ()
         """The files that the answer was given for."""
+        self.left: Any = None
+        """What it would leave for a command after it in its batch, once somebody found that out."""
         self.missing: set[str] = set()
         """Trials of earlier calls of the batch that it was tried on, and that were not kept yet."""
         self.output: Output | None = None

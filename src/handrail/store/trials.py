@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 import time
 
 import msgspec
@@ -51,7 +50,7 @@ class Trials:
             os.rename(unfinished, os.path.join(self._folder, name))
             self._flush(self._folder)
         except OSError as error:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            _remove(unfinished)
             raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
 
     def get(self, name: str) -> Sealed | None:
@@ -83,7 +82,7 @@ class Trials:
         # Its document first: a crash in between leaves no trial that lacks something.
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._folder, name, _DOCUMENT))
-        shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
+        _remove(os.path.join(self._folder, name))
 
     def names(self) -> list[str]:
         """Those that wait."""
@@ -105,7 +104,7 @@ class Trials:
             with contextlib.suppress(OSError):
                 made = os.stat(path).st_mtime
                 if name.endswith(_UNFINISHED) and abs(time.time() - made) > _YOUNG:
-                    shutil.rmtree(path, ignore_errors=True)
+                    _remove(path)
                 elif made < before:
                     self.drop(name)
 
@@ -138,4 +137,13 @@ def _move(source: str, target: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        import shutil  # noqa: PLC0415  only across file systems, and slow to start
+
         shutil.move(source, target)
+
+
+def _remove(folder: str) -> None:
+    """Takes a folder away with all that is in it, as far as that can be."""
+    import shutil  # noqa: PLC0415  every session has a history, and few have trials
+
+    shutil.rmtree(folder, ignore_errors=True)

@@ -10,6 +10,8 @@ from handrail.tools.commands import Commands
 from handrail.tools.contract import Context
 from handrail.workspace.workspace import Workspace
 
+MOST_SEALED = 1_000
+"""Paths that can be made read-only to one command, beside what is hidden from it."""
 _STEERS = ("hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir")
 """What in a repository says which programs git runs; commits write none of it."""
 

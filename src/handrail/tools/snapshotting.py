@@ -25,7 +25,7 @@ from handrail.tools.contract import AsksError, Context, Output
 from handrail.tools.exec_answer import answer_of
 from handrail.tools.outcome import Outcome
 from handrail.tools.running import Went, command_of, remove_printed, run_command
-from handrail.tools.snapshot_seals import seals
+from handrail.tools.snapshot_seals import MOST_SEALED, seals
 from handrail.tools.snapshot_words import lost_words, refused, snapshot_sandbox_of, stays_words, unwritable_line
 from handrail.tools.trying import previewed
 from handrail.tools.undo import UndoArguments, undo_tool
@@ -42,7 +42,10 @@ def execute_watched(
         watch = Watch(context.workspace, recorder.history)
         if watch.snapshot is None:
             _check_uncovered(context.needs_undo(), watch.why)
-        confinement = replace(confinement, sealed=(*confinement.sealed, *seals(context, watch, commands)))
+        sealed = seals(context, watch, commands)
+        if len(sealed) > MOST_SEALED:
+            _check_uncovered(context.needs_undo(), f"{len(sealed):,} paths could neither be kept nor made read-only")
+        confinement = replace(confinement, sealed=(*confinement.sealed, *sealed))
         number = recorder.begin_command(context.tool_call_id, command_of(context).text[:_SUMMARY])
         try:
             went = run_command(context, todo, confinement, commands, hosts=commands.hosts_open_to(context, todo))

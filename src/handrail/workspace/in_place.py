@@ -80,13 +80,13 @@ def _whole(new: Content) -> Iterable[bytes]:
     return new.pieces()
 
 
-def put_back(descriptor: int, old: bytes, written: int) -> None:
+def put_back(descriptor: int, old: int, size: int, written: int) -> None:
     """Takes back what was written over the beginning of a file, from its end on: cut off anywhere, it still is new
-    bytes with old ones behind them."""
-    os.ftruncate(descriptor, len(old))
-    for end in range(min(written, len(old)), 0, -_BLOCK):
+    bytes with old ones behind them. `old`: a descriptor that has the old bytes."""
+    os.ftruncate(descriptor, size)
+    for end in range(min(written, size), 0, -_BLOCK):
         start = max(0, end - _BLOCK)
-        os.pwrite(descriptor, old[start:end], start)
+        os.pwrite(descriptor, os.pread(old, end - start, start), start)
     os.fsync(descriptor)
 
 

@@ -1,6 +1,7 @@
 """What scripts do to folders, links and modes."""
 
 from layer_scripts.scene import Scene, quoted
+from layer_scripts.start import GIT_MODES
 
 _MODES = ("644", "755", "600", "444", "u+x", "go-rwx", "a+w")
 _FOLDER_MODES = ("755", "700", "775", "555")
@@ -139,11 +140,12 @@ def write_through_link(scene: Scene) -> str | None:
 
 def another_name(scene: Scene) -> str | None:
     path = scene.file()
-    return path and f"ln {quoted(path)} {quoted(scene.add(scene.fresh(), 'file'))}"
+    return path and f"ln {quoted(path)} {quoted(scene.share(path))}"
 
 
 def two_new_names(scene: Scene) -> str:
-    one, other = scene.add(scene.fresh(), "file"), scene.add(scene.fresh(), "file")
+    one = scene.add(scene.fresh(), "file")
+    other = scene.share(one)
     return f"echo new >{quoted(one)}; ln {quoted(one)} {quoted(other)}; echo both >>{quoted(other)}"
 
 
@@ -156,15 +158,12 @@ def write_through_a_name(scene: Scene) -> str | None:
 
 def change_mode(scene: Scene) -> str | None:
     path = scene.file()
-    return path and f"chmod {scene.draw.choice(_MODES)} {quoted(path)}"
+    return path and f"chmod {_mode(scene)} {quoted(path)}"
 
 
 def change_mode_and_write(scene: Scene) -> str | None:
     path = scene.file()
-    return (
-        path
-        and f"chmod u+w {quoted(path)}; echo more >>{quoted(path)}; chmod {scene.draw.choice(_MODES)} {quoted(path)}"
-    )
+    return path and f"chmod u+w {quoted(path)}; echo more >>{quoted(path)}; chmod {_mode(scene)} {quoted(path)}"
 
 
 def change_folder_mode(scene: Scene) -> str | None:
@@ -178,6 +177,10 @@ def close_a_tree(scene: Scene) -> str:
     return f"mkdir -p {path}/a/b; echo 1 >{path}/a/one; echo 2 >{path}/a/b/two; chmod -R a-w {path}"
 
 
+def _mode(scene: Scene) -> str:
+    return scene.draw.choice(_MODES) if scene.repository is None else oct(scene.draw.choice(GIT_MODES))[2:]
+
+
 def _open(path: bytes) -> str:
-    """What is copied and then removed, in the place of being renamed, must be open for that."""
-    return f"find {quoted(path)} -type d -exec chmod u+w {{}} +"
+    """What is copied and then removed, in the place of being renamed, must be open for that, and for its attributes."""
+    return f"chmod -R u+w {quoted(path)}"

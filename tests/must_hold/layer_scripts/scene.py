@@ -43,6 +43,8 @@ class Scene:
         self.branches = 0
         self._used: set[bytes] = set()
         """Names of shared files that something was done to."""
+        self._linked: set[bytes] = set()
+        """Files that got another name."""
 
     def add(self, path: bytes, kind: Kind) -> bytes:
         self.remove(path)
@@ -65,7 +67,8 @@ class Scene:
         found = sorted(path for path, kind in self.kinds.items() if kind in kinds and not self._is_used(path, kind))
         path = self.draw.choice(found) if found else None
         if path is not None and self.kinds[path] == "shared":
-            self._used.add(path)
+            together = set() if self.precise else {one for one, kind in self.kinds.items() if kind == "shared"}
+            self._used |= {path, *together}
         return path
 
     def _is_used(self, path: bytes, kind: Kind) -> bool:
@@ -75,6 +78,16 @@ class Scene:
         """A file that anything can be done to."""
         return self.any("file", "shared") if self.precise else self.any("file")
 
+    def share(self, path: bytes) -> bytes:
+        """Another name for a file: what has one of the two in it is not moved. Where the layer does not keep names
+        together, both are left alone from then on."""
+        new = self.add(self.fresh(), "file")
+        self._linked |= {path, new}
+        if not self.precise:
+            self.kinds |= {path: "shared", new: "shared"}
+            self._used |= {path, new}
+        return new
+
     def folder(self) -> bytes | None:
         """A folder that can be moved or copied: with all the names of what is in it, or with none of them."""
         found = sorted(path for path, kind in self.kinds.items() if kind == "folder" and not self._parts(path))
@@ -83,7 +96,8 @@ class Scene:
     def _parts(self, folder: bytes) -> bool:
         shared = [path for path, kind in self.kinds.items() if kind == "shared"]
         inside = [path for path in shared if path.startswith(folder + b"/")]
-        return 0 < len(inside) < (len(shared) if self.precise else math.inf)
+        linked = any(path.startswith(folder + b"/") for path in self._linked)
+        return linked or 0 < len(inside) < (len(shared) if self.precise else math.inf)
 
     def fresh(self) -> bytes:
         """A path at which there is nothing, in a folder that there is."""

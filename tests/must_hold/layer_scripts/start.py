@@ -25,6 +25,10 @@ GIT = {
     "GIT_CONFIG_VALUE_2": "0",
 }
 """With this, what git writes depends on nothing but what it is told."""
+NOT_TRACKED = "mkdir -p .git/info; echo linked/ >>.git/info/exclude"
+"""Keeps git from files with several names: it replaces one after the other."""
+GIT_MODES = (0o644, 0o755)
+"""Those that git gives. Whether it writes a file anew that holds the same is up to times and numbers of the file."""
 _FILE_MODES = (0o644, 0o644, 0o644, 0o755, 0o600, 0o444)
 _FOLDER_MODES = (0o755, 0o755, 0o755, 0o755, 0o700, 0o775, 0o555)
 _LONG_AGO = 1_500_000_000
@@ -34,15 +38,16 @@ def make_tree(place: Path, draw: random.Random, *, precise: bool) -> Scene:
     """Fills an empty folder; what a script may count on there."""
     scene = Scene(draw, precise=precise)
     root = os.fsencode(place)
+    has_repository = draw.random() < 0.4
     for _ in range(draw.randrange(2, 8)):
         os.mkdir(root + b"/" + scene.add(scene.fresh(), "folder"))
     for _ in range(draw.randrange(5, 30)):
-        _file(root, scene)
+        _file(root, scene, GIT_MODES if has_repository else _FILE_MODES)
     for _ in range(draw.randrange(0, 4)):
         _link(root, scene)
     if draw.random() < 0.5:
         _shared(root, scene)
-    if draw.random() < 0.4:
+    if has_repository:
         _repository(place, scene)
     for path, kind in scene.kinds.items():
         if kind == "folder":
@@ -50,7 +55,7 @@ def make_tree(place: Path, draw: random.Random, *, precise: bool) -> Scene:
     return scene
 
 
-def _file(root: bytes, scene: Scene) -> None:
+def _file(root: bytes, scene: Scene, modes: tuple[int, ...]) -> None:
     draw, path = scene.draw, scene.add(scene.fresh(), "file")
     size = draw.choice((0, 1, 20, 300, 5_000, 70_000))
     data = draw.randbytes(size) if draw.random() < 0.2 else b"".join(b"line %d\n" % line for line in range(size // 8))
@@ -58,7 +63,7 @@ def _file(root: bytes, scene: Scene) -> None:
         file.write(data)
     if draw.random() < 0.1:
         os.setxattr(root + b"/" + path, "user.origin", b"start")
-    os.chmod(root + b"/" + path, draw.choice(_FILE_MODES))
+    os.chmod(root + b"/" + path, draw.choice(modes))
     os.utime(root + b"/" + path, (_LONG_AGO, _LONG_AGO))
 
 
@@ -83,13 +88,8 @@ def _repository(place: Path, scene: Scene) -> None:
     folders = [path for path, kind in scene.kinds.items() if kind == "folder" and not path.startswith(b"linked")]
     scene.repository = scene.draw.choice((b"", b"", scene.draw.choice(folders)))
     where = os.path.join(os.fsencode(place), scene.repository)
-    lines = ["git init -q .", not_tracked(scene), "git add -A", "git commit -qm first --allow-empty"]
+    lines = ["git init -q .", NOT_TRACKED, "git add -A", "git commit -qm first --allow-empty"]
     if scene.draw.random() < 0.5:
         lines += ["git branch old", "echo more >>tracked", "git add tracked", "git commit -qm second", "git gc -q"]
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **GIT}
     subprocess.run(["/bin/sh", "-ec", "\n".join(lines)], cwd=where, env=environment, check=True, capture_output=True)
-
-
-def not_tracked(scene: Scene) -> str:
-    """Keeps git from what has several names, where the layer does not keep these together."""
-    return ":" if scene.precise else "mkdir -p .git/info; echo linked/ >>.git/info/exclude"

@@ -88,17 +88,18 @@ def _file_over_file(
                 return _same_bytes(met, now, before, new, upper, old)
         else:
             both = contents_of(old, before.status.st_size), contents_of(new, size)
-        in_place = before.status.st_nlink > 1 and not met.made and _is_written_through(new, old, precise=precise)
+        in_place = before.status.st_nlink > 1 and not met.made and _is_written_through(now, new, old, precise=precise)
     finally:
         os.close(old)
     return _new(met, now, _file_state(before, both[0]), both[1], upper, in_place=in_place)
 
 
-def _is_written_through(new: int, old: int, *, precise: bool) -> bool:
+def _is_written_through(now: Place, new: int, old: int, *, precise: bool) -> bool:
     """Whether a file that had several names beneath is still that one, and not another in its place. Where a layer
-    keeps the names of a file together, its marks say so; elsewhere it marks what had one name, and only that."""
+    keeps the names of a file together, its marks say so. Elsewhere it marks what had one name, and only that; and what
+    has several names in it is most likely new: the other names beneath then keep what they have."""
     came_from = is_origin(new, old)
-    return came_from is not False if precise else came_from is False
+    return came_from is not False if precise else came_from is False and now.status.st_nlink == 1
 
 
 def _same_bytes(met: Met, now: Place, before: Place, new: int, upper: _Upper, old: int) -> Difference | None:

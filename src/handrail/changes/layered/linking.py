@@ -1,15 +1,23 @@
 """Files with several names in a layer: which of them are to be names of one file again."""
 
+import contextlib
 import os
+import stat
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from handrail.changes.layered.comparing import Difference
+from handrail.changes.layered.contents import Contents, contents_of
+from handrail.changes.layered.opening import open_file, opened_folder
 from handrail.changes.layered.walking import Met
 
 _File = tuple[int, int]
 """What tells a file apart: its device and its number."""
+
+
+_INDEX = "index"
+"""Where overlayfs has files with several names, in the folder that it works in."""
 
 
 class Names:
@@ -19,9 +27,13 @@ class Names:
         self._now: dict[_File, list[str]] = {}
         self._before: dict[str, _File] = {}
         """Of the names that were there, and are files in the layer too."""
+        self._several: set[str] = set()
+        """The names that were there of files that have others."""
 
     def note(self, met: Met) -> None:
         """Takes a name in, whether or not it is different."""
+        if met.before is not None and met.before.status.st_nlink > 1:
+            self._several.add(met.path)
         if met.now is None or met.now.is_folder:
             return
         if met.now.status.st_nlink > 1:
@@ -35,11 +47,17 @@ class Names:
         apart = self._apart(found)
         for one in found:
             manner, to = one.manner, first.get(one.path)
-            if to is not None and to != one.path and not self._shared(one.path, to):
+            if to is not None and to != one.path and not (self._shared(one.path, to) and _stays(one)):
                 manner = replace(manner, linked_to=os.fsencode(to))
             if manner.in_place and self._before.get(one.path) in apart:
                 manner = replace(manner, in_place=False)
             yield one if manner is one.manner else one._replace(manner=manner)
+
+    def changed_without_name(self, work: str, found: list[Difference]) -> bool:
+        """Whether a file with several names was changed under one that is gone by now. A real file would have become
+        another one under its other names too; the layer has what it became in its index alone, where no name leads."""
+        went = {one.before.hash for one in found if one.before is not None and one.path in self._several}
+        return not {contents.hash for contents in _nameless(work)} <= went
 
     def _first(self, names: list[str]) -> str:
         """The name that the others are added to: one that was there before, if there is one."""
@@ -60,5 +78,20 @@ class Names:
         return {file for file, hashes in contents.items() if len(hashes) > 1}
 
 
+def _stays(one: Difference) -> bool:
+    """Whether the file itself is the one that was there: it is written through, or has another mode."""
+    same = one.before is not None and one.after is not None and one.before.hash == one.after.hash
+    return one.manner.in_place or same
+
+
 def _file(status: os.stat_result) -> _File:
     return status.st_dev, status.st_ino
+
+
+def _nameless(work: str) -> Iterator[Contents]:
+    with contextlib.suppress(FileNotFoundError), opened_folder(os.path.join(work, _INDEX)) as index:
+        for name in os.listdir(index):
+            status = os.stat(name, dir_fd=index, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+                with open(open_file(name, index), "rb", buffering=0) as file:
+                    yield contents_of(file.fileno(), status.st_size)
