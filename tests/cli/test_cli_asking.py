@@ -56,7 +56,7 @@ def test_an_interrupt_leaves_the_request_waiting(start: Start, run, workspace: P
     program.terminal.sees("└")
     program.terminal.press(b"\x03")
     assert program.ends() == 130
-    assert "Left waiting. Nothing was run. handrail approvals lists it." in program.terminal.shown
+    assert "Left waiting. Your files are untouched. handrail approvals lists it." in program.terminal.shown
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
     [waiting] = run("approvals", "--json").json["waiting"]
     assert run("approvals", "allow", waiting["short"]).code == 0

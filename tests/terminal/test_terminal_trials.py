@@ -133,6 +133,24 @@ def test_many_files_are_folded_and_counted_with_what_is_only_layout() -> None:
     assert change_lines(trial(changes=written, files=1_000), None, most=None)[-1] == "  and 983 more"
 
 
+def test_what_git_does_in_a_repository_is_one_row_and_what_steers_it_is_not_folded() -> None:
+    names = (".git/index", ".git/logs/HEAD", ".git/refs/heads/master")
+    gits = tuple(Change(path=name, action="modified", added=1) for name in names)
+    assert change_lines(trial(changes=gits, files=3, deleted=0), 80) == [
+        "Would change .git:",
+        "  .git: 3 files of git's own",
+    ]
+    hook = Change(path=".git/hooks/pre-commit", action="created", added=1, executable=True)
+    assert change_lines(trial(changes=(hook, CHANGED, *gits), files=5, deleted=0), None) == [
+        "Would change 2 files and .git:",
+        "  A .git/hooks/pre-commit  +1  executable",
+        "  M src/api/types.py  +41 −12",
+        "  .git: 3 files of git's own",
+    ]
+    many = change_lines(trial(changes=gits, files=300, deleted=0), None)
+    assert (many[0], many[-1]) == ("Would change 300 files:", "  and 297 more")
+
+
 def test_in_plain_form_it_is_said_in_words() -> None:
     shown = change_lines(trial(), 79, plain=True)
     assert shown == [
