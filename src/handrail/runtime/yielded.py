@@ -98,7 +98,7 @@ def _examined(session: Session, flight: Flight, process: ProcessSession, note: Y
     examined = with_diffs(session.workspace, layer, examine(session.workspace, layer))
     if not examined.steps:
         return "it changed nothing"
-    decision = judged(flight, examined.changes, configs_of(session.workspace, layer, examined))
+    decision = judged(session, flight, examined.changes, configs_of(session.workspace, layer, examined))
     if decision.decision == "deny":
         return f"what it changed was dropped: {decision.reason}"
     ran = _ran(session, process.record(), process)

@@ -63,7 +63,7 @@ def execute_watched(
 def _concluded(
     context: Context, todo: Runnable, went: Went, commands: Commands, recorder: Recorder, watch: Watch, number: int
 ) -> Output:
-    watched = watch.over()
+    watched = watch.over(tidy=not context.answered)
     sandbox = snapshot_sandbox_of(context, went, commands, watched)
     made = _recorded(context, recorder, number, watched, sandbox.not_covered)
     outcome = Outcome(made=made)
@@ -74,7 +74,10 @@ def _concluded(
     output = answer_of(
         context, went.ran, todo, went.confinement.limits, sandbox, (*went.blocked, *([line] if line else [])), outcome
     )
-    return replace(output, warnings=(*output.warnings, *lost_words(watched)))
+    return replace(
+        output,
+        warnings=(*output.warnings, *lost_words(watched, judged=watch.snapshot is not None and not context.answered)),
+    )
 
 
 def _recorded(
