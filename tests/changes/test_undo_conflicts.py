@@ -61,7 +61,8 @@ def test_what_others_did_to_a_file_stays(one: Handrail, workspace: Path, how: st
     OUTSIDE[how](path)
     before = os.lstat(path) if os.path.lexists(path) else None
     error = refused(one)
-    assert error.message == "Undo 1: a.txt was changed since, not by handrail. Nothing was undone."
+    by_hand = "handrail diff 1 shows what it did, for what you want to take back by hand."
+    assert error.message == f"Undo 1: a.txt was changed since, not by handrail. Nothing was undone. {by_hand}"
     assert error.details == {"conflicts": [{"path": "a.txt", "changedBy": []}], "choices": []}
     after = os.lstat(path) if os.path.lexists(path) else None
     assert (before and (before.st_ino, before.st_mtime_ns)) == (after and (after.st_ino, after.st_mtime_ns))

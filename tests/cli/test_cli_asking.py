@@ -56,7 +56,7 @@ def test_an_interrupt_leaves_the_request_waiting(start: Start, run, workspace: P
     program.terminal.sees("└")
     program.terminal.press(b"\x03")
     assert program.ends() == 130
-    assert "Left waiting. Nothing was run. handrail approvals lists it." in program.terminal.shown
+    assert "Left waiting. Your files are untouched. handrail approvals lists it." in program.terminal.shown
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
     [waiting] = run("approvals", "--json").json["waiting"]
     assert run("approvals", "allow", waiting["short"]).code == 0
@@ -170,3 +170,11 @@ def test_watch_tries_again_what_another_session_asked(start: Start, run, workspa
     program.terminal.press(b"\x03")
     assert program.ends() == 130
     assert (workspace / "a.txt").read_text() == "two\n"
+
+
+def test_what_takes_longer_than_a_second_is_named_before_it_is_asked_about(start: Start) -> None:
+    program = start("call", "exec", '{"command": "tail -f /dev/null; touch made", "timeoutMs": 1500}')
+    program.terminal.sees("waiting for exec tail -f /dev/null; touch made … Ctrl-C ends it\n")
+    program.terminal.sees("it took too long, and was stopped after 1.5 s")
+    program.press_until(b"l", "Left for later")
+    assert program.ends() == 3

@@ -5,7 +5,7 @@ from trials import CHANGED, CREATED, FOUR, trial, tried_request
 
 from handrail.protocol.change import Change
 from handrail.protocol.error import ErrorInfo
-from handrail.protocol.permission import Answer, PermissionRequest, Preview
+from handrail.protocol.permission import ONLY_LOOKS, Answer, PermissionRequest, Preview
 from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.terminal.changed import change_lines, gist
 from handrail.terminal.choices import Possible, choice_lines
@@ -75,6 +75,11 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
     assert "y allow it, this once" in choice_lines(request, width=80, plain=False)[0]
 
 
+def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
+    request = a_request(tier=3, preview=Preview(kind="none", text=ONLY_LOOKS))
+    assert f"Not tried: {ONLY_LOOKS}. Nothing has run. Yes runs it for real." in text_of(request).split("\n")
+
+
 def test_what_is_out_of_date_says_which_file_and_that_it_can_be_tried_again() -> None:
     shown = text_of(tried_request(), outdated=("src/a.py",))
     assert "Out of date: src/a.py changed since. r try again. Your files are untouched." in shown
@@ -126,6 +131,24 @@ def test_many_files_are_folded_and_counted_with_what_is_only_layout() -> None:
     assert rows[-1] == "  and 37 more, 30 of them in layout only"
     assert len(change_lines(trial(changes=written, files=1_000), None, most=None)) == 19
     assert change_lines(trial(changes=written, files=1_000), None, most=None)[-1] == "  and 983 more"
+
+
+def test_what_git_does_in_a_repository_is_one_row_and_what_steers_it_is_not_folded() -> None:
+    names = (".git/index", ".git/logs/HEAD", ".git/refs/heads/master")
+    gits = tuple(Change(path=name, action="modified", added=1) for name in names)
+    assert change_lines(trial(changes=gits, files=3, deleted=0), 80) == [
+        "Would change .git:",
+        "  .git: 3 files of git's own",
+    ]
+    hook = Change(path=".git/hooks/pre-commit", action="created", added=1, executable=True)
+    assert change_lines(trial(changes=(hook, CHANGED, *gits), files=5, deleted=0), None) == [
+        "Would change 2 files and .git:",
+        "  A .git/hooks/pre-commit  +1  executable",
+        "  M src/api/types.py  +41 −12",
+        "  .git: 3 files of git's own",
+    ]
+    many = change_lines(trial(changes=gits, files=300, deleted=0), None)
+    assert (many[0], many[-1]) == ("Would change 300 files:", "  and 297 more")
 
 
 def test_in_plain_form_it_is_said_in_words() -> None:

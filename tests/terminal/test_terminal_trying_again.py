@@ -5,6 +5,7 @@ import termios
 import pytest
 from trials import trial, tried_request
 
+from handrail.protocol.change import Change
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Answer, PermissionRequest, Preview
 from handrail.terminal.source import Source
@@ -209,6 +210,20 @@ def test_in_plain_form_everything_is_there_and_nothing_is_overwritten(ask: Ask, 
     asked.answer(b"y")
     assert "\x1b" not in asked.terminal.shown
     assert trials.retried == ["make anew"]
+
+
+def test_in_plain_form_files_without_differences_are_told_in_words(ask: Ask) -> None:
+    asked = ask(tried_request(trial(changes=(Change(path="old", action="deleted"),), files=1), text=""), plain=True)
+    asked.until(b"d", lambda: "all files:\n" in asked.terminal.shown)
+    assert asked.terminal.shown.endswith("l: later (stays in `handrail approvals`)\n")
+    assert asked.terminal.shown.partition("all files:\n")[2].startswith("Would change 1 file:\n  deletes old\n")
+
+
+def test_in_plain_form_who_goes_back_from_the_reason_is_told_again_what_can_be_answered(ask: Ask) -> None:
+    asked = ask(tried_request(), plain=True)
+    asked.until(b"n", lambda: "Why not?" in asked.terminal.shown)
+    asked.until(b"\x1b", lambda: "keep this result" in asked.terminal.shown.partition("Why not?")[2])
+    assert asked.answer(b"l") is None
 
 
 def test_the_terminal_is_as_it_was_after_a_page(ask: Ask) -> None:

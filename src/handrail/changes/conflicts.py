@@ -66,7 +66,7 @@ def refusal(numbers: tuple[int, ...], conflicts: tuple[Conflict, ...]) -> ToolEr
         choices.append("later")
     if all(conflict.lines for conflict in conflicts):
         choices.append("lines")
-    message = f"Undo {listed(numbers)}: {told}{more} Nothing was undone.{_ways(choices)}"
+    message = f"Undo {listed(numbers)}: {told}{more} Nothing was undone.{_ways(choices, numbers)}"
     details = [{"path": conflict.path, "changedBy": list(conflict.changed_by)} for conflict in conflicts]
     return ToolError("CONFLICT", message, details={"conflicts": details, "choices": choices})
 
@@ -82,8 +82,10 @@ _WAYS = {
 }
 
 
-def _ways(choices: list[str]) -> str:
-    return f" You can {', or '.join(_WAYS[choice] for choice in choices)}." if choices else ""
+def _ways(choices: list[str], numbers: tuple[int, ...]) -> str:
+    if not choices:
+        return f" handrail diff {numbers[-1]} shows what it did, for what you want to take back by hand."
+    return f" You can {', or '.join(_WAYS[choice] for choice in choices)}."
 
 
 def _told(conflict: Conflict) -> str:

@@ -10,6 +10,7 @@ from handrail.cli.exits import FAILED, OK, WAITING, Stop
 from handrail.cli.inbox import short_id_of
 from handrail.cli.output import answer as answer_text
 from handrail.cli.output import answer_json, cut, note, one_line
+from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.preferences import loaded_for
 from handrail.cli.short_ids import short_ids
 from handrail.protocol.batch import Done, Parked
@@ -45,7 +46,8 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, aske
         if not asked and waiting.answer is None:
             _refuse_outdated(rail, waiting.request, answer)
         try:
-            outcome = rail.answer(waiting.request, answer)
+            with saying_what_takes_long(options, waiting.request.command or waiting.request.description):
+                outcome = rail.answer(waiting.request, answer)
         except UsageError as error:
             if any(one.id == waiting.request.id for one in rail.waiting()):
                 raise Stop(f"{error}. Nothing was run; it still waits.") from None

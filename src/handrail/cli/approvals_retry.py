@@ -8,6 +8,7 @@ from handrail.cli.exits import FAILED, WAITING, Stop
 from handrail.cli.inbox import found_request
 from handrail.cli.next_step import how_to_answer
 from handrail.cli.output import answer, answer_json, note
+from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.request import request_text
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.wire import encode
@@ -21,7 +22,8 @@ def run(options: Namespace) -> int:
     with opened(options, waiting) as rail:
         refuse_other_variables(rail, waiting)
         try:
-            request = rail.retry(waiting.request.id, options.command)
+            with saying_what_takes_long(options, f"{options.command or waiting.request.command}, tried in a copy"):
+                request = rail.retry(waiting.request.id, options.command)
         except (ToolError, UsageError) as error:
             told = error.message if isinstance(error, ToolError) else str(error)
             raise Stop(f"not tried: {told.rstrip('.')}. The request waits as it was.", FAILED) from None

@@ -75,4 +75,4 @@ def _is_open(rail: Handrail, request: PermissionRequest) -> bool:
 
 def say_left() -> None:
     """What a person reads who ended the question without an answer."""
-    note("Left waiting. Nothing was run. handrail approvals lists it.")
+    note("Left waiting. Your files are untouched. handrail approvals lists it.")

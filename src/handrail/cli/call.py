@@ -2,11 +2,12 @@
 
 import os
 from argparse import Namespace
-from typing import Any
+from typing import Any, cast
 
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
 from handrail.cli.given import given_json
 from handrail.cli.output import answer, answer_json, note
+from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.protocol.decision import Mode
@@ -34,7 +35,8 @@ def run(options: Namespace) -> int:
     with Handrail(
         workspace, session=options.session, unattended=unattended, settings=loaded, on_permission=_later
     ) as rail:
-        result = rail.call(options.tool, arguments)
+        with saying_what_takes_long(options, _what(options.tool, arguments)):
+            result = rail.call(options.tool, arguments)
         asks = exit_of(result) == WAITING and not unattended and _can_ask(options)
         if asks:
             result = _asked(rail, result, options)
@@ -46,6 +48,12 @@ def run(options: Namespace) -> int:
     else:
         show(result, options, loaded.settings.mode, why_off)
     return exit_of(result)
+
+
+def _what(tool: str, arguments: Any) -> str:
+    """The call in a few words."""
+    named: Any = cast("dict[str, Any]", arguments).get("command") if isinstance(arguments, dict) else None
+    return f"{tool} {named}" if isinstance(named, str) else tool
 
 
 def _later(_: object) -> None:

@@ -27,7 +27,7 @@ def run(options: Namespace) -> int:
         head = ("id", "state", "age", "port", *where, "command", "last line")
         answer(table([head, *(_row(record, f"p-{ids[record.id]}", where, place or "?") for record, place in rows)]))
         if not options.quiet and any(record.state == "running" for record in records):
-            note("what they change is not covered by undo; to end one: handrail processes stop ID")
+            note("what those in the background change is not covered by undo; to end one: handrail processes stop ID")
     elif not options.quiet:
         note("nothing is running" if options.all else "nothing is running here; every workspace: --all")
     return OK

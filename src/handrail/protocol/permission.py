@@ -75,6 +75,10 @@ class Tried(Wire, frozen=True):
     where all of that was."""
 
 
+ONLY_LOOKS = "it only looks, so that a yes changes nothing"
+"""Why what is proven to change nothing is not tried, where a rule asks about it."""
+
+
 class Preview(Wire, frozen=True):
     """What would change, shown before the answer."""
 

@@ -25,7 +25,7 @@ class Sheet(msgspec.Struct, frozen=True):
     """In so many columns."""
 
 
-def diff_sheets(preview: Preview) -> list[Sheet]:
+def diff_sheets(preview: Preview, *, plain: bool = False) -> list[Sheet]:
     """One for each file that has a difference to show, and one for the others."""
     found = [Sheet(one.path or "change", lambda width, one=one: rows(one, width)) for one in by_file(preview.text)]
     if preview.truncated:
@@ -33,7 +33,7 @@ def diff_sheets(preview: Preview) -> list[Sheet]:
     tried = preview.tried
     if tried is None or (found and all(change.added or change.removed for change in tried.changes)):
         return found
-    return [*found, Sheet("all files", lambda width: change_lines(tried, width, most=None))]
+    return [*found, Sheet("all files", lambda width: change_lines(tried, width, plain=plain, most=None))]
 
 
 def output_sheet(preview: Preview) -> Sheet:

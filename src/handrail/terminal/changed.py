@@ -7,6 +7,7 @@ from handrail.protocol.change import Action, Change
 from handrail.protocol.permission import Tried
 from handrail.terminal.cells import cells, padded, wrapped
 from handrail.terminal.visible import exact_line
+from handrail.tools.changed_words import of_gits_own, repository_of
 
 MOST_ROWS = 10
 """Of the list of files that are shown unasked."""
@@ -24,15 +25,20 @@ class _Entry(NamedTuple):
 
 def change_lines(tried: Tried, width: int | None, *, plain: bool = False, most: int | None = MOST_ROWS) -> list[str]:
     """The files that would change, the most harmful first as the trial has them, what changes only layout last. At most
-    so many rows; what is folded away is counted."""
-    listed = _listed(tried.changes)
-    if not listed:
+    so many rows; what is folded away is counted, and so is what git does in a repository."""
+    repositories = _repositories(tried)
+    listed = [change for change in _listed(tried.changes) if not repositories or repository_of(change) is None]
+    if not listed and not repositories:
         return ["Would change no files."] if not tried.files else [f"Would change {files(tried.files)}."]
     entries = [_in_words(change) if plain else _entry(change) for change in listed]
     rows, shown = _rows(entries, width, most, plain=plain)
     folders = sum(change.kind == "folder" for change in listed)
-    total = max(len(listed), tried.files - _renames(tried) + folders)
-    return [f"Would change {_counted(tried, listed)}:", *rows, *_folded(listed[shown:], total - shown)]
+    total = max(len(listed), tried.files - _renames(tried) - sum(repositories.values()) + folders)
+    gits = [f"{_INDENT}{_spelled(folder)}: {of_gits_own(count)}" for folder, count in repositories.items()]
+    counted = ([_counted(tried, listed, sum(repositories.values()))] if listed else []) + list(
+        map(_spelled, repositories)
+    )
+    return [f"Would change {' and '.join(counted)}:", *rows, *_folded(listed[shown:], total - shown), *gits]
 
 
 def files(count: int) -> str:
@@ -56,9 +62,20 @@ def _renames(tried: Tried) -> int:
     return sum(change.renamed_from is not None for change in tried.changes)
 
 
-def _counted(tried: Tried, listed: list[Change]) -> str:
-    folders = len(listed) if not tried.files else 0
-    return f"{folders} folder{'s' * (folders != 1)}" if folders else files(tried.files - _renames(tried))
+def _repositories(tried: Tried) -> dict[str, int]:
+    """How many files of git's own would change in each repository; of trials that list not all of their files nobody
+    knows that."""
+    found: dict[str, int] = {}
+    for change in tried.changes:
+        if change.kind != "folder" and (folder := repository_of(change)) is not None:
+            found[folder] = found.get(folder, 0) + 1
+    return found if tried.files <= sum(change.kind != "folder" for change in tried.changes) else {}
+
+
+def _counted(tried: Tried, listed: list[Change], gits: int) -> str:
+    count = tried.files - gits
+    folders = len(listed) if not count else 0
+    return f"{folders} folder{'s' * (folders != 1)}" if folders else files(count - _renames(tried))
 
 
 def _listed(changes: tuple[Change, ...]) -> list[Change]:

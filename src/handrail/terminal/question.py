@@ -113,7 +113,7 @@ class Question:
             reason = ask_reason(self._keys, self._screen)
             if reason is not None:
                 return Answer(kind="deny", reason=reason or None)
-            self._scroll.say_what_is_left()
+            self._go_back()
         elif letter in KEYS and letter in self._offered:
             if self._is_live(letter):
                 return Answer(kind=KEYS[letter])
@@ -167,7 +167,7 @@ class Question:
         elif letter == "x" and scroll.seen:
             self._more(why_lines(self._shown, width))
         elif letter == "d" and preview is not None and (is_tried(self._shown) or hidden_lines(self._shown)):
-            self._open(diff_sheets(preview))
+            self._open(diff_sheets(preview, plain=self._screen.plain))
         elif letter == "v" and preview is not None and is_tried(self._shown):
             self._open([output_sheet(preview)])
         elif letter == "q" and scroll.seen and scroll.has_more:
@@ -180,6 +180,14 @@ class Question:
         elif self._scroll.seen:
             width = self._screen.size()[0] - 1
             self._more([line for sheet in sheets for line in (f"{sheet.name}:", *sheet.rows(width))])
+
+    def _go_back(self) -> None:
+        """To the question, after something else was typed; in plain form, where nothing is overwritten, it says again
+        what can be answered."""
+        if self._screen.plain and self._scroll.seen:
+            self._more([])
+        else:
+            self._scroll.say_what_is_left()
 
     def _is_on(self, key: Key | None) -> bool:
         """Whether the question is still what it was when somebody went to look at something."""

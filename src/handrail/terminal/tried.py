@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from handrail.protocol.permission import PermissionRequest, Preview, Tried
+from handrail.protocol.permission import ONLY_LOOKS, PermissionRequest, Preview, Tried
 from handrail.terminal.changed import MOST_ROWS, change_lines
 from handrail.terminal.visible import exact_line, one_line
 
@@ -60,7 +60,7 @@ def not_tried(request: PermissionRequest) -> str:
     """Why it was not tried, and what a yes means then."""
     why = _why_not(request.preview)
     told = "Not tried" if not why else f"Not tried: {one_line(why).rstrip('.')}"
-    return f"{told}. Nothing has run. Yes runs it for real; {_undone(request)}."
+    return f"{told}. Nothing has run. Yes runs it for real{_undone(request, why)}."
 
 
 def _how(tried: Tried) -> str:
@@ -88,15 +88,17 @@ def _why_not(preview: Preview | None) -> str:
     return preview.text if preview is not None and preview.kind == "none" else ""
 
 
-def _undone(request: PermissionRequest) -> str:
+def _undone(request: PermissionRequest, why: str) -> str:
     """What undo covers of a command that runs for real, as far as that is known before."""
+    if why == ONLY_LOOKS:
+        return ""
     if request.background:
-        return "it is not covered by undo"
+        return "; it is not covered by undo"
     if request.hosts:
-        return "what it sends cannot be undone"
+        return "; what it sends cannot be undone"
     if request.tier == 3:
-        return "undo takes back what it changes"
-    return "its result says what undo covers"
+        return "; undo takes back what it changes"
+    return "; its result says what undo covers"
 
 
 def duration(milliseconds: float) -> str:

@@ -28,20 +28,30 @@ def changed_lines(changes: Sequence[Change]) -> str:
     lines = [_line(change) for change in files[:_MOST_NAMED]]
     if len(files) > _MOST_NAMED:
         lines.append(f"… and {len(files) - _MOST_NAMED:,} more files")
-    lines += [f"{clipped(folder)}: {_files(count)} of git's own" for folder, count in repositories.items()]
+    lines += [f"{clipped(folder)}: {of_gits_own(count)}" for folder, count in repositories.items()]
     return "".join(f"  {line}\n" for line in lines)
 
 
+def repository_of(change: Change) -> str | None:
+    """The repository whose everyday work a change is: to people that is one thing. What steers git is none of that."""
+    before, found, within = f"/{change.path}".partition(f"/{_REPOSITORY}/")
+    if found and (is_new_object(change) or not steers_repository(within.partition("/")[0])):
+        return f"{before}/{_REPOSITORY}"[1:]
+    return None
+
+
+def of_gits_own(count: int) -> str:
+    """So many files that are nobody's but git's."""
+    return f"{_files(count)} of git's own"
+
+
 def _sorted_out(changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]]:
-    """Files, and how many there are in each repository: git's everyday work there is one thing to people. What steers
-    git is none of that."""
+    """Files, and how many there are in each repository."""
     files: list[Change] = []
     moved = moved_away(tuple(changes))
     repositories: dict[str, int] = {}
     for change in changes:
-        before, found, within = f"/{change.path}".partition(f"/{_REPOSITORY}/")
-        if found and (is_new_object(change) or not steers_repository(within.partition("/")[0])):
-            folder = f"{before}/{_REPOSITORY}"[1:]
+        if folder := repository_of(change):
             repositories[folder] = repositories.get(folder, 0) + (change.kind != "folder")
         elif change.kind != "folder" and not (change.action == "deleted" and change.path in moved):
             files.append(change)

@@ -16,7 +16,7 @@ from handrail.policy.confinement import Runnable, runnable
 from handrail.policy.harm import by_harm, is_deletion, moved_away, order_by_harm
 from handrail.process.cleaning import cleaned
 from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.permission import Preview, Tried
+from handrail.protocol.permission import ONLY_LOOKS, Preview, Tried
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
 from handrail.tools.commands import Commands
@@ -40,7 +40,7 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     if todo.proven:
-        return Preview(kind="none", text="it only looks, so that a yes changes nothing")
+        return Preview(kind="none", text=ONLY_LOOKS)
     if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
