@@ -225,12 +225,16 @@ def test_an_ordinary_name_never_becomes_another_name_of_what_steers_tools(
 ) -> None:
     def work(keeper: Keeper) -> None:
         root = keeper.world.root
-        keeper.world.sh("mkdir .vscode; echo a >.vscode/tasks.json; ln -s nowhere l")
+        keeper.world.sh("mkdir .vscode; echo a >.vscode/tasks.json; echo o >ordinary")
         before = tree(root)
-        keeper.keep("ln .vscode/tasks.json x; ln x y; ln .vscode/tasks.json .vscode/z; echo b >>x", sealed=sealed)
+        keeper.keep(
+            "ln .vscode/tasks.json x; ln x y; ln .vscode/tasks.json .vscode/z; echo b >>x;ln ordinary .vscode/w",
+            sealed=sealed,
+        )
         assert {(root / name).read_text() for name in ("x", "y", ".vscode/z", ".vscode/tasks.json")} == {"a\nb\n"}
         assert not any((root / name).samefile(root / ".vscode" / "tasks.json") for name in ("x", "y"))
         assert (root / ".vscode" / "z").samefile(root / ".vscode" / "tasks.json")
+        assert not (root / ".vscode" / "w").samefile(root / "ordinary")
         keeper.undo()
         assert tree(root) == before
 

@@ -306,3 +306,14 @@ def test_a_change_in_an_extra_root_is_taken_back(rail: Rail, tmp_path: Path) -> 
     assert codes == ["OUTSIDE_WORKSPACE", "OUTSIDE_WORKSPACE"]  # no older change is taken back in its place
     assert one.undo().ok
     assert tree(extra) == {}
+
+
+def test_what_comes_back_lends_nobody_the_rights_of_who_took_it_back(one: Handrail, workspace: Path) -> None:
+    """It is a new file, and may have been another's: a program of theirs would run as us."""
+    for name in ("removed", "replaced"):
+        (workspace / name).write_text("#!/bin/sh\n")
+        (workspace / name).chmod(0o6755)
+    assert one.exec("rm removed; echo new > other; mv other replaced").ok
+    for undone in (one.undo(), one.redo(), one.undo()):
+        assert undone.ok, undone.error
+    assert {(workspace / name).stat().st_mode & 0o7777 for name in ("removed", "replaced")} == {0o755}

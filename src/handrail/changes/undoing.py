@@ -1,5 +1,6 @@
 """Plans an undo: the way of every file back to what it was before the chosen change sets, and what stands in it."""
 
+import stat
 from itertools import pairwise
 
 import msgspec
@@ -181,8 +182,15 @@ def _net(path: bytes, chain: list[Step]) -> Step | None:
 def _end(step: Step, now: State | None, chain: list[Step]) -> State | None:
     """What is to be there in the end: with the permissions of now, where the changes did not touch them."""
     if step.after is None or now is None or any(_changes_mode(each) for each in chain):
-        return step.after
+        return step.after if only_mode(step) else _without_lent_rights(step.after)
     return msgspec.structs.replace(step.after, mode=now.mode)
+
+
+def _without_lent_rights(state: State | None) -> State | None:
+    """A file that is made anew is ours, whoever had it: it must not lend our rights to who runs it."""
+    if state is None or state.kind != "file" or state.mode is None:
+        return state
+    return msgspec.structs.replace(state, mode=state.mode & ~(stat.S_ISUID | stat.S_ISGID))
 
 
 def _changes_mode(step: Step) -> bool:

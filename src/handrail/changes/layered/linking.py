@@ -105,9 +105,9 @@ def _is_mode_only(one: Difference) -> bool:
 
 
 def _hides(path: str, to: str) -> bool:
-    """Whether a name that says nothing would be another name of what steers tools: whoever writes there later would
-    write that. So it becomes a file of its own."""
-    return protection(to) is not None and protection(path) is None
+    """Whether one of two names says that it steers tools and the other does not: whoever writes to that one later would
+    write the first. So they become two files."""
+    return (protection(to) is None) != (protection(path) is None)
 
 
 def _file(status: os.stat_result) -> File:
