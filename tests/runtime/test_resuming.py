@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -255,3 +256,42 @@ def test_the_last_answer_runs_the_batch_in_whatever_order_they_come(
     assert isinstance(outcome, Done)
     assert codes(outcome.results) == {"0": None, "1": None, "2": "PERMISSION_DENIED", "3": None}
     assert sorted(path.name for path in workspace.iterdir()) == ["0.txt", "1.txt", "3.txt"]
+
+
+class _Interrupt:
+    """Interrupts a thread at the call of that number of a function of ours."""
+
+    def __init__(self, at: int) -> None:
+        self._left, self.came = at, False
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "/handrail/" in frame.f_code.co_filename and not self.came:
+            self._left -= 1
+            self.came = not self._left
+            if self.came:
+                raise KeyboardInterrupt
+
+
+def test_an_answer_that_is_interrupted_leaves_no_call_that_nobody_can_run(rail: Make, workspace: Path) -> None:
+    """At every point from the answer to the first step of the call: it still waits, has its result, or can be run."""
+    one = rail(mode="ask", session="s")
+    for at in itertools.count(1):
+        parked = one.batch([write(f"w{at}", f"{at}.txt")])
+        assert isinstance(parked, Parked)
+        interrupt = _Interrupt(at)
+        sys.setprofile(interrupt)
+        try:
+            one.answer(parked.requests[0].id, "once")
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        if one.waiting():
+            one.answer(parked.requests[0].id, "once")
+        elif f"w{at}" not in written(one):
+            assert one.resume() is not None, at
+        result = written(one)[f"w{at}"]
+        assert result == (None if (workspace / f"{at}.txt").exists() else "CANCELLED")
+        if result == "CANCELLED":
+            return
+        assert interrupt.came

@@ -1,12 +1,15 @@
 """A command that waits is tried again, as it is or as a person changed it: the question stays, what it shows is new."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -329,3 +332,62 @@ def test_the_same_in_a_loop_of_asyncio(tmp_path: Path, workspace: Path) -> None:
             return (workspace / "made").read_text()
 
     assert asyncio.run(story()) == "mine\n"
+
+
+# Cut off
+
+
+@pytest.mark.parametrize("place", ["previewed", "worded", "renew"])
+def test_a_trial_that_an_interrupt_kept_from_being_shown_is_dropped(rail: Make, tmp_path: Path, place: str) -> None:
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("call", place):
+            raise KeyboardInterrupt
+
+    one = rail(mode="ask")
+    request = asked(one, "echo x > made; echo said")
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            one.retry(request.id)
+    finally:
+        sys.setprofile(None)
+    assert trials(tmp_path) == 1
+    assert answered(one, request, "once").ok
+
+
+@pytest.mark.parametrize("place", ["pay", "_answered"])
+def test_a_trial_goes_with_the_result_that_an_interrupt_came_upon(rail: Make, tmp_path: Path, place: str) -> None:
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("call", place):
+            raise KeyboardInterrupt
+
+    one = rail(mode="ask")
+    request = asked(one, "echo x > made; echo said")
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            one.answer(request, "once")
+    finally:
+        sys.setprofile(None)
+    assert trials(tmp_path) == 0
+    assert [change.number for change in one.changes()] == [1]
+
+
+def test_a_trial_goes_with_the_result_that_a_killed_process_did_not_write(rail: Make, tmp_path: Path) -> None:
+    one = rail(mode="ask", session="named")
+    request = asked(one, "echo x > made; echo said")
+    child = os.fork()
+    if not child:
+
+        def die(frame: FrameType, event: str, _: object) -> None:
+            if (event, frame.f_code.co_name) == ("call", "_answered"):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        other = rail(mode="ask", session="named")
+        sys.setprofile(die)
+        other.answer(request, "once")
+    os.waitpid(child, 0)
+    assert trials(tmp_path) == 1
+    another = rail(mode="ask", session="named")
+    assert [change.number for change in another.changes()] == [1]
+    assert trials(tmp_path) == 0

@@ -203,5 +203,25 @@ def test_it_is_kept_once_whoever_is_killed_on_the_way(rail: Make, workspace: Pat
     assert no_layer_is_left(tmp_path)
 
 
+def test_a_layer_goes_also_where_who_settled_it_was_killed_before_that(rail: Make, tmp_path: Path) -> None:
+    child = os.fork()
+    if not child:
+        one = rail(mode="auto", session="named")
+        process = handed_over(one, "echo x > made")
+        at = ("call", "remove_layer")
+        watch = lambda frame, event, _: _die() if (event, frame.f_code.co_name) == at else None  # noqa: E731
+        sys.setprofile(watch)
+        threading.setprofile(watch)
+        asked(one, "write", process, data="\n")
+        while True:
+            asked(one, "poll", process)
+    os.waitpid(child, 0)
+    assert list((tmp_path / "state" / "layers").glob("*"))
+    one = rail(mode="auto", session="named")
+    assert one.processes()[0].changed == "changed 1 file; undo 1"
+    assert no_layer_is_left(tmp_path)
+    one.end_session()
+
+
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)

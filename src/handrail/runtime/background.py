@@ -163,9 +163,10 @@ class BackgroundWork:
             tell(process, "ended", self._journal)
 
     def _keep(self, process: "ProcessSession") -> None:
-        from handrail.process.sessions.layers import drop_unfinished, is_settled  # noqa: PLC0415  as said
+        from handrail.process.sessions.layers import drop_unfinished, is_settled, remove_layer  # noqa: PLC0415  as said
 
         if is_settled(process.folder):
+            remove_layer(process.folder)  # whoever settled it may have been killed before it was gone
             return
         if self.keep is not None:
             self.keep(process)

@@ -1,13 +1,14 @@
 """Batches: the calls of one assistant message. Nothing of a batch runs until everything about it is decided."""
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.error import StoreError, ToolError, UsageError
 from handrail.protocol.event import ToolCallEnd, ToolCallError
 from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
@@ -46,8 +47,15 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
 
 def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
     """Answers a permission request; None when it had an answer. With the last answer of its batch, the batch runs."""
-    calls = latch.answer(session, request_id, given)
-    return _outcome(_run_taken(session, calls)) if isinstance(calls, list) else calls
+    try:
+        calls = latch.answer(session, request_id, given)
+        return _outcome(_run_taken(session, calls)) if isinstance(calls, list) else calls
+    except Exception:
+        raise
+    except BaseException:  # an interrupt: the answer may count already, and somebody has to be able to run it
+        with suppress(StoreError, UsageError):
+            latch.let_be(session, latch.known_request(session, request_id).request.batch_id)
+        raise
 
 
 def resume(session: Session) -> Done | None:
@@ -69,23 +77,37 @@ def _outcome(results: _Results | Parked) -> Done | Parked:
 
 def _run_taken(session: Session, calls: list[str]) -> _Results | Parked:
     """Runs the calls of a batch that this process has taken over; those that have a result already keep it."""
-    entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
-    flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
-    todo = [flight for flight in flights if flight.recorded != "finished"]
-    known: dict[str, ToolResult[Any]] = {}
-    for entry, flight in zip(entries, flights, strict=True):
-        if entry.state == "finished":
-            known[entry.id] = _first_result(session, flight)
-            flight.made = session.journal.change_of(entry)
+    todo: list[Flight] = []
     try:
+        flights, known = _taken(session, calls)
+        todo += [flight for flight in flights if flight.recorded != "finished"]
         latch.decide_again(session, todo)
         return _run_all(session, flights, known)
     except BaseException as error:
         if not isinstance(error, Exception):
             _cut_short(session, todo)
-        elif todo:
-            latch.let_be(session, todo[0].batch_id)
+        _let_be(session, calls)
         raise
+
+
+def _taken(session: Session, calls: list[str]) -> tuple[list[Flight], dict[str, ToolResult[Any]]]:
+    """The calls as they were decided, and the results of those that have one."""
+    entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
+    flights = [reloaded(session.journal, session.offer, entry, session.characters) for entry in entries]
+    known: dict[str, ToolResult[Any]] = {}
+    for entry, flight in zip(entries, flights, strict=True):
+        if entry.state == "finished":
+            known[entry.id] = _first_result(session, flight)
+            flight.made = session.journal.change_of(entry)
+    return flights, known
+
+
+def _let_be(session: Session, calls: list[str]) -> None:
+    """What has no result and was not begun can be had by whoever comes next."""
+    with suppress(StoreError):
+        entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
+        for batch_id in {entry.batch_id for entry in entries}:
+            latch.let_be(session, batch_id)
 
 
 def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:

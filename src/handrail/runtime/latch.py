@@ -127,10 +127,14 @@ def _write_answer(session: Session, asked: Stored, given: Answer) -> list[str] |
     calls = session.journal.answer(request.id, request.batch_id, asked.data, encode(given), event)
     if calls is None:
         return None
-    if given.kind == "deny" and (sealed := sealed_in(request)):
-        drop_trial(session, sealed)
-    _keep_grants(session, request, given)
-    session.journal.deliver()
+    try:
+        if given.kind == "deny" and (sealed := sealed_in(request)):
+            drop_trial(session, sealed)
+        _keep_grants(session, request, given)
+        session.journal.deliver()
+    except Exception:  # the answer counts: somebody has to be able to run what this process took over
+        let_be(session, request.batch_id)
+        raise
     return calls
 
 

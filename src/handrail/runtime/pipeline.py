@@ -92,6 +92,7 @@ def _cut_short(session: Session, flight: Flight) -> None:
         except DuplicateCallError:
             pass  # the interrupt came when it was just written down, or the call is not ours
     closing.make_up(session, flight)
+    forget_trial(session, flight)
 
 
 def _is_parked(session: Session, flight: Flight) -> bool:

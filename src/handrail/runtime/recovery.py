@@ -15,8 +15,10 @@ from handrail.runtime.pipeline import close
 from handrail.runtime.registry import Offer
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Session
+from handrail.runtime.waiting_trials import sealed_in
 from handrail.store.audit import Chain
 from handrail.store.journal import Entry, Journal
+from handrail.store.requests import request_about
 from handrail.store.runner import Runner, bury, dead_runners, is_dead
 
 RECOVERY_SECONDS = 10.0
@@ -121,6 +123,9 @@ def restore_lines(session: Session | Remains, runner: str) -> int:
 def _seal_interrupted(session: Session, entry: Entry) -> None:
     flight = reloaded(session.journal, session.offer, entry, session.characters)
     flight.error = None
+    with suppress(StoreError):  # what it was tried to goes with the result
+        asked = request_about(session.journal.database, entry.id)
+        flight.tried = sealed_in(asked) if asked is not None else None
     message = f"The runtime ended while this call ran. {what_became(session, flight)}"
     flight.fail(ToolError("INTERRUPTED", message))
     flight.drafts.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))

@@ -3,11 +3,12 @@
 The question stays the same one, under its id; what it shows is replaced, in one step, as long as nobody has answered.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.error import StoreError, ToolError, UsageError
 from handrail.protocol.event import ToolCallPermissionRequired, ToolCallStart
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import encode
@@ -38,12 +39,22 @@ def retry(session: Session, request_id: str, command: str | None) -> PermissionR
     except Exception:
         forget_trial(session, flight)
         raise
+    except BaseException:
+        _forget_unless_put(session, request_id, flight)
+        raise
     finally:
         session.workspace.let_go()
     if old := sealed_in(asked.request):
         drop_trial(session, old)
     session.journal.deliver()
     return anew
+
+
+def _forget_unless_put(session: Session, request_id: str, flight: Flight) -> None:
+    """An interrupt may come when the question shows the new trial already."""
+    with suppress(StoreError):
+        if sealed_in(known_request(session, request_id).request) != flight.tried:
+            forget_trial(session, flight)
 
 
 def _refuse(asked: Stored) -> None:

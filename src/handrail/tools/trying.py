@@ -7,7 +7,7 @@ from collections.abc import Generator
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.laying import expecting, lay
-from handrail.changes.layered.sealing import seal
+from handrail.changes.layered.sealing import drop, seal
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
@@ -38,17 +38,23 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
     if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
-    with (
-        laid_below(context, confinement, commands, recorder) as below,
-        layer_over(context, confinement, commands, below) as layer,
-    ):
-        trial = try_command(context, todo, confinement, commands, layer)
-        if context.below:
-            trial = expecting(trial, context.below)
-        if trial.ran.ending == "cancelled":
-            remove_printed(trial.ran)
-            raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
-        return previewed(trial, sealed_trial(context, recorder, trial, layer))
+    sealed = ""
+    try:
+        with (
+            laid_below(context, confinement, commands, recorder) as below,
+            layer_over(context, confinement, commands, below) as layer,
+        ):
+            trial = try_command(context, todo, confinement, commands, layer)
+            if context.below:
+                trial = expecting(trial, context.below)
+            if trial.ran.ending == "cancelled":
+                remove_printed(trial.ran)
+                raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
+            sealed = sealed_trial(context, recorder, trial, layer)
+            return previewed(trial, sealed)
+    except BaseException:
+        drop(recorder.history, sealed)  # nobody will know of it
+        raise
 
 
 @contextlib.contextmanager
