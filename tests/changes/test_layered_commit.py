@@ -182,6 +182,27 @@ def test_attributes_of_a_file_that_is_written_through_come_and_go_with_it(
 
 
 @BOTH
+@pytest.mark.parametrize("script", ["echo more >>one", "chmod 755 one", "echo more >>one; mv three six; rm four"])
+def test_all_names_of_a_file_that_is_written_to_are_told_and_come_back(
+    kept: Callable[[Work], Any], sealed: bool, script: str
+) -> None:
+    def work(keeper: Keeper) -> None:
+        root = keeper.world.root
+        keeper.world.sh("echo a >one; mkdir d; ln one d/two; ln one three; ln one four; echo other >five")
+        before = tree(root)
+        keeper.keep(script, sealed=sealed)
+        after = tree(root)
+        told = {change.path for change in keeper.rail.changes()[0].changes}
+        assert told == {path for path in {*before, *after} if before.get(path) != after.get(path)}
+        assert (root / "one").samefile(root / "d" / "two")
+        keeper.undo()
+        assert tree(root) == before
+        assert (root / "one").samefile(root / "d" / "two")
+
+    kept(work)
+
+
+@BOTH
 def test_names_of_one_file_of_which_one_is_replaced_and_others_are_written_through(
     kept: Callable[[Work], Any], sealed: bool
 ) -> None:
@@ -194,6 +215,24 @@ def test_names_of_one_file_of_which_one_is_replaced_and_others_are_written_throu
         keeper.undo()
         assert (root / "two").read_text() == (root / "three").read_text() == "shared\n"
         assert (root / "one").samefile(root / "three")
+
+    kept(work)
+
+
+@BOTH
+def test_an_ordinary_name_never_becomes_another_name_of_what_steers_tools(
+    kept: Callable[[Work], Any], sealed: bool
+) -> None:
+    def work(keeper: Keeper) -> None:
+        root = keeper.world.root
+        keeper.world.sh("mkdir .vscode; echo a >.vscode/tasks.json; ln -s nowhere l")
+        before = tree(root)
+        keeper.keep("ln .vscode/tasks.json x; ln x y; ln .vscode/tasks.json .vscode/z; echo b >>x", sealed=sealed)
+        assert {(root / name).read_text() for name in ("x", "y", ".vscode/z", ".vscode/tasks.json")} == {"a\nb\n"}
+        assert not any((root / name).samefile(root / ".vscode" / "tasks.json") for name in ("x", "y"))
+        assert (root / ".vscode" / "z").samefile(root / ".vscode" / "tasks.json")
+        keeper.undo()
+        assert tree(root) == before
 
     kept(work)
 

@@ -181,7 +181,8 @@ def test_names_of_one_file_that_got_different_contents_are_taken_apart(user: As)
 
 def test_a_file_that_was_changed_under_a_name_that_is_gone_is_not_kept_and_that_is_said(user: As) -> None:
     found = user.examine("echo a >a; ln a b", "echo x >>a; rm a; echo new >a")
-    assert told(found) == ["modified a"]
+    # An ordinary user's layer cannot tell: it is taken for one that was written to, under both of its names.
+    assert told(found) == (["modified a"] if user.user == "root" else ["modified a", "modified b"])
     said = "a file with several names was changed under one that is gone: the others stay as they were"
     assert found.unkept == ((said,) if user.user == "root" else ())
 

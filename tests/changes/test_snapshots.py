@@ -296,9 +296,29 @@ def test_special_files_large_ones_and_closed_folders_are_not_covered(
     assert uncovered(snapshot) == {"pipe": "neither file, link nor folder", "large": "larger than 32 MB"}
     with open(workspace / "small", "wb") as file:
         file.truncate(patience.LARGEST + 1)
+    os.truncate(workspace / "large", 1)
     outcome = snapshot.compare(history)
-    assert told(outcome) == {}
-    assert outcome.missed == {"small": "larger than 32 MB"}
+    assert told(outcome) == {"small": "modified"}
+    assert outcome.missed == {}
+
+
+def test_a_pipe_in_the_place_of_a_folder_hides_nothing_that_is_gone(
+    workspace: Path, house: Workspace, history: History
+) -> None:
+    (workspace / "folder").mkdir()
+    (workspace / "folder" / "a").write_text("one\n")
+    snapshot = take_snapshot(house, history)
+    shutil.rmtree(workspace / "folder")
+    os.mkfifo(workspace / "folder")
+    assert told(snapshot.compare(history)) == {"folder": "deleted", "folder/a": "deleted"}
+
+
+def test_links_that_lead_outside_are_told_as_such(workspace: Path, house: Workspace, history: History) -> None:
+    snapshot = take_snapshot(house, history)
+    (workspace / "in").symlink_to("a")
+    (workspace / "out").symlink_to("/etc/shadow")
+    found = {change.path: (change.target, change.outside) for change in snapshot.compare(history).examined.changes}
+    assert found == {"in": ("a", False), "out": ("/etc/shadow", True)}
 
 
 def test_a_change_within_the_same_tick_of_the_clock_is_seen(

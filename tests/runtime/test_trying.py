@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall
+from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import CommandFact
 from handrail.protocol.permission import Preview, Tried
 from handrail.protocol.result import ToolResult
 from handrail.runtime.trials import why_not_tried
 from handrail.settings import Settings
+from handrail.settings.load import Loaded
 from handrail.settings.model import Sandbox
 
 Make = Callable[..., Handrail]
@@ -51,6 +53,22 @@ def trials(tmp_path: Path) -> list[str]:
 
 
 # What is tried, and what is not
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+def test_a_yes_keeps_nothing_that_a_rule_has_come_to_forbid_meanwhile(rail: Make, workspace: Path, mode: str) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / "go").write_text("echo 1 > .vscode/a; echo 1 > b")
+    with rail(mode=mode, session="s") as first:
+        asked(first, "bash go")
+    rule = Rule(id="mine", verdict="deny", tool="*", pattern="b", layer="user")
+    later = rail(mode=mode, session="s", settings=Loaded(settings=Settings(), sources={}, rules=(rule,)))
+    [request] = later.waiting()
+    result = answered(later, request, "once")
+    assert result.error is not None
+    assert (result.error.code, "mine" in result.error.message) == ("POLICY_DENIED", True)
+    assert list((workspace / ".vscode").iterdir()) == []
+    assert not (workspace / "b").exists()
 
 
 def test_a_command_that_asks_is_tried_and_nothing_is_changed(rail: Make, workspace: Path, tmp_path: Path) -> None:

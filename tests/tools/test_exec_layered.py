@@ -57,6 +57,45 @@ def place() -> Iterator[Meeting]:
 # What a result says
 
 
+def test_writing_to_another_name_of_what_steers_tools_asks(rail: Make, workspace: Path) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "tasks.json").write_text("good\n")
+    os.link(workspace / ".vscode" / "tasks.json", workspace / "x")
+    (workspace / "go").write_text("echo evil >> x\n")
+    asked: list[str] = []
+    one = rail(mode="auto", on_permission=lambda request: asked.append(request.reason) or "deny")
+    assert not run(one, "bash go").ok
+    assert ".vscode/tasks.json" in asked[0]
+    assert (workspace / "x").read_text() == "good\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "script", "asks"),
+    [
+        ("mkdir -p x/objects x/refs; echo 1 > x/config", "echo ref: refs/heads/main > x/HEAD", "x/HEAD"),
+        ("mkdir x; echo 1 > x/config", "mkdir x/objects x/refs; echo ref: refs/heads/main > x/HEAD", "x/HEAD"),
+        ("mkdir -p x/objects; echo 1 > x/config; echo ref: a > x/HEAD", "mkdir x/refs", "x/refs"),
+        ("git init -q --bare x", "echo evil > x/hooks/post-update", "x/hooks/post-update"),
+        ("git init -q --bare x", "git -C x config core.fsmonitor evil", "x/config"),
+        ("git init -q --bare $'\\xff'", "echo evil > $'\\xff/hooks/update'", "hooks/update"),
+        ("git init -q --bare x", "git -C x symbolic-ref HEAD refs/heads/other", ""),
+        ("mkdir -p x/config x/objects", "echo 1 > x/config/a; mkdir x/refs", ""),
+        ("git init -q .; mkdir -p .git/refs/remotes/o; echo a > .git/refs/remotes/o/HEAD",
+         "echo b > .git/refs/remotes/o/config", ""),
+    ],
+)  # fmt: skip
+def test_what_steers_a_repository_asks_also_where_it_was_made_bit_by_bit_under_another_name(
+    rail: Make, workspace: Path, before: str, script: str, asks: str
+) -> None:
+    subprocess.run(["bash", "-ec", before], cwd=workspace, check=True)
+    (workspace / "go").write_text(f"{script}\n")
+    asked: list[str] = []
+    one = rail(mode="auto", on_permission=lambda request: asked.append(request.reason) or "deny")
+    assert run(one, "bash go").ok is not bool(asks)
+    assert len(asked) == bool(asks)
+    assert all("changes what steers" in reason and asks in reason for reason in asked)
+
+
 def test_a_result_says_what_was_changed_and_how_to_take_it_back(rail: Make, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     (workspace / "b.txt").write_text("two\n")
@@ -318,6 +357,48 @@ def test_where_there_is_no_room_to_keep_it_nothing_is_changed_and_what_it_printe
         assert result.data.output == "met\n"
         assert sorted(path.name for path in workspace.iterdir()) == ["large", "warm"]
         assert run(one, "rm large").ok
+        one.close()
+    finally:
+        subprocess.run(["umount", "--lazy", state], check=True)
+
+
+@needs_curl
+@pytest.mark.parametrize("again", [False, True])
+def test_where_the_workspace_is_moved_meanwhile_nothing_is_kept(
+    rail: Make, workspace: Path, place: Meeting, again: bool
+) -> None:
+    (workspace / "a").write_text("a\n")
+    one = rail(mode="full", settings=place.settings())
+    moved = workspace.with_name("moved")
+
+    def move() -> None:
+        workspace.rename(moved)
+        if again:
+            shutil.copytree(moved, workspace)
+
+    place.then = move
+    result = run(one, f"echo b >> a; {place.called}")
+    assert code(result) == "CONFLICT", result.content
+    assert "was moved or removed" in result.content
+    assert "Nothing of the command was kept." in result.content
+    assert (moved / "a").read_text() == "a\n"
+
+
+def test_a_command_that_fills_the_disk_of_its_layer_has_a_result(rail: Make, workspace: Path, tmp_path: Path) -> None:
+    """What it wrote is thrown away before the result is written down, which has no room else."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk takes root")
+    state = tmp_path / "small"
+    state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", state], check=True)
+    try:
+        one = rail(state_dir=state)
+        for number in range(3):
+            result = run(one, "for i in $(seq 1000); do head -c 8000 /dev/zero > f$i || exit; done 2>/dev/null")
+            assert code(result) == "NO_SPACE", number
+            assert str(state) not in result.content
+            assert list(workspace.iterdir()) == []
+        assert run(one, "echo next > made").ok
         one.close()
     finally:
         subprocess.run(["umount", "--lazy", state], check=True)

@@ -172,6 +172,16 @@ def test_it_belongs_to_the_turn_of_its_call_and_to_no_later_one(swept, auto: Han
     assert (workspace / "later").read_text() == "y\n"
 
 
+def test_what_ends_when_its_workspace_is_gone_is_dropped(auto: Handrail, workspace: Path, tmp_path: Path) -> None:
+    process = handed_over(auto, "echo x > made")
+    workspace.rename(tmp_path / "moved")
+    assert "was moved or removed" in (gone_on(auto, process).changed or "")
+    assert asked(auto, "poll", process).ok
+    assert asked(auto, "remove", process).ok
+    assert list((tmp_path / "moved").iterdir()) == []
+    assert no_layer_is_left(tmp_path)
+
+
 def test_whoever_opens_the_session_next_keeps_what_ended_meanwhile(rail: Make, workspace: Path, tmp_path: Path) -> None:
     first = rail(mode="auto", session="named")
     process = handed_over(first, "echo x > made")

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ import undoing_user
 
 import commander
 from handrail import Handrail
-from handrail.changes.snapshots import git, taking
+from handrail.changes.snapshots import git, snapshot, taking
+from handrail.protocol.event import ToolCallEnd, ToolCallError
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import SandboxUsed, ToolResult
 from handrail.settings import Settings
@@ -51,6 +53,41 @@ def repository(folder: Path) -> None:
     subprocess.run([GIT, "init", "-q", str(folder)], check=True)
 
 
+def as_nobody(folder: Path, tier: int, mode: str, commands: list[str]) -> list[dict[str, Any]]:
+    """What came of commands of an ordinary user, one after the other, in the workspace of a folder."""
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", folder / "workspace"], check=True)
+    source = Path(sys.modules["handrail"].__file__ or "").parent.parent
+    more = [str(tier), str(NOBODY), mode, *commands]
+    done = subprocess.run(
+        [sys.executable, undoing_user.__file__, folder / "workspace", folder / "state", *more],
+        env={"PYTHONPATH": os.pathsep.join([str(source), str(Path(commander.__file__).parent)]), "PATH": os.defpath},
+        cwd="/",
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def interrupted(rail: Handrail, command: str, place: str) -> ToolResult[Any]:
+    """The result of a command whose call is interrupted where a function of ours is called."""
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("call", place):
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(rail, command)
+    finally:
+        sys.setprofile(None)
+    return [event.result for event in rail.events() if isinstance(event, ToolCallEnd | ToolCallError)][-1]
+
+
 # What the result says
 
 
@@ -67,6 +104,56 @@ def test_in_auto_mode_a_command_runs_unasked_and_can_be_taken_back(rail: Make, w
     one.undo()
     assert state_of(workspace).keys() == {"a.txt"}
     assert (workspace / "a.txt").read_text() == "one\n"
+
+
+LATER = "bash go"
+"""A script, of which nobody can tell beforehand what it does."""
+
+
+@pytest.mark.parametrize(
+    "hiding", ["truncate -s 33M .vscode/tasks.json", "chmod 0 .vscode/tasks.json", "chmod 0 .vscode",
+               "rm -r src; mkfifo src", "mkdir made; mkfifo made/pipe"],
+)  # fmt: skip
+def test_nothing_that_a_command_does_besides_hides_what_asks_nor_stands_in_the_way_of_taking_it_back(
+    common_folder: Path, hiding: str
+) -> None:
+    workspace = common_folder / "workspace"
+    for name in (".vscode/tasks.json", "src/a"):
+        (workspace / name).parent.mkdir(parents=True)
+        (workspace / name).write_text("good\n")
+    (workspace / "go").write_text(f"echo evil > .vscode/tasks.json; {hiding}\n")
+    [told] = as_nobody(common_folder, 2, "auto", [LATER])
+    assert "changes what steers tools" in told["asked"][0]
+    assert told["back"]
+    assert (workspace / ".vscode" / "tasks.json").read_text() == "good\n"
+
+
+def test_a_command_that_grows_a_file_beyond_what_is_kept_can_be_taken_back(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("one\n")
+    one = rail(settings=NAMESPACES)
+    result = run(one, "truncate -s 33M a")
+    assert result.artifacts.files_changed == ("a",)
+    one.undo()
+    assert (workspace / "a").read_text() == "one\n"
+
+
+def test_a_link_that_leads_outside_asks_afterwards(rail: Make, workspace: Path) -> None:
+    (workspace / "go").write_text("ln -s /etc/shadow l\n")
+    asked: list[str] = []
+    one = rail(settings=NAMESPACES, on_permission=lambda request: asked.append(request.reason) or "deny")
+    assert not run(one, LATER).ok
+    assert "lead outside" in asked[0]
+    assert not os.path.lexists(workspace / "l")
+
+
+def test_where_nobody_can_tell_what_an_unasked_command_changed_the_result_says_so(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "go").write_text("echo 1 > a\n")
+    monkeypatch.setattr(snapshot, "AFTER_SECONDS", -1.0)
+    result = run(rail(settings=NAMESPACES), LATER)
+    assert sandbox(result).undo == "none"
+    assert any("neither judged nor taken back" in warning for warning in result.warnings)
 
 
 def test_a_command_that_changes_nothing_has_no_number(rail: Make, workspace: Path) -> None:
@@ -200,6 +287,45 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         assert result.error is not None, command
         assert result.error.code == "PERMISSION_REQUIRED"
         assert state_of(workspace) == before, command
+
+
+@pytest.mark.parametrize("place", ["check_ran", "compare", "finish_command", "unwritable_line"])
+def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
+    rail: Make, workspace: Path, place: str
+) -> None:
+    (workspace / "a").write_text("a\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    result = interrupted(one, "echo b >> a; echo c > made", place)
+    assert result.error is not None
+    assert result.error.code == "CANCELLED"
+    assert "it changed a, made (undo 1)" in result.content
+    assert result.artifacts.files_changed == ("a", "made")
+    assert one.undo().ok
+    assert state_of(workspace) == before
+
+
+@pytest.mark.parametrize("place", ["check_ran", "previewed"])
+def test_what_an_interrupted_command_changed_is_taken_back_where_it_needs_a_yes(
+    rail: Make, workspace: Path, place: str
+) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "tasks.json").write_text("{}\n")
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    result = interrupted(one, 'python3 -c \'open(".vscode/tasks.json", "w").write("evil")\'', place)
+    assert state_of(workspace) == before
+    assert "was taken back by 2" in result.content
+    assert result.artifacts.files_changed == ()
+
+
+def test_taking_back_that_is_interrupted_leaves_something_that_can_be_undone(rail: Make, workspace: Path) -> None:
+    before = state_of(workspace)
+    one = rail(settings=NAMESPACES)
+    result = interrupted(one, 'python3 -c \'open(".pre-commit-config.yaml", "w").write("evil")\'', "carry_out")
+    assert result.artifacts.files_changed == (".pre-commit-config.yaml",)
+    assert one.undo().ok
+    assert state_of(workspace) == before
 
 
 def test_what_was_taken_back_is_kept_with_a_yes_and_not_run_again(rail: Make, workspace: Path) -> None:
@@ -455,18 +581,10 @@ def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> N
         "chmod 700 folder",
         "chmod 000 folder",
     ]
-    source = Path(sys.modules["handrail"].__file__ or "").parent.parent
-    done = subprocess.run(
-        [sys.executable, undoing_user.__file__, workspace, common_folder / "state", str(tier), str(NOBODY), *commands],
-        env={"PYTHONPATH": os.pathsep.join([str(source), str(Path(commander.__file__).parent)]), "PATH": os.defpath},
-        cwd="/",
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
+    told = as_nobody(common_folder, tier, "full", commands)
     if "python3 could not be started" in told[0]["error"]:
         pytest.skip("this user may not run the interpreter")
-    expected = {"code": 0, "error": "", "undo": "snapshot", "changed": True, "undone": "", "back": True}
+    expected = {
+        "code": 0, "error": "", "undo": "snapshot", "asked": [], "changed": True, "undone": "", "back": True
+    }  # fmt: skip
     assert told == [expected] * len(commands)

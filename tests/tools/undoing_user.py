@@ -1,6 +1,6 @@
 """Runs commands without a layer as an ordinary user, and takes each back; prints what came of it as lines of JSON.
 
-Arguments: workspace, state folder, tier, user, and the commands.
+Arguments: workspace, state folder, tier, user, mode, and the commands. What is asked gets a yes, in auto mode a no.
 """
 
 import json
@@ -9,18 +9,30 @@ import stat
 import sys
 from pathlib import Path
 
+import msgspec
+
 import commander
 from handrail import Handrail
+from handrail.protocol.decision import Mode
+from handrail.protocol.permission import PermissionRequest
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 
 
 def main() -> None:
-    workspace, state, tier, user, *commands = sys.argv[1:]
+    workspace, state, tier, user, mode, *commands = sys.argv[1:]
     if os.geteuid() == 0:
         commander.become(int(user))
     settings = Settings(sandbox=Sandbox(tier=int(tier)))
-    with Handrail(workspace, mode="full", state_dir=state, settings=settings, on_permission=lambda _: "once") as rail:
+    asked: list[str] = []
+
+    def answer(request: PermissionRequest) -> str:
+        asked.append(request.reason)
+        return "deny" if mode == "auto" else "once"
+
+    with Handrail(
+        workspace, mode=msgspec.convert(mode, Mode), state_dir=state, settings=settings, on_permission=answer
+    ) as rail:
         for command in commands:
             before = states(Path(workspace))
             result = rail.exec(command)
@@ -31,6 +43,7 @@ def main() -> None:
                 "code": result.data.exit_code if result.data else None,
                 "error": result.error.message if result.error else "",
                 "undo": used.undo if used else "",
+                "asked": asked,
                 "changed": before != between,
                 "undone": undone.error.message if undone is not None and undone.error else "",
                 "back": states(Path(workspace)) == before,

@@ -13,7 +13,7 @@ from handrail.protocol.error import ToolError
 from handrail.store.blobs import Blobs
 from handrail.workspace.content import Content
 from handrail.workspace.current import Current, changed, current
-from handrail.workspace.exact import found_at, reach
+from handrail.workspace.exact import Found, found_at, reach
 from handrail.workspace.in_place import write_through
 from handrail.workspace.replace import put_instead
 from handrail.workspace.swapping import Away, discard, put, ready_name, unlink
@@ -53,6 +53,11 @@ class Bringer:
             self._write_through(where, after, before, manner)
         elif not self._taken(where, key, after, before, manner):
             self._put(where, key, after, before, manner)
+
+    def has_written(self, found: Found) -> bool:
+        """Whether a file that was looked at before has been written through since, by another name of it."""
+        status = found.current.status if found.current is not None else None
+        return status is not None and (status.st_dev, status.st_ino) in self.written_through
 
     def give_back(self, where: Target, key: bytes, after: State, before: Current | None) -> bool:
         """Puts the very file back that was taken out; whether it was held."""

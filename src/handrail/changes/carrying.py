@@ -102,7 +102,7 @@ class Carrier:
     def _move(self, landing: Landing, move: Step) -> bool:
         path = os.fsdecode(move.path)
         found = self._how.found.pop(move.path, None)
-        if found is None or not agrees(found.state, move) or self._was_written(found):
+        if found is None or not agrees(found.state, move) or self._bringer.has_written(found):
             found = self._as_closed(move.path, found_at(landing))
         if not agrees(found.state, move):
             if self._is_there_already(move, found):
@@ -114,13 +114,7 @@ class Carrier:
 
     def _is_there_already(self, move: Step, found: Found) -> bool:
         """Whether a file has its bytes because another name of it was written."""
-        return agrees(found.state, back(move)) and self._was_written(found)
-
-    def _was_written(self, found: Found) -> bool:
-        if found.current is None:
-            return False
-        status = found.current.status
-        return (status.st_dev, status.st_ino) in self._bringer.written_through
+        return agrees(found.state, back(move)) and self._bringer.has_written(found)
 
     def _remove(self, landing: Landing, move: Step, found: Found, path: str) -> bool:
         if found.current is not None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # every session has a recorder, and few change anything: what
     from handrail.changes.planned import Planned
     from handrail.store.change_log import Entry, Step
 
+TAKEN_BACK = "-back"
+"""What the call's id ends with for the undo of what it changed and somebody would have to say yes to."""
 _COMPARED = 8 * 1024 * 1024
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -33,18 +33,19 @@ def judge_changes(
     spoken_for: bool = False,
     configs: Mapping[str, str] | None = None,
     tool: str = "exec",
+    steering: frozenset[str] = frozenset(),
 ) -> Decision:
     """One part for each kind of harm, the worst first. `undo`: whether the changes can be taken back.
 
     `spoken_for`: a person, a rule or a grant allowed the call, and with it that files are written and deleted; never
     that what steers tools is changed, nor very many files, nor anything in plan mode. `configs` has the text of each
     `.git/config` that is new or changed, by its path, and what it was before, by its hash; without them it asks like
-    anything that steers git.
+    anything that steers git. `steering`: paths that steer a repository of another name that was there before.
     """
     kept_up = upkeep(changes, configs or {})
     steered = _steered([change for change in changes if not kept_up.is_in_new(change.path)], configs or {})
     judged = [*_never(changes), *_by_rules(changes, rules, tool)]
-    judged += _by_kind(changes, steered, kept_up, rules, undo=undo)
+    judged += _by_kind(changes, steered, kept_up, rules, steering, undo=undo)
     if spoken_for and rules.mode != "plan":
         judged = [_spoken_for(one) if one.part.decision == "confirm" and not one.firm else one for one in judged]
     return decision_of(judged or [allowed("files", "fs.unchanged", "nothing changes")], rules)
@@ -84,12 +85,19 @@ def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judg
 
 
 def _by_kind(
-    changes: tuple[Change, ...], steered: dict[str, str], kept_up: Upkeep, rules: Rules, *, undo: bool
+    changes: tuple[Change, ...],
+    steered: dict[str, str],
+    kept_up: Upkeep,
+    rules: Rules,
+    steering: frozenset[str],
+    *,
+    undo: bool,
 ) -> Iterator[Judged]:
     notable = [change for change in changes if not kept_up.covers(change)]
     heads = {posixpath.dirname(change.path) for change in changes if folded(posixpath.basename(change.path)) == "head"}
     moved = moved_away(changes)
     protected = [change.path for change in notable if change.path not in steered and _is_protected(change, heads)]
+    protected += [change.path for change in notable if change.path in steering and not is_packaged(change.path)]
     protected += [change.path for change in changes if runs_as_owner(change)]
     deleted = [change.path for change in changes if is_deletion(change, moved)]
     bulk = _bulk(changes, kept_up, rules, moved)

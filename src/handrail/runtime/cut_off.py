@@ -1,10 +1,16 @@
 """What became of a call that was cut off: its change was made, or nothing was changed, or nobody can know."""
 
+from typing import TYPE_CHECKING
+
+from handrail.changes.recorder import TAKEN_BACK
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError
 from handrail.runtime.closing import files_of
 from handrail.runtime.session import Flight, Session
 from handrail.workspace.errors import clipped
+
+if TYPE_CHECKING:
+    from handrail.store.change_log import Entry
 
 BY_PERSON = "person.asked"
 """The rule of what a person did: no tool that a model or a third party brings can have it."""
@@ -17,7 +23,7 @@ def what_became(session: Session, flight: Flight) -> str:
     if _only_looked(flight):
         return _NOTHING
     if not _changes_only_files(flight):
-        return _UNKNOWN
+        return _of_command(session, flight)
     call_id = flight.call.tool_call_id
     try:
         session.recorder.settle(call_id)
@@ -28,6 +34,30 @@ def what_became(session: Session, flight: Flight) -> str:
         return f"{_NOTHING}{_sent(session, flight)}"
     if entry.state != "done" or not entry.body.certain:
         return _UNKNOWN
+    made = f"Its change was made: {_told(flight, entry)}."
+    return f"{made}{_sent(session, flight)}"
+
+
+def _of_command(session: Session, flight: Flight) -> str:
+    """Of a command that ran on the files themselves there may be a snapshot from before: it tells what to take back."""
+    if flight.facts.command is None:
+        return _UNKNOWN
+    call_id = flight.call.tool_call_id
+    try:
+        session.recorder.settle(f"{call_id}{TAKEN_BACK}")
+        session.recorder.settle(call_id)
+        entry = session.recorder.made_by(call_id)
+    except (StoreError, ToolError, OSError):
+        return _UNKNOWN
+    if entry is None or entry.state != "done" or not entry.body.changes:
+        return _UNKNOWN
+    if entry.undone_by is not None:
+        return f"What it changed was taken back by {entry.undone_by}; look before you repeat it."
+    return f"As far as is known it changed {_told(flight, entry)}; look before you repeat it."
+
+
+def _told(flight: Flight, entry: "Entry") -> str:
+    """The files of a change that was made, which the result then has too."""
     body = entry.body
     flight.made = ChangeSet(
         changes=body.changes,
@@ -38,8 +68,8 @@ def what_became(session: Session, flight: Flight) -> str:
     )
     files = files_of(flight.made)
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    made = f"Its change was made: {', '.join(map(clipped, files[:3]))}{more} (undo {entry.number})."
-    return f"{made}{_sent(session, flight)}"
+    undo = f" (undo {entry.number})" if body.undoable else ""
+    return f"{', '.join(map(clipped, files[:3]))}{more}{undo}"
 
 
 def _sent(session: Session, flight: Flight) -> str:

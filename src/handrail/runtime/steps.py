@@ -323,23 +323,36 @@ def context_of(session: Session, flight: Flight) -> Context:
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=sealed_in(flight.asked) if flight.asked is not None else None,
-        judge=lambda changes, configs: judged(flight, changes, configs),
+        judge=lambda changes, configs: judged(session, flight, changes, configs),
         needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
 
 
-def judged(flight: Flight, changes: tuple[Change, ...], configs: Mapping[str, str]) -> Decision:
+def _was_tried(flight: Flight) -> bool:
+    return flight.asked is not None and sealed_in(flight.asked) is not None
+
+
+def judged(session: Session, flight: Flight, changes: tuple[Change, ...], configs: Mapping[str, str]) -> Decision:
     """What policy says of what a command changed in its layer."""
     from handrail.policy.changes import judge_changes  # noqa: PLC0415  few commands change something
+    from handrail.runtime.repositories import steering_changes  # noqa: PLC0415  as above
 
     rules = flight.rules
     if rules is None:
         raise AssertionError("a command was judged before it ran")
     spoken_for = _is_spoken_for(flight, rules)
-    decision = judge_changes(changes, rules, undo=True, spoken_for=spoken_for, configs=configs, tool=flight.name)
-    if decision.decision != "allow":
-        flight.judged = decision
+    decision = judge_changes(
+        changes,
+        rules,
+        undo=True,
+        spoken_for=spoken_for,
+        configs=configs,
+        tool=flight.name,
+        steering=steering_changes(session.workspace, changes),
+    )
+    if decision.decision == "deny" or (decision.decision == "confirm" and not _was_tried(flight)):
+        flight.judged = decision  # what asks of a result that somebody saw has its answer
     if decision.decision == "deny":
         warn(flight, decision.code or "POLICY_DENIED", f"What {flight.name} changed was refused by {decision.rule}.")
     return decision

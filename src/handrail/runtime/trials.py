@@ -123,7 +123,7 @@ def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ..
 
     examined = unseal(session.recorder.history, flight.tried).examined
     configs = sealed_configs(session.workspace, session.recorder.history, examined)
-    decision = judged(flight, examined.changes, configs)
+    decision = judged(session, flight, examined.changes, configs)
     if decision.decision == "allow":
         return ()
     if decision.decision == "deny":

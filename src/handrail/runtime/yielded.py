@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from handrail.changes.layered.configs import configs_of
-from handrail.changes.layered.diffing import with_diffs
-from handrail.changes.layered.examining import examine
 from handrail.changes.layered.sealing import drop, seal
 from handrail.changes.layered.trial import Trial
 from handrail.changes.recorder import Recorder
@@ -39,7 +37,7 @@ from handrail.tools.changed_words import changed_row
 from handrail.tools.kept_output import printed_of
 from handrail.tools.layered import keep
 from handrail.tools.running import remove_printed
-from handrail.tools.trying import previewed
+from handrail.tools.trying import examined_in, previewed
 
 _ASKED = "-kept"
 """What the id of the call ends with that asks for the rest."""
@@ -95,10 +93,13 @@ def _settled(session: Session, process: ProcessSession, note: Yielded) -> str:
 
 
 def _examined(session: Session, flight: Flight, process: ProcessSession, note: Yielded, layer: Layer) -> str:
-    examined = with_diffs(session.workspace, layer, examine(session.workspace, layer))
+    try:
+        examined = examined_in(session.workspace, layer)
+    except ToolError as error:  # the workspace is gone: there is nothing to keep it in
+        return f"what it changed was dropped: {error.message}"
     if not examined.steps:
         return "it changed nothing"
-    decision = judged(flight, examined.changes, configs_of(session.workspace, layer, examined))
+    decision = judged(session, flight, examined.changes, configs_of(session.workspace, layer, examined))
     if decision.decision == "deny":
         return f"what it changed was dropped: {decision.reason}"
     ran = _ran(session, process.record(), process)

@@ -57,8 +57,16 @@ def keep_sealed(
     """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten
     when the call has its result, which takes over the file of what was printed."""
     trial = unseal(recorder.history, sealed)
-    outcome = _only_printed(trial) if context.answer == "output" else keep(context, trial, recorder, None)
+    outcome = _only_printed(trial) if context.answer == "output" else _still_allowed(context, trial, recorder)
     return _answered(context, arguments, trial, commands, outcome)
+
+
+def _still_allowed(context: Context, trial: Trial, recorder: Recorder) -> Outcome:
+    """Keeps it, but for what policy has come to forbid since somebody was asked: a yes lifts no deny."""
+    decision = context.judge(trial.examined.changes, {})
+    if decision.decision == "deny":
+        return Outcome(failure=_refused(decision))
+    return keep(context, trial, recorder, None)
 
 
 def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None) -> Outcome:

@@ -38,8 +38,10 @@ def not_covered(uncovered: tuple[Uncovered, ...]) -> tuple[str, ...]:
     return tuple(f"{why}: {_listed(paths)}" for why, paths in reasons.items())
 
 
-def lost_words(watched: Watched) -> tuple[str, ...]:
-    """What is to be said of what undo does not bring back."""
+def lost_words(watched: Watched, *, judged: bool) -> tuple[str, ...]:
+    """What is to be said of what undo does not bring back. `judged`: what it changed was to be judged."""
+    if watched.examined is None and judged:
+        return (f"Nobody knows what it changed, since {watched.why}: it was neither judged nor taken back.",)
     if not watched.lost:
         return ()
     return (f"Gone, and undo does not bring it back: {_listed([clipped(path) for path in watched.lost])}.",)

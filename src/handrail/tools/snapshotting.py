@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from handrail.changes.layered.sealing import seal
 from handrail.changes.layered.trial import Examined, Trial
-from handrail.changes.recorder import Recorded, Recorder
+from handrail.changes.recorder import TAKEN_BACK, Recorded, Recorder
 from handrail.changes.snapshots.configs import config_texts
 from handrail.changes.snapshots.recording import finish_command, finish_unkept
 from handrail.changes.snapshots.watch import Watch, Watched
@@ -51,7 +51,7 @@ def execute_watched(
             went = run_command(context, todo, confinement, commands, hosts=commands.hosts_open_to(context, todo))
         except BaseException:
             with contextlib.suppress(StoreError, ToolError, OSError):
-                _recorded(context, recorder, number, watch.over(), ())
+                _cut_off(context, recorder, number, watch.over())
             raise
         try:
             return _concluded(context, todo, went, commands, recorder, watch, number)
@@ -63,7 +63,7 @@ def execute_watched(
 def _concluded(
     context: Context, todo: Runnable, went: Went, commands: Commands, recorder: Recorder, watch: Watch, number: int
 ) -> Output:
-    watched = watch.over()
+    watched = watch.over(tidy=not context.answered)
     sandbox = snapshot_sandbox_of(context, went, commands, watched)
     made = _recorded(context, recorder, number, watched, sandbox.not_covered)
     outcome = Outcome(made=made)
@@ -74,7 +74,10 @@ def _concluded(
     output = answer_of(
         context, went.ran, todo, went.confinement.limits, sandbox, (*went.blocked, *([line] if line else [])), outcome
     )
-    return replace(output, warnings=(*output.warnings, *lost_words(watched)))
+    return replace(
+        output,
+        warnings=(*output.warnings, *lost_words(watched, judged=watch.snapshot is not None and not context.answered)),
+    )
 
 
 def _recorded(
@@ -84,6 +87,16 @@ def _recorded(
     if watched.examined is not None:
         return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
     return finish_unkept(history, number, summary, watched.changes)
+
+
+def _cut_off(context: Context, recorder: Recorder, number: int, watched: Watched) -> None:
+    """Of one that an interrupt stopped too, nothing stays that somebody would have to say yes to."""
+    made = _recorded(context, recorder, number, watched, ())
+    if made is None or watched.examined is None or context.answered:
+        return
+    examined = watched.examined
+    if context.judge(examined.changes, config_texts(context.workspace, examined.steps)).decision != "allow":
+        _take_back(context, recorder, made)
 
 
 def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) -> Outcome:
@@ -104,7 +117,7 @@ def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) 
 
 def _take_back(context: Context, recorder: Recorder, made: Recorded) -> None:
     """At once, on the record like any undo, which keeps what it takes away. ToolError where that cannot be."""
-    own = replace(context, tool_call_id=f"{context.tool_call_id}-back")
+    own = replace(context, tool_call_id=f"{context.tool_call_id}{TAKEN_BACK}")
     undo_tool(context.workspace, recorder).run(own, UndoArguments(numbers=(made.changes.number or 0,)))
 
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import errno
+import os
+import sqlite3
 from collections.abc import Generator
 
 from handrail.changes.layered.diffing import with_diffs
@@ -13,7 +15,7 @@ from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
 from handrail.policy.harm import by_harm, is_deletion, moved_away, order_by_harm
 from handrail.process.cleaning import cleaned
-from handrail.protocol.error import ErrorCode, StoreError, ToolError
+from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import Preview, Tried
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
@@ -22,8 +24,12 @@ from handrail.tools.contract import Context
 from handrail.tools.exec import ExecArguments
 from handrail.tools.running import Went, command_of, folder_of, remove_printed, run_command, weaker_sandbox
 from handrail.tools.sandbox_words import layered_sandbox_of
+from handrail.workspace.root import check_places
+from handrail.workspace.workspace import Workspace
 
+_DROPPED = "Nothing of the command was kept."
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_FULL = os.strerror(errno.ENOSPC)
 _SHOWN = 60_000
 """Characters of what a person is shown; the whole waits with the trial."""
 _MOST_CHANGES = 200
@@ -101,7 +107,9 @@ def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> 
     try:
         return Trial(
             ran=went.ran,
-            examined=_examined(context, layer) if went.ran.ending == "exit" else Examined(started=layer.started),
+            examined=examined_in(context.workspace, layer)
+            if went.ran.ending == "exit"
+            else Examined(started=layer.started),
             blocked=went.blocked,
             sandbox=layered_sandbox_of(context, went.confinement, commands, went.reached),
         )
@@ -110,8 +118,16 @@ def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> 
         raise
 
 
-def _examined(context: Context, layer: Layer) -> Examined:
-    return with_diffs(context.workspace, layer, examine(context.workspace, layer))
+def examined_in(workspace: Workspace, layer: Layer) -> Examined:
+    """What was changed there, as a person is shown it. CONFLICT where the workspace was moved away meanwhile: then
+    there is nothing to compare it with."""
+    try:
+        examined = with_diffs(workspace, layer, examine(workspace, layer))
+    except OSError:
+        check_places(workspace.roots, _DROPPED)
+        raise
+    check_places(workspace.roots, _DROPPED)
+    return examined
 
 
 def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Layer) -> str:
@@ -126,13 +142,17 @@ def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Laye
 def not_put_by(error: OSError | StoreError) -> ToolError:
     """The refusal where what a command would change could not be stored."""
     cause = error if isinstance(error, OSError) else error.__cause__
-    why = cause.strerror if isinstance(cause, OSError) else str(error)
+    full = _is_full(cause)
+    why = _FULL if full else cause.strerror if isinstance(cause, OSError) else str(error)
     message = f"What the command changed could not be stored ({why}), so it was dropped. Nothing was changed."
-    return ToolError(_code_of(cause), f"{message} Try again when there is room.")
+    return ToolError("NO_SPACE" if full else "IO_ERROR", f"{message} Try again when there is room.")
 
 
-def _code_of(error: BaseException | None) -> ErrorCode:
-    return "NO_SPACE" if isinstance(error, OSError) and error.errno in _NO_ROOM else "IO_ERROR"
+def _is_full(error: BaseException | None) -> bool:
+    """Whether there is no room: for a file, or in a database."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 def previewed(trial: Trial, sealed: str) -> Preview:

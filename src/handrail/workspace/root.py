@@ -67,14 +67,15 @@ def opened_root(folder: str, *, writable: bool, named: str | None = None) -> Roo
     return root
 
 
-def check_places(roots: Iterable[Root]) -> None:
-    """CONFLICT where a root is no longer where it was: whoever goes by its name gets to what took its place."""
+def check_places(roots: Iterable[Root], done: str = "No command was run.") -> None:
+    """CONFLICT where a root is no longer where it was: whoever goes by its name gets to what took its place. `done`:
+    what became of the command, in words."""
     for root in roots:
         if not _is_there(root):
             message = (
                 f"The folder {readable(root.path)[:200]} was moved or removed, and something else may be there now."
             )
-            raise ToolError("CONFLICT", f"{message} No command was run. The file tools still work in it.")
+            raise ToolError("CONFLICT", f"{message} {done} The file tools still work in it.")
 
 
 def _is_there(root: Root) -> bool:

@@ -129,12 +129,15 @@ def _manners(
         uppers[over.upper] = os.open(over.upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         held.callback(os.close, uppers[over.upper])
     manners: dict[bytes, Bringing] = {}
+    stored: set[str] = set()
     for step, manner in _pairs(examined):
         if step.after is None or step.after.kind == "folder":
             continue
         source = None
-        if layer is not None and (manner.in_place or step.after.kind == "link"):
-            store_after(workspace, recorder.history, step, layer)
+        if layer is not None and (manner.in_place or manner.apart or step.after.kind == "link"):
+            if step.after.hash not in stored:  # of the names of one file, the layer may have only the first
+                store_after(workspace, recorder.history, step, layer)
+            stored.add(step.after.hash)
         elif layer is not None:
             over, below = below_upper(workspace, step.path, layer)
             source = Source(uppers[over.upper], below)

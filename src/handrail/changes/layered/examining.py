@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterator
 
 from handrail.changes.layered.comparing import Difference, UnkeptError, compare, why_unkept
-from handrail.changes.layered.linking import Names
+from handrail.changes.layered.linking import File, Names
+from handrail.changes.layered.other_names import other_names
 from handrail.changes.layered.places import holds, spelled
 from handrail.changes.layered.telling import told
 from handrail.changes.layered.trial import Examined
@@ -53,7 +54,8 @@ class _Look:
 
     def __init__(self, workspace: Workspace, layer: Layer, over: Overlaid) -> None:
         self._layer = layer
-        self._walk = Walk(over, spelled(workspace, over.root))
+        self._start = spelled(workspace, over.root)
+        self._walk = Walk(over, self._start)
         self._main = workspace.main.path if holds(over.root, workspace.main.path) else ""
         """The workspace, where it lies in the root."""
         self._over = over
@@ -81,7 +83,17 @@ class _Look:
             self.unkept.append(
                 "a file with several names was changed under one that is gone: the others stay as they were"
             )
-        return list(names.linked(found))
+        found = list(names.linked(found))
+        return [*found, *self._written_through(names.written_through(found), {one.path for one in found})]
+
+    def _written_through(self, files: dict[File, tuple[Difference, int]], known: set[str]) -> Iterator[Difference]:
+        """Names that the command never touched, of files that it wrote to or gave another mode."""
+        if files:
+            for below, file in other_names(self._over.root, {file: count for file, (_, count) in files.items()}):
+                path = self._start + below
+                path = path[len(self._main) + 1 :] if self._in_main(path) else path
+                if path not in known:
+                    yield files[file][0]._replace(path=path)
 
     def _spelled(self, met: Met) -> Met:
         """With its path as steps spell it, also where the workspace lies in a larger root."""

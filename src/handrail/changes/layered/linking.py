@@ -3,6 +3,7 @@
 import contextlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -11,8 +12,9 @@ from handrail.changes.layered.comparing import Difference
 from handrail.changes.layered.contents import Contents, contents_of
 from handrail.changes.layered.opening import open_file, opened_folder
 from handrail.changes.layered.walking import Met
+from handrail.policy.names import protection
 
-_File = tuple[int, int]
+File = tuple[int, int]
 """What tells a file apart: its device and its number."""
 
 
@@ -24,11 +26,13 @@ class Names:
     """The names that the files of one layer have, and those that the files beneath it had."""
 
     def __init__(self) -> None:
-        self._now: dict[_File, list[str]] = {}
-        self._before: dict[str, _File] = {}
+        self._now: dict[File, list[str]] = {}
+        self._before: dict[str, File] = {}
         """Of the names that were there, and are files in the layer too."""
         self._several: set[str] = set()
         """The names that were there of files that have others."""
+        self._count: dict[File, int] = {}
+        """How many names these files had, in the layer or elsewhere."""
 
     def note(self, met: Met) -> None:
         """Takes a name in, whether or not it is different."""
@@ -40,6 +44,7 @@ class Names:
             self._now.setdefault(_file(met.now.status), []).append(met.path)
         if met.before is not None and (met.before.status.st_nlink > 1 or met.now.status.st_nlink > 1):
             self._before[met.path] = _file(met.before.status)
+            self._count[self._before[met.path]] = met.before.status.st_nlink
 
     def linked(self, found: list[Difference]) -> Iterator[Difference]:
         """The differences, with what their names share."""
@@ -48,7 +53,8 @@ class Names:
         for one in found:
             manner, to = one.manner, first.get(one.path)
             if to is not None and to != one.path and not (self._shared(one.path, to) and _stays(one)):
-                manner = replace(manner, linked_to=os.fsencode(to))
+                hides = _hides(one.path, to)
+                manner = replace(manner, linked_to=None if hides else os.fsencode(to), apart=hides)
             if manner.in_place and self._before.get(one.path) in apart:
                 manner = replace(manner, in_place=False)
             yield one if manner is one.manner else one._replace(manner=manner)
@@ -59,6 +65,14 @@ class Names:
         went = {one.before.hash for one in found if one.before is not None and one.path in self._several}
         return not {contents.hash for contents in _nameless(work)} <= went
 
+    def written_through(self, found: list[Difference]) -> dict[File, tuple[Difference, int]]:
+        """The files that stay themselves, and have names that no difference is about: these change too. Each with one
+        of its differences, and how many names it has."""
+        stay = [one for one in found if one.manner.in_place or _is_mode_only(one)]
+        files = {self._before[one.path]: one for one in stay if one.path in self._before}
+        known = Counter(self._before.get(one.path) for one in found)
+        return {file: (one, self._count[file]) for file, one in files.items() if self._count[file] > known[file]}
+
     def _first(self, names: list[str]) -> str:
         """The name that the others are added to: one that was there before, if there is one."""
         return next((name for name in names if name in self._before), names[0])
@@ -67,10 +81,10 @@ class Names:
         before = self._before.get(one)
         return before is not None and before == self._before.get(other)
 
-    def _apart(self, found: list[Difference]) -> set[_File]:
+    def _apart(self, found: list[Difference]) -> set[File]:
         """Files whose names were given different contents. A layer that does not keep the names of a file together
         lets that happen; then each name is to have what the command saw there."""
-        contents: dict[_File, set[str]] = {}
+        contents: dict[File, set[str]] = {}
         for one in found:
             file = self._before.get(one.path)
             if file is not None and one.manner.in_place and one.after is not None:
@@ -84,7 +98,19 @@ def _stays(one: Difference) -> bool:
     return one.manner.in_place or same
 
 
-def _file(status: os.stat_result) -> _File:
+def _is_mode_only(one: Difference) -> bool:
+    """Whether a file gets another mode, which it has under all of its names."""
+    before, after = one.before, one.after
+    return before is not None and after is not None and after.kind == "file" and before.hash == after.hash
+
+
+def _hides(path: str, to: str) -> bool:
+    """Whether a name that says nothing would be another name of what steers tools: whoever writes there later would
+    write that. So it becomes a file of its own."""
+    return protection(to) is not None and protection(path) is None
+
+
+def _file(status: os.stat_result) -> File:
     return status.st_dev, status.st_ino
 
 

@@ -65,10 +65,20 @@ def drop(history: History, name: str) -> None:
 
 def store_all_after(workspace: Workspace, history: History, steps: Iterable[Step], layer: Layer) -> None:
     """Stores what every file would become: what is small together, what is large piece by piece."""
+    steps = _one_of_each(steps)
     large = [step for step in steps if step.after is not None and step.after.size > _SMALL]
     history.blobs.keep_all(_small_contents(workspace, steps, layer))
     for step in large:
         store_after(workspace, history, step, layer)
+
+
+def _one_of_each(steps: Iterable[Step]) -> list[Step]:
+    """The first step to each content: of the names of one file, the layer may have only the first."""
+    first: dict[str, Step] = {}
+    for step in steps:
+        if step.after is not None:
+            first.setdefault(step.after.hash, step)
+    return list(first.values())
 
 
 def store_after(workspace: Workspace, history: History, step: Step, layer: Layer) -> None:

@@ -15,6 +15,8 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """Written through the file that is there, since it has other names that share it."""
     linked_to: bytes | None = None
     """The path that it is another name of: one that another step brings, or that no step is about."""
+    apart: bool = False
+    """A file of its own, though the layer has it as another name of one."""
     mtime_ns: int | None = None
     attributes: dict[str, bytes] = {}
     """Extended attributes of the user's own."""

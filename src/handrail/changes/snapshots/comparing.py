@@ -8,8 +8,8 @@ from typing import NamedTuple
 from handrail.changes.planned import change_of
 from handrail.changes.snapshots.git import GitError
 from handrail.changes.snapshots.marks import Kept, Mark, is_unchanged
-from handrail.changes.snapshots.patience import Patience
-from handrail.changes.snapshots.reading import content_at
+from handrail.changes.snapshots.patience import LARGEST, Patience
+from handrail.changes.snapshots.reading import content_at, hash_at
 from handrail.changes.snapshots.scanning import OTHER, Scan
 from handrail.changes.snapshots.taking import Shots, Table
 from handrail.edit.diff import Diff, unified_diff
@@ -29,6 +29,8 @@ class Difference(NamedTuple):
     step: Step
     change: Change
     diff: str
+    target: str | None = None
+    """Where a link leads now."""
 
 
 class Comparison(NamedTuple):
@@ -50,9 +52,10 @@ class _Found(NamedTuple):
     new: bytes | None
 
 
-def compare(shots: Shots, table: Table, blobs: Blobs, patience: Patience) -> Comparison:
-    """Every path that is another now than in the snapshot; what it was before is in `blobs` from then on."""
-    now = shots.look_again(table, patience)
+def compare(shots: Shots, table: Table, blobs: Blobs, patience: Patience, *, tidy: bool = False) -> Comparison:
+    """Every path that is another now than in the snapshot; what it was before is in `blobs` from then on. `tidy`: what
+    the command closed is opened, and pipes that it made are removed, so that nothing is hidden by them."""
+    now = shots.look_again(table, patience, tidy=tidy)
     found = [one for one in _changed(shots, table, now, patience) if _differs(one)]
     wanted = [one.before.object for one in found if one.before is not None and one.before.object]
     contents = shots.git.contents(wanted, patience)
@@ -73,33 +76,37 @@ def _changed(shots: Shots, table: Table, now: Scan, patience: Patience) -> Itera
         mark = now.marks.get(path)
         if before is not None and mark is not None and is_unchanged(before.mark, mark, table.taken):
             continue
-        if mark is None and now.uncovered and _is_within(path, now.uncovered):
-            continue  # it is there, or may be: nobody can look any more, or it is too large
-        yield _Found(path, before, *_state(shots, path, mark, before))
+        if mark is None and now.uncovered and _is_hidden(path, now.uncovered):
+            continue  # it is there, or may be: nobody can look any more
+        yield _Found(path, before, *_state(shots, path, mark, before, patience))
 
 
-def _is_within(path: str, places: Mapping[str, str]) -> bool:
+def _is_hidden(path: str, places: Mapping[str, str]) -> bool:
+    """Whether it is in something that nobody looked into. A pipe holds nothing: what was in its place is gone."""
     while path and path not in places:
         path = path.rpartition("/")[0]
-    return bool(path)
+    return bool(path) and places[path] != OTHER
 
 
-def _state(shots: Shots, path: str, mark: Mark | None, before: Kept | None) -> tuple[State | None, bytes | None]:
+def _state(
+    shots: Shots, path: str, mark: Mark | None, before: Kept | None, patience: Patience
+) -> tuple[State | None, bytes | None]:
     if mark is None or mark.kind == "other":
         return None, None
     if mark.kind == "folder":
         return State(kind="folder", mode=mark.mode), None
     try:
+        if mark.size > LARGEST:
+            mark, digest = hash_at(shots.root, path, patience, kernel=shots.kernel)
+            return State(kind="file", hash=digest, size=mark.size, mode=mark.mode), None
         mark, data = content_at(shots.root, path, mark, kernel=shots.kernel)
     except FileNotFoundError:
         return None, None
     except OSError:  # it may not be read any more: it is taken to hold what it did
         digest = before.hash.hex() if before is not None else ""
         return State(kind="file", hash=digest, size=mark.size, mode=mark.mode), None
-    digest = hashlib.sha256(data).hexdigest()
-    if mark.kind == "link":
-        return State(kind="link", hash=digest, size=len(data)), None
-    return State(kind="file", hash=digest, size=len(data), mode=mark.mode), data
+    kind, mode = ("link", None) if mark.kind == "link" else ("file", mark.mode)
+    return State(kind=kind, hash=hashlib.sha256(data).hexdigest(), size=len(data), mode=mode), data
 
 
 def _before(kept: Kept | None) -> State | None:
@@ -128,8 +135,11 @@ def _old(one: _Found, contents: Iterator[bytes | None], blobs: Blobs) -> bytes |
 def _difference(shots: Shots, one: _Found, old: bytes | None) -> Difference:
     step = Step(_spelled(shots, os.fsencode(one.path)), _before(one.before), one.after)
     shown = shots.root.shown(one.path)
-    diff, binary = _diff(old, one.new, shown)
-    return Difference(step, change_of(step, shown, diff, binary=binary), diff.text)
+    after = one.after
+    target = os.fsdecode(one.new) if after is not None and after.kind == "link" and one.new is not None else None
+    is_large = after is not None and after.kind == "file" and one.new is None
+    diff, binary = (_NO_DIFF, False) if is_large else _diff(old, one.new if target is None else None, shown)
+    return Difference(step, change_of(step, shown, diff, binary=binary), diff.text, target)
 
 
 def _one_file(shots: Shots, table: Table, found: list[_Found]) -> Iterator[Was]:

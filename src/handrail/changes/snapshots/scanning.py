@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from handrail.changes.snapshots.marks import Mark, mark_of
+from handrail.changes.snapshots.opening import opened
 from handrail.changes.snapshots.patience import LARGEST, MOST_PATHS, Patience, SnapshotError, TooLongError
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
+from handrail.changes.snapshots.tidying import tidied
 from handrail.policy.names import is_credential
 from handrail.workspace.root import Root
 
@@ -36,11 +37,13 @@ def scan(
     others: Collection[str] = (),
     kernel: bool,
     everything: bool = False,
+    tidy: bool = False,
     start: str = "",
     most: int = MOST_PATHS,
 ) -> Scan:
     """Everything below a root, or below a folder in it. `left_out`: what is not looked at, with the reason. `others`:
-    roots in it, which are looked at on their own. `everything`: also repositories and credentials."""
+    roots in it, which are looked at on their own. `everything`: also repositories, credentials and large files. `tidy`:
+    what nobody could look at, or bring back, is opened to its owner or removed on the way."""
     found = Scan({}, {}, {})
     waiting = [start]
     while waiting:
@@ -51,9 +54,12 @@ def scan(
             found.marks.pop(folder, None)
             found.uncovered[folder] = "a repository of its own"
             continue
-        for name, mark in entries:
+        for name, met in entries:
             path = f"{folder}/{name}" if folder else name
             if path in others:
+                continue
+            mark = tidied(root, path, met, kernel=kernel) if tidy and path not in left_out else met
+            if mark is None:
                 continue
             why = left_out.get(path) or why_not(path, mark, everything=everything)
             if why:
@@ -67,21 +73,6 @@ def scan(
     return found
 
 
-def opened(root: int, path: str, flags: int, *, kernel: bool) -> int:
-    """A descriptor beneath a root; no link on the way is followed, nor the last name if it is one."""
-    if kernel:
-        return openat2(root, path or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, resolve=RESOLVE_NO_SYMLINKS)
-    folder = os.open(".", _FOLDER, dir_fd=root)
-    *folders, last = (path or ".").split("/")
-    try:
-        for name in folders:
-            folder, outer = os.open(name, _FOLDER, dir_fd=folder), folder
-            os.close(outer)
-        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    finally:
-        os.close(folder)
-
-
 def why_not(path: str, mark: Mark, *, everything: bool = False) -> str:
     """Why a path is not covered, in words; empty where it is."""
     if not everything and path == REPOSITORY:
@@ -90,7 +81,8 @@ def why_not(path: str, mark: Mark, *, everything: bool = False) -> str:
         return "a credential"
     if mark.kind == "other":
         return OTHER
-    return f"larger than {LARGEST >> 20} MB" if mark.kind == "file" and mark.size > LARGEST else ""
+    is_large = not everything and mark.kind == "file" and mark.size > LARGEST
+    return f"larger than {LARGEST >> 20} MB" if is_large else ""
 
 
 def _entries(root: Root, folder: str, found: Scan, *, kernel: bool) -> list[tuple[str, Mark]]:

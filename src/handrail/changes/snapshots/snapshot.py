@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from handrail.changes.history import History
+from handrail.changes.layered.telling import leads_out
 from handrail.changes.layered.trial import PLAIN, Examined
-from handrail.changes.snapshots.comparing import Comparison, compare
+from handrail.changes.snapshots.comparing import Comparison, Difference, compare
 from handrail.changes.snapshots.git import find_git
 from handrail.changes.snapshots.patience import AFTER_SECONDS, BEFORE_SECONDS, Patience, SnapshotError
 from handrail.changes.snapshots.taking import Shots, Table
+from handrail.protocol.change import Change
 from handrail.protocol.error import StoreError
+from handrail.protocol.plain import readable
 from handrail.store.change_log import Was
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
@@ -55,17 +59,18 @@ class Snapshot:
                 path = os.fsdecode(name)
                 yield Uncovered(os.path.join(shots.root.path, path), shots.root.shown(path), why)
 
-    def compare(self, history: History) -> Outcome:
-        """What is different now; what it takes to go back is kept from then on. SnapshotError where nobody can tell."""
+    def compare(self, history: History, *, tidy: bool = False) -> Outcome:
+        """What is different now; what it takes to go back is kept from then on. SnapshotError where nobody can tell.
+        `tidy`: what the command closed is opened, and pipes that it made are removed."""
         patience = Patience(AFTER_SECONDS)
         try:
-            found = [compare(shots, table, history.blobs, patience) for shots, table in self._taken]
+            found = [compare(shots, table, history.blobs, patience, tidy=tidy) for shots, table in self._taken]
         except (OSError, StoreError) as error:
             raise SnapshotError(f"what was there could not be kept ({error})") from error
         lost = tuple(path for one in found for path in one.lost)
         missed = {path: why for one in found for path, why in one.missed.items()}
         was = tuple(was for one in found for was in one.was)
-        return Outcome(_examined(self._taken, found), was, lost, missed)
+        return Outcome(_examined(self._workspace, self._taken, found), was, lost, missed)
 
 
 def take_snapshot(workspace: Workspace, history: History) -> Snapshot:
@@ -104,12 +109,18 @@ def _shots(workspace: Workspace, history: History) -> Iterator[Shots]:
             yield Shots(root, folder, program, others=roots_within(root, workspace), kernel=workspace.kernel)
 
 
-def _examined(taken: list[tuple[Shots, Table]], found: list[Comparison]) -> Examined:
+def _change(workspace: Workspace, one: Difference) -> Change:
+    if one.target is None:
+        return one.change
+    return replace(one.change, target=readable(one.target), outside=leads_out(workspace, one.step.path, one.target))
+
+
+def _examined(workspace: Workspace, taken: list[tuple[Shots, Table]], found: list[Comparison]) -> Examined:
     differences = [difference for one in found for difference in one.differences]
     return Examined(
         started=min((table.taken for _, table in taken), default=0),
         steps=tuple(one.step for one in differences),
         manners=(PLAIN,) * len(differences),
-        changes=tuple(one.change for one in differences),
+        changes=tuple(_change(workspace, one) for one in differences),
         diffs=tuple(one.diff for one in differences),
     )

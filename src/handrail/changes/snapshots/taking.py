@@ -66,11 +66,19 @@ class Shots:
         self._write(table)
         return table
 
-    def look_again(self, table: Table, patience: Patience) -> Scan:
+    def look_again(self, table: Table, patience: Patience, *, tidy: bool) -> Scan:
         """What the root is now, where the snapshot covers it: what was not covered then is not now either, and what
         has come since is looked at whatever it is."""
         left_out = {os.fsdecode(path): why for path, why in table.uncovered.items()}
-        return scan(self.root, patience, left_out=left_out, others=self._others, kernel=self.kernel, everything=True)
+        return scan(
+            self.root,
+            patience,
+            left_out=left_out,
+            others=self._others,
+            kernel=self.kernel,
+            everything=True,
+            tidy=tidy,
+        )
 
     def last(self) -> Table | None:
         """The last snapshot; None where there is none."""

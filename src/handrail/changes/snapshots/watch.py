@@ -53,12 +53,13 @@ class Watch:
         """What is there and could not be brought back."""
         return tuple(self.snapshot.uncovered()) if self.snapshot is not None else ()
 
-    def over(self) -> Watched:
-        """What changed since."""
+    def over(self, *, tidy: bool = False) -> Watched:
+        """What changed since. `tidy`: what the command closed is opened, and pipes that it made are removed, so that
+        nothing is hidden by them; for a command that nobody was asked about."""
         if self.snapshot is None:
             return Watched(None, self._told(), why=self.why)
         try:
-            found = self.snapshot.compare(self._history)
+            found = self.snapshot.compare(self._history, tidy=tidy)
         except SnapshotError as error:
             return Watched(None, (), uncovered=self.uncovered(), why=str(error))
         missed = (Uncovered("", path, why) for path, why in found.missed.items())

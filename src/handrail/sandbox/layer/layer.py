@@ -20,6 +20,8 @@ TABLE = "table"
 """The file that says what is to be mounted."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@%-]+")
 """Paths of which no character means anything to overlayfs or to the program mount."""
+_SCARCE = 1 << 24
+"""Bytes of a disk that the journal and what else is written meanwhile may well need."""
 _HANDED_ON = ("system.posix_acl_", "user.")
 """Attributes of a root that its layer has too."""
 
@@ -169,7 +171,18 @@ class Layer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.remove_later()
+        if self._is_room_scarce():
+            self.remove()
+        else:
+            self.remove_later()
+
+    def _is_room_scarce(self) -> bool:
+        """Whether the disk is about full, maybe of this layer: then what comes of the command needs its room."""
+        try:
+            disk = os.statvfs(self.folder)
+        except OSError:
+            return False
+        return disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < _SCARCE
 
 
 def outermost(roots: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,52 @@
+"""Finds the names of files that a command never touched, and that change all the same: other names of what it wrote.
+
+A layer says nothing about these. Keeping writes through the file, so they are told, judged and taken back as well.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from handrail.changes.layered.linking import File
+from handrail.changes.layered.opening import FOLDER
+
+
+def other_names(root: str, wanted: Mapping[File, int]) -> Iterator[tuple[str, File]]:
+    """Every name in a root of the files that are wanted, below the root. They come with how many names they have: when
+    all of them are found, nobody looks further."""
+    left = Counter(wanted)
+    waiting = [""]
+    numbers = {number for _, number in wanted}
+    while waiting and left:
+        folder = waiting.pop()
+        for name, number, is_folder in _entries(root, folder):
+            path = f"{folder}/{name}" if folder else name
+            if is_folder:
+                waiting.append(path)
+            elif number in numbers:
+                file = _file_at(root, path)
+                if file is not None and file in left:
+                    yield path, file
+                    left[file] -= 1
+                    left += Counter()
+
+
+def _entries(root: str, folder: str) -> list[tuple[str, int, bool]]:
+    """What is in a folder; nothing where nobody may look, since nobody can write through such a name either."""
+    try:
+        descriptor = os.open(os.path.join(root, folder), FOLDER)
+    except OSError:
+        return []
+    try:
+        with os.scandir(descriptor) as entries:
+            return [(entry.name, entry.inode(), entry.is_dir(follow_symlinks=False)) for entry in entries]
+    finally:
+        os.close(descriptor)
+
+
+def _file_at(root: str, path: str) -> File | None:
+    try:
+        status = os.lstat(os.path.join(root, path))
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
