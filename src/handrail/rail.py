@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
 from msgspec.structs import replace
 
+from handrail.asking import Asking, OnPermission, bound_to
 from handrail.named_tools import NamedTools
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
@@ -33,7 +34,6 @@ from handrail.protocol.wording import shown
 from handrail.runtime import latch
 from handrail.runtime.batch import answer as answer_request
 from handrail.runtime.batch import resume as resume_batches
-from handrail.runtime.batch import run_batch
 from handrail.runtime.closing import interim
 from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
@@ -51,14 +51,11 @@ if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
     from handrail.runtime.person import Resolve
-    from handrail.terminal.source import Said
     from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
-OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
-"""Is asked about each request; None leaves it for later."""
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
@@ -106,8 +103,6 @@ class Handrail(NamedTools):
             loaded = Loaded(settings=loaded, sources={})
         chosen = loaded.settings
         self._loosest: Mode = managed_mode(loaded)
-        self._on_permission = on_permission
-        self._unattended = unattended
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
         self._lock = Lock()
@@ -128,6 +123,7 @@ class Handrail(NamedTools):
             resolver=resolver,
             variables=variables,
         )
+        self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
         if chosen.events.jsonl:
             lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
             self._session.journal.subscribe(lines.add)
@@ -284,7 +280,7 @@ class Handrail(NamedTools):
         given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
         request_id = request if isinstance(request, str) else request.id
         if not isinstance(request, str):
-            given = _bound(given, request)
+            given = bound_to(request, given)
         outcome = self._enter(answer_request, self._session, request_id, given)
         if outcome is None:
             raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
@@ -427,59 +423,12 @@ class Handrail(NamedTools):
         self._session.workspace.close()
 
     def _run(self, calls: tuple[ToolCall, ...], *, fresh: bool) -> Done | Parked:
-        return self._enter(self._run_inside, calls, fresh)
-
-    def _run_inside(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
-        outcome = run_batch(self._session, calls, fresh)
-        of = len(outcome.requests) if isinstance(outcome, Parked) else 0
-        while isinstance(outcome, Parked) and self._can_ask():
-            said = self._ask(outcome.requests[0], of - len(outcome.requests) + 1, of)
-            request, answer = said.request, said.answer
-            if answer is None and self._is_open(request):
-                break
-            answered = self._answer(request, answer) if answer else None
-            if answer and answered is None and self._on_permission is None:
-                _terminal().say_answered_elsewhere(request)
-            # What came of it is looked up: the batch may be larger, and somebody else may have been faster to answer.
-            outcome = answered if isinstance(answered, Parked) else run_batch(self._session, calls, fresh=False)
-            if answered is not None and self._on_permission is None:
-                _terminal().say_kept(said, _result_of(outcome, request))
-        return outcome
-
-    def _can_ask(self) -> bool:
-        """Whether there is somebody to ask: whoever the program named, else the person at its terminal."""
-        if self._on_permission is not None:
-            return True
-        return not self._unattended and _terminal().somebody_is_there()
-
-    def _ask(self, request: PermissionRequest, number: int, of: int) -> "Said":
-        from handrail.terminal.source import Said, Source  # noqa: PLC0415  most calls ask nobody
-
-        if self._on_permission is None:
-            return _terminal().ask_on_terminal(
-                request, number, of, source=Source(self._is_open, self.outdated, self.retry)
-            )
-        said = self._on_permission(request)
-        return Said(request, said if isinstance(said, Answer) or said is None else Answer(kind=said))
-
-    def _answer(self, request: PermissionRequest, said: Answer) -> Done | Parked | None:
-        """None where somebody else was faster, be it to answer or to have it tried again."""
-        try:
-            return answer_request(self._session, request.id, _bound(said, request))
-        except UsageError:
-            if self._is_open(request):
-                raise
-            return None
+        return self._enter(self._asking.run, calls, fresh)
 
     def _keep_yielded(self, process: "ProcessSession") -> None:
         from handrail.runtime.yielded import keep_yielded  # noqa: PLC0415  few commands go on after their calls
 
         keep_yielded(self._session, process)
-
-    def _is_open(self, request: PermissionRequest) -> bool:
-        """Whether it still waits, as it was shown."""
-        waiting = latch.waiting(self._session, request.batch_id).requests
-        return any((one.id, one.revision) == (request.id, request.revision) for one in waiting)
 
     def _enter(
         self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -499,25 +448,6 @@ class Handrail(NamedTools):
                 self._inside.pop(token, None)
                 if self._closed:
                     self._door.notify_all()
-
-
-def _result_of(outcome: Done | Parked, request: PermissionRequest) -> ToolResult[Any] | None:
-    """What came of the call that a request was about; None while it waits."""
-    results = outcome.results if isinstance(outcome, Done) else ()
-    return next((one for one in results if one.tool_call_id == request.tool_call_id), None)
-
-
-def _bound(answer: Answer, request: PermissionRequest) -> Answer:
-    """The answer as one to what the request shows, unless it says itself what it is to."""
-    if answer.revision is not None or not request.revision:
-        return answer
-    return replace(answer, revision=request.revision)
-
-
-def _terminal() -> ModuleType:
-    from handrail.terminal import asking  # noqa: PLC0415  most calls ask nobody
-
-    return asking
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:

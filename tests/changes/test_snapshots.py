@@ -442,3 +442,24 @@ def test_a_manifest_tells_what_changed_and_brings_nothing_back(workspace: Path, 
         "mode": ("mode", "file"),
         "new": ("created", "folder"),
     }
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(KeyboardInterrupt(), KeyboardInterrupt), (patience.TooLongError(), git.GitError)],
+    ids=["an interrupt", "too long"],
+)
+def test_an_interrupt_while_contents_are_kept_stays_one_also_where_git_fails_of_it(
+    tmp_path: Path, raised: BaseException, told: type[BaseException]
+) -> None:
+    """A person's Ctrl-C ends git too: that must not look like a machine that can keep nothing."""
+    store = git.PrivateGit(GIT, str(tmp_path))
+    store.make()
+
+    def broken_off() -> None:
+        with store.storing(patience.Patience(60)) as stdin:
+            stdin.write(b"nothing that git knows\n")
+            raise raised
+
+    with pytest.raises(told):
+        broken_off()

@@ -8,13 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from background import SECONDS, asked, ended, record_when
 
 from handrail import Handrail
-from handrail.protocol.event import Change
+from handrail.process.sessions.known import read_record
+from handrail.protocol.event import Change, ToolCallUpdate
 from handrail.protocol.process import ProcessRecord
+from handrail.protocol.result import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.store.locked_folder import locked
 
@@ -89,6 +92,27 @@ def test_what_was_stopped_is_dropped(auto: Handrail, workspace: Path, tmp_path: 
     assert not (workspace / "made").exists()
     assert no_layer_is_left(tmp_path)
     assert auto.changes() == []
+
+
+def test_what_loses_its_keeper_while_its_call_waits_is_dropped_and_that_is_said(
+    auto: Handrail, workspace: Path, tmp_path: Path
+) -> None:
+    begun = threading.Event()
+    auto.subscribe(lambda event: begun.set() if isinstance(event, ToolCallUpdate) else None)
+    results: list[ToolResult[Any]] = []
+    command = "echo x > made; echo said; sleep 1000"
+    call = threading.Thread(target=lambda: results.append(auto.exec(command, yield_ms=600_000)))
+    call.start()
+    assert begun.wait(SECONDS)
+    [folder] = tmp_path.glob("state/**/processes/p-*")
+    record = read_record(str(folder))
+    assert record is not None
+    os.kill(record.keeper.number, signal.SIGKILL)
+    call.join(SECONDS)
+    assert results[0].error is not None
+    assert (results[0].error.code, "was dropped with its layer" in results[0].content) == ("INTERRUPTED", True)
+    assert not (workspace / "made").exists()
+    assert no_layer_is_left(tmp_path)
 
 
 def test_what_is_removed_takes_its_layer_along(auto: Handrail, workspace: Path, tmp_path: Path) -> None:

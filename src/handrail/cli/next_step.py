@@ -4,11 +4,11 @@ import os
 from typing import Any, cast
 
 from handrail.policy.modes import TABLE, Cell
-from handrail.protocol.decision import MODES, Mode
+from handrail.protocol.decision import LAYERED, MODES, Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.permission import PermissionRequest
 
-_LAYERED, _KEPT = 3, 2
+_KEPT = 2
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 _REACHES = frozenset({"exec.network", "git.network"})
 
@@ -70,7 +70,7 @@ def _can_undo(request: PermissionRequest) -> bool:
     which holds no repository."""
     if request.command is None:
         return True
-    kept = request.tier == _LAYERED or (request.tier == _KEPT and "git" not in request.command)
+    kept = request.tier == LAYERED or (request.tier == _KEPT and "git" not in request.command)
     return kept and not request.background and not request.hosts
 
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from handrail.cli.preferences import project_folder
 from handrail.cli.rows import Row, without_home
+from handrail.protocol.decision import LAYERED
 from handrail.protocol.error import ToolError
-from handrail.sandbox.report import LAYERED, Failure, Report
+from handrail.sandbox.report import Failure, Report
 from handrail.settings import Settings, SettingsError, load, state_folder
 from handrail.settings.location import expand_home
 from handrail.settings.model import Sandbox as Wanted

@@ -54,6 +54,10 @@ class SeenCommand(Wire, frozen=True):
     """A function that starts itself again and again."""
 
 
+LAYERED = 3
+"""The tier of a sandbox in which what a command changes goes into a layer."""
+
+
 class CommandFact(Wire, frozen=True):
     """The command of a call, and what can be done with one here."""
 
@@ -76,6 +80,16 @@ class CommandFact(Wire, frozen=True):
     """What of the network it names and no yes can open, each with the reason in words."""
     seen: tuple[SeenCommand, ...] | None = None
     """What the display parser found; None where it was not needed, or could not be used."""
+
+    @property
+    def layered(self) -> bool:
+        """Whether what it changes goes into a layer; of one that is proven to only look, whether it would."""
+        return self.tier >= LAYERED and not self.background
+
+    @property
+    def outlives(self) -> bool:
+        """Whether it may go on after its call, on the real tree."""
+        return self.background or (self.yields and not self.layered)
 
 
 class ProcessFact(Wire, frozen=True):

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 BY_PERSON = "person.asked"
 """The rule of what a person did: no tool that a model or a third party brings can have it."""
-_LAYERED = 3
 _NOTHING = "Nothing was changed."
 _UNKNOWN = "What it did is not known; look before you repeat it."
 
@@ -90,7 +89,7 @@ def _changes_only_files(flight: Flight) -> bool:
 def _is_layered(flight: Flight) -> bool:
     """Whether it was a command whose changes go into a layer, which is gone with it unless they were kept."""
     command = flight.facts.command
-    return command is not None and command.tier >= _LAYERED and not command.background
+    return command is not None and command.layered
 
 
 def _only_looked(flight: Flight) -> bool:

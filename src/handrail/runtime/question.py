@@ -80,7 +80,7 @@ def worded(
         command=command.text if command else None,
         cwd=session.workspace.look(command.cwd, "read").real if command else None,
         tier=command.tier if command else None,
-        background=command is not None and (command.background or (command.yields and command.tier < 3)),
+        background=command is not None and command.outlives,
         process=flight.facts.process.id if flight.facts.process else None,
         environment=environment_of(session) if command else None,
         hosts=command.hosts if command else (),

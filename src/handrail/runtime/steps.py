@@ -23,7 +23,6 @@ from handrail.tools.contract import Command, Context, Limits, ProcessUse, Touche
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
 
-_LAYERED = 3
 _MANY = 100
 """Files that are locked one by one."""
 
@@ -188,7 +187,7 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
 def take_locks(session: Session, flight: Flight) -> None:
     """Holds every file the call will change, against other sessions; always in the same order. Of very many files it
     holds the roots they are in instead, alone: a process has only so many descriptors."""
-    if not flight.tool.spec.side_effects or _is_layered(flight):
+    if not flight.tool.spec.side_effects or _takes_its_own_locks(flight):
         return
     changed = sorted({fact.real for fact in flight.facts.paths if fact.access != "read" and fact.real is not None})
     many = len(changed) > _MANY
@@ -205,11 +204,11 @@ def take_locks(session: Session, flight: Flight) -> None:
         _lock(session, flight, session.locks.of(f"inode:{identity}"), session.lock_seconds, _held_up(real))
 
 
-def _is_layered(flight: Flight) -> bool:
+def _takes_its_own_locks(flight: Flight) -> bool:
     """What it changes goes into a layer: only keeping that needs the files. Without one, it runs with nobody else at
     work: whole roots are held then."""
     command = flight.facts.command
-    return command is not None and not (command.background or (command.yields and command.tier < _LAYERED))
+    return command is not None and not command.outlives
 
 
 def _held_up(real: str) -> str:

@@ -61,7 +61,7 @@ def _why_not(session: Session, flight: Flight, command: CommandFact) -> str | No
     reason = why_not_tried(command, mode=mode, tries=session.tries)
     if reason is None and command.hosts:
         reason = f"needs the network ({_what_reaches(command, flight.decision)})"
-    if reason is None and command.tier < 3:
+    if reason is None and not command.layered:
         why = session.commands.why_no_layer(session.workspace.roots)
         reason = f"no layer here: {why or 'the sandbox has none'}"
     return reason

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from handrail.protocol.decision import LAYERED
 from handrail.sandbox.namespaces.bubblewrap import Bubblewrap
 
 
@@ -29,8 +30,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The limits that hold for a command with everything it has started."""
 
 
-LAYERED = 3
-"""The tier of a command whose changes go into a layer."""
 NAMES = {1: "Landlock and seccomp", 0: "nothing"}
 
 _PER_PROCESS = ("file size", "core dumps")

@@ -4,6 +4,7 @@ import math
 import time
 from threading import Lock
 
+from handrail.protocol.decision import LAYERED
 from handrail.protocol.error import ToolError
 from handrail.sandbox import choice
 from handrail.sandbox.choice import Choice, choose, identity
@@ -18,7 +19,7 @@ from handrail.sandbox.layer.probe import said_of
 from handrail.sandbox.namespaces.preparing import Preparing
 from handrail.sandbox.probing.remedies import Remedy
 from handrail.sandbox.refusals import layer_failed, no_network, sandbox_failed, too_weak, without_layer
-from handrail.sandbox.report import LAYERED, Failure, Report, held_in_memory_only, report
+from handrail.sandbox.report import Failure, Report, held_in_memory_only, report
 from handrail.sandbox.text import check_text
 
 

@@ -7,6 +7,7 @@ as one, which makes them smaller than each alone. A pack gets its name when it i
 import contextlib
 import os
 import struct
+import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator
@@ -47,11 +48,13 @@ _decode = msgspec.msgpack.Decoder(list[_Group]).decode
 
 
 class Packs:
-    """The packs of one folder."""
+    """The packs of one folder. Any thread may ask."""
 
     def __init__(self, folder: str, *, durable: bool) -> None:
         self._folder = folder
         self._durable = durable
+        self._lock = threading.Lock()
+        """Held while what is known changes."""
         self._known: dict[str, list[_Group]] = {}
         self._places: dict[str, _Place] = {}
         self._seen = -1
@@ -75,7 +78,8 @@ class Packs:
             if isinstance(error, OSError):
                 raise StoreError(f"contents cannot be stored in {self._folder}: {error.strerror}") from error
             raise
-        self._learn(path, groups)
+        with self._lock:
+            self._learn(path, groups)
 
     def has(self, digest: str) -> bool:
         """Whether a content is in a pack."""
@@ -98,9 +102,10 @@ class Packs:
         place = self._find(digest)
         if place is None:
             return None
-        if self._group[0] != (place.pack, place.start):
-            self._group = ((place.pack, place.start), _read_group(place))
-        return self._group[1][place.at : place.at + place.size]
+        group = self._group
+        if group[0] != (place.pack, place.start):
+            group = self._group = ((place.pack, place.start), _read_group(place))
+        return group[1][place.at : place.at + place.size]
 
     def unused(self, used: set[str]) -> Iterator[str]:
         """The files of packs of which nothing is used, of those that cannot be read, and of those put aside earlier."""
@@ -143,6 +148,10 @@ class Packs:
 
     def look(self) -> None:
         """Learns of packs that others wrote, and forgets those that are gone."""
+        with self._lock:
+            self._look()
+
+    def _look(self) -> None:
         try:
             changed = os.stat(self._folder).st_mtime_ns
         except OSError:

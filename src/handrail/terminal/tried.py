@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from handrail.protocol.decision import LAYERED
 from handrail.protocol.permission import ONLY_LOOKS, PermissionRequest, Preview, Tried
 from handrail.terminal.changed import MOST_ROWS, change_lines
 from handrail.terminal.visible import exact_line, one_line
@@ -96,7 +97,7 @@ def _undone(request: PermissionRequest, why: str) -> str:
         return "; it is not covered by undo"
     if request.hosts:
         return "; what it sends cannot be undone"
-    if request.tier == 3:
+    if request.tier == LAYERED:
         return "; undo takes back what it changes"
     return "; its result says what undo covers"
 

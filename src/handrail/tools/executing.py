@@ -32,13 +32,13 @@ def execute(
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
-    if arguments.yield_ms is not None and not arguments.background and fact.tier >= 3 and not todo.proven:
+    if arguments.yield_ms is not None and fact.layered and not todo.proven:
         from handrail.tools.yielding import execute_yielding  # noqa: PLC0415  few commands go on
 
         return execute_yielding(context, arguments, todo, confinement, commands, background, recorder)
     if arguments.background or arguments.yield_ms is not None:
         return _execute_beyond(context, arguments, todo, confinement, commands, background)
-    if fact.tier >= 3 and not todo.proven:
+    if fact.layered and not todo.proven:
         from handrail.tools.layered import execute_layered  # noqa: PLC0415  most commands only look
 
         return execute_layered(context, arguments, todo, confinement, commands, recorder)

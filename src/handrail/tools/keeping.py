@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from handrail.process.ran import Ending, Ran
+from handrail.process.sessions.layers import Yielded, note_of
 from handrail.process.updates import Updates
 from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
@@ -38,8 +39,8 @@ class Keeping:
         self._proxy: ProxyPlan | None = None
         self.name: str | None = None
         """The id that it is to have, where somebody has to know it before."""
-        self.notes: dict[str, str] = {}
-        """Files for its folder, by their names."""
+        self.layer: Yielded | None = None
+        """What its folder notes of its layer, where it has one."""
 
     def confine(self, confinement: Confinement, hosts: tuple[str, ...]) -> Confinement:
         """The confinement with what is open to the command of the network: as long as it runs, by its keeper."""
@@ -96,12 +97,17 @@ class Keeping:
                 limits=limits,
                 idle_seconds=self._background.idle_seconds,
                 proxy=self._proxy,
-                files={**self.notes, **(self._background.awaited if self._arguments.yield_ms is not None else {})},
+                files=self._notes(),
                 name=self.name,
             )
         except BaseException:
             launch.close()
             raise
+
+    def _notes(self) -> dict[str, str]:
+        """Files for its folder, by their names."""
+        awaited = self._background.awaited if self._arguments.yield_ms is not None else {}
+        return {**awaited, **(note_of(self.layer) if self.layer is not None else {})}
 
     def _wait(self, process: "ProcessSession", limits: Limits, updates: Updates, seconds: float) -> Ran | None:
         """How it went; None where it goes on."""
@@ -127,10 +133,10 @@ class Keeping:
         try:
             record = process.record()
         except ToolError:
-            raise _interrupted("Somebody removed the command while the call waited for it; it is gone.") from None
+            raise self._interrupted("Somebody removed the command while the call waited for it; it is gone.") from None
         ending = ended_by_us or _ENDINGS.get(record.reason or "") or "exit"
         if ending == "exit" and record.exit_code is None:
-            raise _interrupted("What kept the command was killed while the call waited, and the command with it.")
+            raise self._interrupted("What kept the command was killed while the call waited, and the command with it.")
         return Ran(
             ending=ending,
             exit_code=record.exit_code if ending == "exit" else None,
@@ -138,6 +144,10 @@ class Keeping:
             output=printed_of(process.log, limits, self._spill_folder),
             limits=_LIMITS.get(ending, ()),
         )
+
+    def _interrupted(self, how: str) -> ToolError:
+        left = "stays done: look before you repeat it" if self.layer is None else "was dropped with its layer"
+        return ToolError("INTERRUPTED", f"{how} What it had done by then {left}.")
 
     def _break_off(self, process: "ProcessSession") -> None:
         """Ends it; what it tried to reach is told all the same, where that is possible."""
@@ -161,7 +171,3 @@ class Keeping:
 
 _ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
 _LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), "memory": ("memory",), "processes": ("processes",)}
-
-
-def _interrupted(how: str) -> ToolError:
-    return ToolError("INTERRUPTED", f"{how} What it had done by then stays done: look before you repeat it.")

@@ -41,7 +41,7 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
     todo = runnable(fact.text, fact.cwd, fact.there)
     if todo.proven:
         return Preview(kind="none", text=ONLY_LOOKS)
-    if fact.tier < 3 or fact.hosts or fact.background or fact.yields:
+    if not fact.layered or fact.hosts or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
     sealed = ""

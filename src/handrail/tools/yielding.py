@@ -5,7 +5,7 @@ import os
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable
 from handrail.process.ran import Ran
-from handrail.process.sessions.layers import Yielded, note_of
+from handrail.process.sessions.layers import Yielded
 from handrail.process.sessions.sessions import new_name
 from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.confinement import Confinement
@@ -52,4 +52,4 @@ def _give(layer: Layer, keeping: Keeping, context: Context, background: Backgrou
     """Whoever is killed from here on leaves no layer that nobody sees to."""
     keeping.name = new_name()
     give_to(layer, os.path.join(background.folder, keeping.name))
-    keeping.notes = note_of(Yielded(layer.folder, context.tool_call_id, used))
+    keeping.layer = Yielded(layer.folder, context.tool_call_id, used)

@@ -4,7 +4,6 @@ Its files belong together: an index of one moment with the references of another
 changed is told by the change times, which nobody can set. Objects do not count: they are only ever added.
 """
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -37,10 +36,14 @@ def _repository(path: bytes) -> bytes | None:
 
 
 def _later(workspace: Workspace, repository: bytes, started: int) -> Iterator[bytes]:
-    with contextlib.suppress(ToolError, OSError), reach(workspace, repository) as landing:
-        if not landing.missing:
+    try:
+        with reach(workspace, repository) as landing:
+            if landing.missing:
+                return
             folder = os.open(landing.name, _FOLDER, dir_fd=landing.folder)
-            yield from _walked(folder, repository, started, top=True)
+    except (ToolError, OSError):
+        return  # it is no folder, or none of ours: what the command changed there is looked at path by path
+    yield from _walked(folder, repository, started, top=True)
 
 
 def _walked(folder: int, path: bytes, started: int, *, top: bool) -> Iterator[bytes]:
@@ -48,13 +51,23 @@ def _walked(folder: int, path: bytes, started: int, *, top: bool) -> Iterator[by
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if top and entry.name == _OBJECTS:
-                    continue
-                inner = path + b"/" + os.fsencode(entry.name)
-                status = os.stat(entry.name, dir_fd=folder, follow_symlinks=False)
-                if is_since(status.st_ctime_ns, started):
-                    yield inner
-                if stat.S_ISDIR(status.st_mode):
-                    yield from _walked(os.open(entry.name, _FOLDER, dir_fd=folder), inner, started, top=False)
+                if not (top and entry.name == _OBJECTS):
+                    yield from _later_at(folder, entry.name, path + b"/" + os.fsencode(entry.name), started)
     finally:
         os.close(folder)
+
+
+def _later_at(folder: int, name: str, path: bytes, started: int) -> Iterator[bytes]:
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if is_since(status.st_ctime_ns, started):
+            yield path
+        if not stat.S_ISDIR(status.st_mode):
+            return
+        inner = os.open(name, _FOLDER, dir_fd=folder)
+    except PermissionError:
+        return  # closed to us: the command could not look into it either
+    except OSError:
+        yield path  # gone, or another thing, since it was listed
+        return
+    yield from _walked(inner, path, started, top=False)

@@ -103,12 +103,14 @@ class PrivateGit:
                 fcntl.fcntl(stdin, _SET_CAPACITY, _PIPE)
             try:
                 yield stdin
-            finally:
-                with contextlib.suppress(BrokenPipeError):
-                    stdin.write(b"done\n")
-                    stdin.close()
-                if process.wait() != 0:
-                    raise GitError("it failed")
+            except Exception:
+                _finish_storing(process, stdin)
+                raise
+            except BaseException:  # a Ctrl-C ends git too, and is no failure of it
+                with contextlib.suppress(GitError):
+                    _finish_storing(process, stdin)
+                raise
+            _finish_storing(process, stdin)
 
     def contents(self, names: Iterable[bytes], patience: Patience) -> Iterator[bytes | None]:
         """What is kept under names; None for what is not."""
@@ -179,6 +181,14 @@ class PrivateGit:
 def blob_of(data: bytes) -> bytes:
     """Bytes as `storing` takes them."""
     return b"blob\ndata %d\n%b\n" % (len(data), data)
+
+
+def _finish_storing(process: "subprocess.Popen[bytes]", stdin: "IO[bytes]") -> None:
+    with contextlib.suppress(BrokenPipeError):
+        stdin.write(b"done\n")
+        stdin.close()
+    if process.wait() != 0:
+        raise GitError("it failed")
 
 
 def _answered(stdout: "IO[bytes]") -> bytes | None:

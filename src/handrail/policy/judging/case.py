@@ -60,4 +60,4 @@ class Case(msgspec.Struct, frozen=True):
 def case_of(fact: CommandFact, facts: Facts, rules: Rules, book: RuleBook) -> Case:
     """The case of a call."""
     known: dict[tuple[str, Access], PathFact] = {(path.path, path.access): path for path in facts.paths}
-    return Case(fact, rules, known, book, undo=(fact.tier >= 3 or fact.snapshot) and not fact.background)
+    return Case(fact, rules, known, book, undo=fact.layered or (fact.snapshot and not fact.background))
