@@ -10,6 +10,7 @@ from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
+from handrail.terminal.tried import tried_lines
 
 TOTAL = """from decimal import Decimal
 
@@ -38,6 +39,8 @@ PATCH = """*** Begin Patch
 +RATE = 0.2
 *** End Patch
 """
+GENERATE = "./tables.sh"
+"""A script of the sample: it makes a file, and removes one."""
 SETTINGS = Settings(tools=Tools(enable=("apply_patch",)))
 
 
@@ -51,7 +54,7 @@ def main() -> int:
         chain = verify(StateFolder(str(state)))
     state_of_chain = "intact" if chain.intact else "BROKEN"
     print(f"\nThe audit has {chain.records} records, one for each call; the chain is {state_of_chain}.")
-    return 0 if chain.intact and chain.records == 14 else 1
+    return 0 if chain.intact and chain.records == 16 else 1
 
 
 def play(rail: Handrail, workspace: Path) -> None:
@@ -63,6 +66,8 @@ def play(rail: Handrail, workspace: Path) -> None:
     show("An edit that guesses a number: what is there instead.", rail.edit("src/total.py", STALE, FINER))
     show("A patch: all of its files, or none.", rail.apply_patch(PATCH))
     show("The person takes it back, in one step.", rail.undo())
+    show("A script is tried in a throw-away copy first; yes keeps exactly what was shown.", rail.exec(GENERATE))
+    show("What it did is one change, and goes back like any other.", rail.undo())
     show("A wrong name, and the answer that helps.", rail.read("src/totl.py"))
     show("A path that leads out.", rail.read("../../etc/passwd"))
     show("Credentials stay closed, even to read.", rail.read(".env"))
@@ -77,10 +82,15 @@ def make_shop(workspace: Path) -> None:
     (workspace / "src" / "total.py").write_text(TOTAL)
     (workspace / "README.md").write_text("# shop\n")
     (workspace / ".env").write_text("TOKEN=not-for-the-model\n")
+    script = workspace / "tables.sh"
+    script.write_text("#!/bin/sh\nrm README.md\necho 'RATE = 0.2' >src/rates.py\necho '1 table made'\n")
+    script.chmod(0o755)
 
 
 def say_yes(request: PermissionRequest) -> Answer:
     print(f"  ! {request.description} asks: {request.reason} (rule {request.rule})")
+    if request.command is not None:
+        print(indented("\n".join(tried_lines(request, None))))
     print(indented(request.preview.text if request.preview else ""))
     print("    y  (the script answers yes, once)")
     return Answer(kind="once")

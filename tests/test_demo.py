@@ -17,6 +17,8 @@ SHOWN = [
     ("✗", "edit", "An edit that guesses a number: what is there instead."),
     ("✓", "apply_patch", "A patch: all of its files, or none."),
     ("✓", "undo", "The person takes it back, in one step."),
+    ("✓", "exec", "A script is tried in a throw-away copy first; yes keeps exactly what was shown."),
+    ("✓", "undo", "What it did is one change, and goes back like any other."),
     ("✗", "read", "A wrong name, and the answer that helps."),
     ("✗", "read", "A path that leads out."),
     ("✗", "read", "Credentials stay closed, even to read."),
@@ -51,6 +53,8 @@ def test_no_change_breaks_the_sample(played: str) -> None:
         "Closest is line 3: line 3 has 01, oldText has 10.",
         "M src/total.py +1 −1\n    A src/tax.py +1 −0\n",
         "Took back 3: 2 files.",
+        "Would change 2 files:\n      D README.md  −1  deletes!\n      A src/rates.py  +1\n",
+        "Took back 5: 2 files.",
         "the chain is intact",
     ],
 )

@@ -164,6 +164,40 @@ def test_names_of_one_file_stay_names_of_one_file(kept: Callable[[Work], Any], s
     kept(work)
 
 
+@BOTH
+def test_attributes_of_a_file_that_is_written_through_come_and_go_with_it(
+    kept: Callable[[Work], Any], sealed: bool
+) -> None:
+    def work(keeper: Keeper) -> None:
+        root = keeper.world.root
+        keeper.world.sh("echo shared >one; ln one two")
+        code = "import os; os.setxattr('one', 'user.note', b'new')"
+        keeper.keep(f'/usr/bin/python3 -I -S -c "{code}"; echo more >>one', sealed=sealed)
+        assert os.getxattr(root / "two", "user.note") == b"new"
+        keeper.undo()
+        assert os.listxattr(root / "two") == []
+        assert (root / "one").samefile(root / "two")
+
+    kept(work)
+
+
+@BOTH
+def test_names_of_one_file_of_which_one_is_replaced_and_others_are_written_through(
+    kept: Callable[[Work], Any], sealed: bool
+) -> None:
+    def work(keeper: Keeper) -> None:
+        root = keeper.world.root
+        keeper.world.sh("echo shared >one; ln one two; ln one three; echo other >four")
+        keeper.keep("mv four three; echo more >>one; touch two", sealed=sealed)
+        assert (root / "two").read_text() == "shared\nmore\n"
+        assert (root / "three").read_text() == "other\n"
+        keeper.undo()
+        assert (root / "two").read_text() == (root / "three").read_text() == "shared\n"
+        assert (root / "one").samefile(root / "three")
+
+    kept(work)
+
+
 def test_large_files_are_not_held_in_memory_also_those_with_two_names(kept: Callable[[Work], Any]) -> None:
     def work(keeper: Keeper) -> None:
         root = keeper.world.root

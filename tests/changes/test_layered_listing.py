@@ -107,12 +107,18 @@ def test_links(user: As) -> None:
 
 @pytest.mark.parametrize(
     ("target", "outside"),
-    [("a", False), ("d/../a", False), ("../a", True), ("d/../../ws/a", True), ("/etc", True), ("$PWD/a", False),
+    [("a", False), ("d/a", False), ("../a", True), ("d/../../ws/a", True), ("/etc", True), ("$PWD/a", False),
      ("$PWD", False), ("$PWD-x/a", True), (".", False)],
 )  # fmt: skip
 def test_links_that_lead_outside_are_told(user: As, target: str, outside: bool) -> None:
     found = by_path(user.examine("mkdir d", f'ln -s "{target}" l'))
     assert found["l"].outside == outside
+
+
+@pytest.mark.parametrize("target", ["b/../secret", "./b//../secret", "$PWD/d/e/b/../secret"])
+def test_a_link_that_goes_one_step_back_from_another_link_is_told_to_lead_outside(user: As, target: str) -> None:
+    found = by_path(user.examine("mkdir -p d/e", f'ln -s ../.. d/e/b; ln -s "{target}" d/e/a'))
+    assert (found["d/e/b"].outside, found["d/e/a"].outside) == (False, True)
 
 
 def test_what_was_moved_is_told_as_renamed(user: As) -> None:

@@ -289,9 +289,9 @@ def test_many_later_changes_are_found_without_asking_again_for_each(rail: Rail, 
         def entry(self, number):
             return log.entry(number)
 
-        def touching(self, path, after):
+        def numbers_touching(self, path, after):
             asked.append(after)
-            return log.touching(path, after)
+            return log.numbers_touching(path, after)
 
     assert with_later(Counting(), (1,)) == tuple(range(60, 0, -1))  # type: ignore[arg-type]
     assert asked == [1]

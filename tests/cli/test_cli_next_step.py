@@ -134,3 +134,25 @@ def test_a_quiet_call_gets_the_error_alone(here) -> None:
 def test_a_call_that_policy_did_not_refuse_gets_no_such_step(here) -> None:
     done = here("call", "read", '{"path": "missing.txt"}')
     assert done.err.splitlines()[-1] == "NOT_FOUND: No file missing.txt."
+
+
+def test_a_command_of_which_one_part_asks_in_auto_too_is_told_the_mode_that_lets_all_of_it_be(
+    here, workspace: Path
+) -> None:
+    (workspace / "build").mkdir()
+    for number in range(30):
+        (workspace / "build" / str(number)).write_text("made")
+    untouched = "Your files are untouched. To let it run without being asked, add --mode full."
+    for mode in ("ask", "auto"):
+        done = here("call", "exec", '{"command": "rm -rf build"}', "--mode", mode)
+        assert (done.code, done.err.splitlines()[-3]) == (3, untouched)
+
+
+def test_without_a_layer_auto_lets_be_what_a_snapshot_covers_and_git_asks(
+    here, workspace: Path, config: Callable[[str], Path]
+) -> None:
+    config("[sandbox]\ntier = 2\n")
+    assert here("call", "exec", '{"command": "touch a"}').err.splitlines()[-3] == ask_for("auto")
+    assert here("call", "exec", '{"command": "touch a"}', "--mode", "auto").code == 0
+    assert here("call", "exec", '{"command": "git init ."}').err.splitlines()[-3] == ask_for("full")
+    assert here("call", "exec", '{"command": "git init ."}', "--mode", "auto").code == 3

@@ -122,3 +122,47 @@ def test_a_command_without_undo_says_so_at_its_end(run) -> None:
     done = run("call", "exec", '{"command": "echo x | tee made"}', "--mode", "auto")
     assert (done.code, "not covered by undo" in done.err) == (0, False)
     assert "to take it back: handrail undo 1\n" in done.err
+
+
+def test_a_no_to_what_was_tried_says_that_it_was_dropped_and_that_the_files_are_untouched(run) -> None:
+    done = run("approvals", "deny", asked(run), "--reason", "not now")
+    assert (done.code, done.out.startswith("dropped: Run sed -i")) == (0, True)
+    assert done.out.endswith("; your files are untouched\n")
+
+
+def test_a_yes_to_what_is_out_of_date_is_not_taken_and_the_next_step_works(run, workspace: Path) -> None:
+    short = asked(run)
+    (workspace / "a.txt").write_text("one and one\n")
+    shown = run("approvals", "show", short)
+    assert f"allow {short}," not in shown.err
+    assert shown.err.startswith(f"To try it again: handrail approvals retry {short} [--command TEXT], or: ")
+    done = run("approvals", "allow", short)
+    told = f"Out of date: a.txt changed since. handrail approvals retry {short} tries it again."
+    assert (done.code, done.err) == (1, f"handrail: {told} Nothing was kept; it still waits.\n")
+    assert run("approvals", "retry", short).code == 3
+    assert run("approvals", "allow", short).code == 0
+    assert (workspace / "a.txt").read_text() == "two and one\n"
+
+
+def test_the_output_of_what_is_out_of_date_can_be_had(run, workspace: Path) -> None:
+    short = asked(run)
+    (workspace / "a.txt").write_text("one and one\n")
+    done = run("approvals", "allow", short, "--output-only")
+    assert (done.code, done.out.splitlines()[0]) == (0, "printed")
+
+
+def test_a_yes_to_what_was_stopped_says_what_can_be_had_instead(run) -> None:
+    assert run("call", "exec", '{"command": "touch half; echo begun; sleep 60", "timeoutMs": 500}').code == 3
+    short = waiting(run)["short"]
+    done = run("approvals", "allow", short)
+    only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
+    told = f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}."
+    assert (done.code, done.err) == (2, f"handrail: {told}\n")
+    assert run("approvals", "allow", short, "--output-only").code == 5
+
+
+def test_what_was_not_tried_is_not_offered_to_be_tried_again(run) -> None:
+    done = run("call", "exec", '{"command": "sh", "background": true}')
+    short = waiting(run)["short"]
+    step = f"Or to try it, or another command in its place: handrail approvals retry {short} [--command TEXT]"
+    assert (done.code, done.err.splitlines()[-1]) == (3, step)

@@ -36,7 +36,8 @@ def test_a_read_imports_nothing_that_is_slow_to_start(environment: dict[str, str
     modules = imported(["call", "read", '{"path": "a.txt"}', "-q"], environment, workspace)
     assert "handrail.rail" in modules
     assert modules.isdisjoint((*SLOW, "select", "socket"))
-    of_commands = tuple(f"handrail.{room}" for room in ("process", "sandbox", "terminal", "policy.network"))
+    rooms = ("process", "sandbox", "terminal", "policy.network", "changes.layered", "changes.snapshots")
+    of_commands = (*(f"handrail.{room}" for room in rooms), "handrail.runtime.trials", "handrail.store.trials")
     assert not [name for name in modules if name.startswith(of_commands)]
 
 

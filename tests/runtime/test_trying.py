@@ -1,6 +1,7 @@
 """A command that asks is tried first: the question shows what it does, and a yes keeps exactly that."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -265,3 +266,15 @@ def test_a_call_whose_trial_is_refused_does_not_hold_up_its_batch(rail: Make, wo
 def test_a_new_repository_is_nothing_to_tell_beside_the_command(rail: Make) -> None:
     request = asked(rail(mode="ask"), "git init -q . && touch a")
     assert {part.rule for part in request.parts if part.subject not in {"git init -q .", "touch a"}} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("user.email", set[str]()), ("core.fsmonitor", {"fs.config"})], ids=["harmless", "steers"]
+)
+def test_a_setting_of_git_is_told_beside_the_command_only_where_it_steers(
+    rail: Make, workspace: Path, name: str, told: set[str]
+) -> None:
+    subprocess.run(["git", "init", "-q", workspace], check=True)
+    (workspace / "set.py").write_text(f"import os; os.system('git config {name} x')\n")
+    request = asked(rail(mode="ask"), "python3 set.py")
+    assert {part.rule for part in request.parts if part.subject != "python3 set.py"} == told

@@ -117,3 +117,19 @@ def test_a_folder_of_others_that_can_be_written_to_keeps_the_workspace_from_a_la
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
     assert expected == "None" or str(shared) in done.stdout
+
+
+def test_doctor_says_that_a_folder_of_others_keeps_the_workspace_from_a_layer_and_what_would_help(
+    somebody: Somebody,
+) -> None:
+    looking = (
+        f"import os; os.chdir({str(somebody.workspace)!r}); os.environ['HOME'] = {str(somebody.folder / 'home')!r}; "
+        "from handrail.cli.main import main; main()"
+    )
+    assert " in a layer over the workspace\n" in somebody.runs("-c", looking, "doctor").stdout
+    shared = somebody.workspace / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    told = somebody.runs("-c", looking, "doctor").stdout
+    assert "  ⚠ tier 3 has no layer here: ~/projects/mine/shared belongs to another user or group" in told
+    assert f"      → sudo chown -R {somebody.number}:{somebody.number} ~/projects/mine/shared\n" in told

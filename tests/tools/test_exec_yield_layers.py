@@ -1,20 +1,22 @@
 """Commands that go on after their calls, in their layers: what they changed is judged and kept when they end."""
 
+import contextlib
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
-from background import SECONDS, asked, record_when
+from background import SECONDS, asked, ended, record_when
 
 from handrail import Handrail
 from handrail.protocol.event import Change
 from handrail.protocol.process import ProcessRecord
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.store.locked_folder import locked
 
 Make = Callable[..., Handrail]
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
@@ -124,6 +126,36 @@ def test_what_ends_when_its_workspace_is_gone_is_dropped(auto: Handrail, workspa
     assert asked(auto, "remove", process).ok
     assert list((tmp_path / "moved").iterdir()) == []
     assert no_layer_is_left(tmp_path)
+
+
+@pytest.fixture
+def swept(auto: Handrail, tmp_path: Path) -> Generator[tuple[str, Callable[[], None]]]:
+    """One that has ended while somebody looks at its layer, as whoever sweeps does; and what ends that look."""
+    process = handed_over(auto, "echo x > made; read; echo said")
+    [layer] = (tmp_path / "state" / "layers").glob("*")
+    with contextlib.ExitStack() as looking:
+        looking.callback(os.close, locked(str(layer)))
+        asked(auto, "write", process, data="\n\n")
+        ended(auto, process)
+        yield process, looking.close
+
+
+def test_whoever_sweeps_just_when_it_ends_makes_it_wait_and_nothing_is_lost(swept, auto: Handrail) -> None:
+    process, look_away = swept
+    polled = asked(auto, "poll", process)
+    assert (polled.data.output, polled.data.process.changed) == ("said\n", None)
+    look_away()
+    assert record_when(auto, process, lambda known: known.changed is not None).changed == "changed 1 file; undo 1"
+
+
+def test_it_belongs_to_the_turn_of_its_call_and_to_no_later_one(swept, auto: Handrail, workspace: Path) -> None:
+    process, look_away = swept
+    assert auto.write("later", "y\n").ok
+    look_away()
+    record_when(auto, process, lambda known: known.changed is not None)
+    assert auto.undo(turn=True).ok
+    assert not (workspace / "made").exists()
+    assert (workspace / "later").read_text() == "y\n"
 
 
 def test_whoever_opens_the_session_next_keeps_what_ended_meanwhile(rail: Make, workspace: Path, tmp_path: Path) -> None:

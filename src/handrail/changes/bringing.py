@@ -110,6 +110,8 @@ class Bringer:
         self.written_through.add((held.status.st_dev, held.status.st_ino))
         new = self._content(after, manner)
         write_through(folder, name, new, held, path, after.mode, lambda: self._blobs.chunks(before.hash))
+        if manner.attributes is not None and hasattr(os, "listxattr"):
+            _dress_through(folder, name, manner.attributes)
 
     def _link(self, where: Target, key: bytes, after: State, before: Current | None, manner: Bringing) -> None:
         """Makes the path another name of a file that has the right bytes."""
@@ -167,6 +169,16 @@ def _dressing(manner: Bringing) -> Callable[[int], None] | None:
             os.utime(descriptor, ns=(manner.mtime_ns, manner.mtime_ns))
 
     return dress
+
+
+def _dress_through(folder: int, name: str, attributes: dict[str, bytes]) -> None:
+    """Gives attributes to a file that stays itself; one that nobody may write keeps those that it has."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            _give_attributes(descriptor, attributes)
+        finally:
+            os.close(descriptor)
 
 
 def _give_attributes(descriptor: int, attributes: dict[str, bytes]) -> None:

@@ -29,13 +29,14 @@ def former(workspace: Workspace, places: Mapping[bytes, Found], dressed: Iterabl
     for path, place in places.items():
         if place.current is None:
             continue
-        attributes = _attributes(workspace, path)
+        attributes = attributes_of(workspace, path)
         if attributes or path in counted or path in links:
             found.append(Was(path, attributes, links.get(path)))
     return tuple(found)
 
 
-def _attributes(workspace: Workspace, path: bytes) -> dict[str, bytes]:
+def attributes_of(workspace: Workspace, path: bytes) -> dict[str, bytes]:
+    """The extended attributes of the user's own that a file has."""
     if not hasattr(os, "listxattr"):
         return {}
     with contextlib.suppress(OSError, ToolError), reach(workspace, path) as landing:

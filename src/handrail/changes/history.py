@@ -7,18 +7,20 @@ import threading
 import time
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from handrail.protocol.error import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database, Durability
 from handrail.store.migrations import CHANGES
-from handrail.store.trials import Trials
 
 if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
+    from handrail.store.trials import Trials
 
 _SWEPT = "swept"
+_TRIALS = "trials"
 _AT_WORK = ".at-work"
 _SETTLING_SECONDS = 10.0
 _DAY = 86_400
@@ -40,8 +42,13 @@ class History:
         self.durable = durability == "power"
         """Whether what is reported as done must survive a loss of power."""
         self.blobs = Blobs(os.path.join(folder, "blobs"), durable=self.durable)
-        self.trials = Trials(os.path.join(folder, "trials"), durable=self.durable)
+
+    @cached_property
+    def trials(self) -> "Trials":
         """Commands that were tried, and wait for an answer; their contents are among the blobs."""
+        from handrail.store.trials import Trials  # noqa: PLC0415  few commands are tried
+
+        return Trials(os.path.join(self.folder, _TRIALS), durable=self.durable)
 
     @property
     def log(self) -> "ChangeLog":
@@ -106,7 +113,7 @@ class History:
         if self._sign:
             with contextlib.suppress(StoreError):
                 self.forget_work(os.path.basename(self._sign).removesuffix(_AT_WORK))
-        if self._log is None and self.is_empty and not self.trials.names():
+        if self._log is None and self.is_empty and not self._tried_something():
             return
         self.blobs.pack()
         with contextlib.suppress(OSError, StoreError):  # the next one will
@@ -116,6 +123,9 @@ class History:
             log, self._log = self._log, None
         if log is not None:
             log.close()
+
+    def _tried_something(self) -> bool:
+        return os.path.isdir(os.path.join(self.folder, _TRIALS)) and bool(self.trials.names())
 
     def _is_due(self) -> bool:
         return abs(time.time() - self._swept()) > _DAY

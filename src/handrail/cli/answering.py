@@ -7,6 +7,7 @@ from typing import Any
 
 from handrail.cli.call import exit_of, show
 from handrail.cli.exits import FAILED, OK, WAITING, Stop
+from handrail.cli.inbox import short_id_of
 from handrail.cli.output import answer as answer_text
 from handrail.cli.output import answer_json, cut, note, one_line
 from handrail.cli.preferences import loaded_for
@@ -21,7 +22,9 @@ from handrail.store.environments import kept_variables
 from handrail.store.inbox import Inbox, Waiting
 from handrail.terminal.asking import say_kept
 from handrail.terminal.source import Said, Source
+from handrail.terminal.tried import out_of_date
 
+_KEEPING = frozenset({"once", "session", "workspace"})
 _OTHER_VARIABLES = (
     "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes would not "
     "count. Nothing was answered. Deny it, and have it called again."
@@ -38,6 +41,9 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, aske
         _refuse_foreign(rail, waiting, answer)
         if answer.kind != "deny":
             refuse_other_variables(rail, waiting)
+            _refuse_half(waiting.request, answer)
+        if not asked and waiting.answer is None:
+            _refuse_outdated(rail, waiting.request, answer)
         try:
             outcome = rail.answer(waiting.request, answer)
         except UsageError as error:
@@ -85,6 +91,28 @@ def outdated_files(options: Namespace, waiting: Waiting, request: PermissionRequ
     return ()
 
 
+def how_again(request: PermissionRequest) -> str:
+    """How what is out of date is tried again, from the shell."""
+    return f"handrail approvals retry {short_id_of(request.id)} tries it again"
+
+
+def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
+    """Of what was stopped nothing can be kept; the request stays, with what can be had of it."""
+    if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
+        return
+    short = short_id_of(request.id)
+    only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
+    raise Stop(f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}.")
+
+
+def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
+    """A yes that would keep nothing is not taken: the request can be tried again then, as on a terminal."""
+    if answer.kind not in _KEEPING or request.preview is None or request.preview.tried is None:
+        return
+    if paths := rail.outdated(request):
+        raise Stop(f"{out_of_date(paths, how_again(request))} Nothing was kept; it still waits.", FAILED)
+
+
 def refuse_other_variables(rail: Handrail, waiting: Waiting) -> None:
     """A yes counts only for what the command would have had where it was asked about."""
     if rail.would_differ(waiting.environment):
@@ -123,17 +151,21 @@ def _show(options: Namespace, waiting: Waiting, done: Done, rail: Handrail) -> i
         answer_json(encode({"schema": "handrail.approvals/1", "results": done.results, "waiting": ()}))
     for result in () if options.json else done.results:
         if _is_denied(result):
-            answer_text(f"denied: {_denied_what(waiting, result)}; nothing of it was run\n")
+            answer_text(_denied(waiting, result))
         else:
             show(result, options, waiting.mode or "ask", rail.why_off(result.name))
     codes = [exit_of(result) for result in done.results if not _is_denied(result)]
     return next((code for code in codes if code), OK)
 
 
-def _denied_what(waiting: Waiting, result: ToolResult[Any]) -> str:
+def _denied(waiting: Waiting, result: ToolResult[Any]) -> str:
     """What is not done; of what was denied before, which nobody looked up again, the tool."""
     request = waiting.request
-    return cut(one_line(request.description if request.tool_call_id == result.tool_call_id else result.name), 80)
+    own = request.tool_call_id == result.tool_call_id
+    what = cut(one_line(request.description if own else result.name), 80)
+    if own and request.preview is not None and request.preview.tried is not None:
+        return f"dropped: {what}; your files are untouched\n"
+    return f"denied: {what}; nothing of it was run\n"
 
 
 def _own(waiting: Waiting, outcome: Done | Parked) -> ToolResult[Any] | None:

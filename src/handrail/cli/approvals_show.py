@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from handrail.cli.answering import outdated_files
+from handrail.cli.answering import how_again, outdated_files
 from handrail.cli.approvals import SCHEMA, waiting_row
 from handrail.cli.exits import OK
 from handrail.cli.inbox import found_request, short_id_of
@@ -21,12 +21,13 @@ def run(options: Namespace) -> int:
         row = waiting_row(waiting, {request.id: short_id_of(request.id)})
         answer_json(encode({"schema": SCHEMA, "waiting": [row], "granted": ()}))
         return OK
-    again = f"handrail approvals retry {short_id_of(request.id)} tries it again"
-    answer(request_text(request, outdated_files(options, waiting, request), again))
+    again = how_again(request)
+    outdated = outdated_files(options, waiting, request)
+    answer(request_text(request, outdated, again))
     if request.preview is not None and request.preview.tried is not None:
         _print_trial(options, request.preview)
     if not options.quiet:
-        note(how_to_answer(request))
+        note(how_to_answer(request, outdated=bool(outdated)))
     return OK
 
 

@@ -8,36 +8,55 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.permission import PermissionRequest
 
+_LAYERED, _KEPT = 3, 2
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 _REACHES = frozenset({"exec.network", "git.network"})
 
 
 def after_request(request: PermissionRequest, mode: Mode) -> str:
     """How the same call would not ask, where there is a way; a yes opens its hosts, a looser mode does not."""
-    rule, hosts, untouched = request.rule, request.hosts, _untouched(request)
-    if _is_written(rule):
-        return f"{untouched} Rule {rule} asks in every mode; handrail config shows where it stands."
-    looser = _unasked_in(rule, mode, undo=_can_undo(request))
+    hosts, untouched, rules = request.hosts, _untouched(request), _asking(request)
+    if written := next(filter(_is_written, rules), None):
+        return f"{untouched} Rule {written} asks in every mode; handrail config shows where it stands."
+    looser = _all_unasked_in(rules, mode, undo=_can_undo(request))
     if looser is None:
         return f"{untouched} This asks in every mode."
     listed = f"list {', '.join(hosts)} in network.allow, since modes open no host, and " if hosts else ""
     return f"{untouched} To let it run without being asked, {listed}add --mode {looser}."
 
 
-def how_to_answer(request: PermissionRequest) -> str:
-    """The commands that answer a request, with an id as short as tells it from what else waits."""
+def how_to_answer(request: PermissionRequest, *, outdated: bool = False) -> str:
+    """The commands that answer a request, with an id as short as tells it from what else waits. `outdated`: a yes would
+    keep nothing."""
     from handrail.cli.inbox import short_id_of  # noqa: PLC0415  only where somebody has to be asked
 
     short = short_id_of(request.id)
     only = "" if "once" in request.answers else " --output-only"
-    answers = f"To answer it: handrail approvals allow {short}{only}, or: handrail approvals deny {short} --reason TEXT"
+    deny, retry = (
+        f"or: handrail approvals deny {short} --reason TEXT",
+        f"handrail approvals retry {short} [--command TEXT]",
+    )
+    answers = f"To answer it: handrail approvals allow {short}{only}, {deny}"
     if request.command is None:
         return answers
-    again = f"to try it again: handrail approvals retry {short} [--command TEXT]"
     if "output" not in request.answers:
-        return f"{answers}\nOr {again}"
+        return f"{answers}\nOr to try it, or another command in its place: {retry}"
     output = "" if only else f"its output without its changes: handrail approvals allow {short} --output-only; "
-    return f"{answers}\nOr {output}{again}; all of it: handrail approvals show {short} --diff --output"
+    whole = f"all of it: handrail approvals show {short} --diff --output"
+    if outdated:
+        return f"To try it again: {retry}, {deny}\nOr {output}{whole}"
+    return f"{answers}\nOr {output}to try it again: {retry}; {whole}"
+
+
+def _asking(request: PermissionRequest) -> list[str]:
+    """The rules that ask about it: each of its parts may have one, and one that still asks is enough to be asked."""
+    return [request.rule, *(part.rule for part in request.parts if part.decision == "confirm")]
+
+
+def _all_unasked_in(rules: list[str], mode: Mode, *, undo: bool) -> Mode | None:
+    """The next looser mode in which none of these rules asks."""
+    found = {_unasked_in(rule, mode, undo=undo) for rule in rules}
+    return None if None in found else next(one for one in reversed(MODES) if one in found)
 
 
 def _untouched(request: PermissionRequest) -> str:
@@ -47,9 +66,12 @@ def _untouched(request: PermissionRequest) -> str:
 
 
 def _can_undo(request: PermissionRequest) -> bool:
-    """Whether what it changes could be taken back if it ran unasked, as far as one can tell: of a command, where it
-    does not go on and reaches nobody. Of two modes that may do, the stricter one is named."""
-    return request.command is None or (bool(request.tier) and not request.background and not request.hosts)
+    """Whether what it changes could be taken back if it ran unasked: of a command, where it has a layer, or a snapshot,
+    which holds no repository."""
+    if request.command is None:
+        return True
+    kept = request.tier == _LAYERED or (request.tier == _KEPT and "git" not in request.command)
+    return kept and not request.background and not request.hosts
 
 
 def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool) -> str:

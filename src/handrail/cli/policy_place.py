@@ -61,10 +61,12 @@ class PolicyPlace:
     def tier(self) -> int:
         """The sandbox that commands have here, unless they go on after their call: those have no layer."""
         from handrail.runtime.explaining import open_roots  # noqa: PLC0415  a replay looks at no file
+        from handrail.sandbox.probing.place import place_to_try  # noqa: PLC0415  as above
         from handrail.tools.commands import Commands  # noqa: PLC0415  only commands are confined
 
-        commands = Commands(self.loaded.settings, self.state().path, os.environ)
-        with closing(open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())) as house:
+        roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
+        with closing(roots) as house, place_to_try(self.state().path) as place:
+            commands = Commands(self.loaded.settings, place or self.state().path, os.environ)
             return commands.tier_over(house.roots)
 
     def explainer(self, tier: "Callable[[], int]") -> "Explainer":

@@ -1,13 +1,16 @@
 """The checks of doctor that are about confining commands."""
 
 import os
+import shlex
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from handrail.cli.preferences import project_folder
 from handrail.cli.rows import Row, without_home
+from handrail.protocol.error import ToolError
 from handrail.sandbox.report import LAYERED, Failure, Report
 from handrail.settings import Settings, SettingsError, load, state_folder
 from handrail.settings.location import expand_home
@@ -37,6 +40,8 @@ def sandbox() -> Iterator[Row]:
     with place_to_try(state) as place:
         sandbox = Sandbox(replace(host, state=place or state), most=wanted.tier, least=wanted.least)
         report = sandbox.report(roots if place else ())
+        if report.tier == LAYERED and sandbox.knows_one_user(roots):
+            report = sandbox.report(roots, _of_others(roots))
     yield _in_use(report, wanted)
     yield from (_not_working(failure, report) for failure in report.failures)
     for path, why in refused(host):
@@ -45,6 +50,21 @@ def sandbox() -> Iterator[Row]:
         yield Row("sandbox", "warning", f"the variable {name} is not passed on: it {why}", "handrail config")
     yield from (Row("sandbox", "ok", fact) for fact in facts())
     yield _network(report, len(settings.network.allow))
+
+
+def _of_others(roots: tuple[str, ...]) -> Failure | None:
+    """What of the workspace belongs to others, so that no layer of an ordinary user can lie over it."""
+    from handrail.tools.commands import because_of_others  # noqa: PLC0415  only who is not root has such a layer
+    from handrail.workspace.root import Root  # noqa: PLC0415
+    from handrail.workspace.withheld import Withheld  # noqa: PLC0415
+
+    found = None
+    with suppress(ToolError, OSError):  # what cannot be looked through is told when a command is to run
+        found = Withheld().foreign([Root(path) for path in roots])
+    if found is None:
+        return None
+    fix = f"sudo chown -R {os.geteuid()}:{os.getegid()} {shlex.quote(found)}"
+    return Failure(tier=LAYERED, reason=because_of_others(found), fix=fix)
 
 
 def _network(report: Report, listed: int) -> Row:
@@ -77,7 +97,7 @@ def _not_working(failure: Failure, report: Report) -> Row:
     does_not = "has no layer here" if failure.tier == LAYERED else "does not work"
     text = f"tier {failure.tier} {does_not}: {without_home(failure.reason)}"
     fix = failure.fix or _first_fix(report)
-    return Row("sandbox", "warning", text, without_home(fix) if fix else None)
+    return Row("sandbox", "warning", text, without_home(fix) if fix and "'" not in fix else fix)  # '~/…' is no home
 
 
 def _first_fix(report: Report) -> str | None:

@@ -83,7 +83,7 @@ class BackgroundWork:
         from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
 
         for process in self.sessions.listed():
-            with suppress(ToolError, OSError):  # as one that cannot be ended now, which keeps nobody out
+            with suppress(*_FAILURES):  # as one that cannot be ended now, which keeps nobody out
                 if was_told(process, "removed"):
                     process.remove()  # whoever told it was killed before it was done
                 elif not self._end_unawaited(process):
@@ -116,8 +116,9 @@ class BackgroundWork:
         self._watch()
 
     def told_ended(self, process: "ProcessSession") -> None:
-        """It has ended: tells so, unless somebody did."""
-        self._tell_all(process)
+        """It has ended: tells so, unless somebody did. What cannot be kept now is left to who watches."""
+        with suppress(ToolError, OSError):
+            self._tell_all(process)
 
     def forget(self, process: "ProcessSession", reason: str = "stopped") -> None:
         """Ends it where it runs, removes it, and tells both."""
@@ -233,5 +234,6 @@ class BackgroundWork:
                 self._watcher = None
                 return False
         for process in left:
-            self._tell_all(process)
+            with suppress(*_FAILURES):  # it is told by whoever can write it down, or look, next; and hinders no other
+                self._tell_all(process)
         return True

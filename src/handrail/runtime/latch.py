@@ -21,7 +21,7 @@ from handrail.runtime.question import ask as put_question
 from handrail.runtime.question import require_answer
 from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.trials import drop_trial, forget_trial, sealed_in, tried_on
+from handrail.runtime.waiting_trials import drop_trial, forget_trial, sealed_in, tried_on
 from handrail.store.journal import Draft, NewCall
 from handrail.store.requests import Stored, answer_to, stored_request, waiting_requests
 
@@ -72,9 +72,12 @@ def park(session: Session, flights: list[Flight]) -> Parked:
 
 def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None:
     """Before anybody can answer: who does it in another shell is to carry it out as it would have been here."""
-    if any(request.environment is not None for request in requests):
-        from handrail.store.environments import keep_variables  # noqa: PLC0415  only where commands ask
+    digests = {request.environment for request in requests if request.environment is not None}
+    if digests:
+        from handrail.store.environments import has_variables, keep_variables  # noqa: PLC0415  only where commands ask
 
+        if all(has_variables(session.folder, digest) for digest in digests):
+            return
         keep_variables(session.folder, session.commands.variables(session.workspace.roots))
 
 

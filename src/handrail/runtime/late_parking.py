@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from handrail.protocol.batch import Parked
 from handrail.protocol.event import ToolCallPermissionRequired
-from handrail.protocol.permission import PermissionRequest, Preview
+from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.runtime.basis import basis_of
 from handrail.runtime.closing import named, start_draft
 from handrail.runtime.question import worded
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.trials import forget_trial
+from handrail.runtime.waiting_trials import forget_trial, sealed_of
 from handrail.store.environments import keep_variables
 from handrail.store.journal import NewCall
 from handrail.store.places import note_place
@@ -27,7 +27,7 @@ def park_late(session: Session, flight: Flight, batch: Sequence[Flight], asks: A
     """Writes the call down as waiting, in one step with all that waits with it. `batch`: the calls that it was brought
     in with, in their order."""
     flight.judged = asks.decision
-    flight.tried = _sealed(asks.preview)
+    flight.tried = sealed_of(asks.preview)
     based_on = basis_of(session, flight) if flight.tried is None else ()
     request = worded(session, flight, asks.preview, based_on)
     try:
@@ -67,7 +67,3 @@ def _let_go(session: Session, batch: Sequence[Flight]) -> None:
     for flight in batch:
         for release in reversed(flight.held):
             release()
-
-
-def _sealed(preview: Preview) -> str | None:
-    return preview.tried.sealed if preview.tried is not None else None

@@ -6,7 +6,7 @@ from handrail.changes.layered.trial import Examined
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.session import Session
-from handrail.runtime.trials import sealed_in, tried_on
+from handrail.runtime.waiting_trials import sealed_in, tried_on
 from handrail.store.requests import calls_of_batch, requests_of_batch
 
 GONE = "what was tried is not kept any more"

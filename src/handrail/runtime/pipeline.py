@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from handrail.protocol.error import StoreError, ToolError
-from handrail.runtime import closing, steps, trials
+from handrail.runtime import closing, steps
 from handrail.runtime.crash import internal_error
 from handrail.runtime.cut_off import what_became
 from handrail.runtime.question import tell_of_edit
 from handrail.runtime.session import Flight, Session
+from handrail.runtime.waiting_trials import forget_trial
 from handrail.store.journal import DuplicateCallError
 from handrail.tools.contract import AsksError
 
@@ -29,7 +30,7 @@ RUNNING: tuple[Step, ...] = (
     tell_of_edit,
     closing.seal_output,
 )
-CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish, trials.forget_trial)
+CLOSING: tuple[Step, ...] = (closing.seal_error, closing.finish, forget_trial)
 
 _NOT_STARTED = "The call was interrupted before it ran. Nothing was done."
 
@@ -91,7 +92,7 @@ def _cut_short(session: Session, flight: Flight) -> None:
         except DuplicateCallError:
             pass  # the interrupt came when it was just written down, or the call is not ours
     closing.make_up(session, flight)
-    trials.forget_trial(session, flight)
+    forget_trial(session, flight)
 
 
 def _is_parked(session: Session, flight: Flight) -> bool:

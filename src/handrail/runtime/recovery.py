@@ -15,7 +15,7 @@ from handrail.runtime.pipeline import close
 from handrail.runtime.registry import Offer
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Session
-from handrail.runtime.trials import sealed_in
+from handrail.runtime.waiting_trials import sealed_in
 from handrail.store.audit import Chain
 from handrail.store.journal import Entry, Journal
 from handrail.store.requests import request_about

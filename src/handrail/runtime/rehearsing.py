@@ -19,6 +19,7 @@ from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of
+from handrail.runtime.trials import tell_nobody
 from handrail.sandbox.layer.layer import Layer
 from handrail.store.change_log import Step
 from handrail.store.journal import Journal
@@ -182,7 +183,7 @@ def _rehearsed(session: Session, flight: Flight, copies: str, marks: _Marks, pla
 
 
 def _context(session: Session, flight: Flight, shadow: Workspace) -> Context:
-    return replace(context_of(session, flight), workspace=shadow, metadata=_tell_nobody)
+    return replace(context_of(session, flight), workspace=shadow, metadata=tell_nobody)
 
 
 def _keep(session: Session, copies: str, step: Step) -> None:
@@ -190,7 +191,3 @@ def _keep(session: Session, copies: str, step: Step) -> None:
     if step.after is not None and step.after.kind == "file":
         with open(os.path.join(copies, os.fsdecode(step.path)), "rb") as file:
             session.recorder.history.blobs.keep(step.after.hash, file.read(), pack=True)
-
-
-def _tell_nobody(**_: object) -> None:
-    pass

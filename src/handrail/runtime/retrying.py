@@ -19,7 +19,7 @@ from handrail.runtime.question import question_about
 from handrail.runtime.reloading import reloaded, with_command
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import environment_of
-from handrail.runtime.trials import drop_trial, forget_trial, sealed_in
+from handrail.runtime.waiting_trials import drop_trial, forget_trial, sealed_in
 from handrail.store.journal import NewCall
 from handrail.store.requests import Stored, calls_of_batch, requests_of_batch
 

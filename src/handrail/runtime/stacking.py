@@ -5,7 +5,7 @@ import msgspec
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import ToolError
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.trials import sealed_in
+from handrail.runtime.waiting_trials import sealed_in
 from handrail.store.requests import request_about
 
 _NOT_KEPT = (

@@ -18,6 +18,7 @@ from handrail.protocol.tool import major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
+from handrail.runtime.waiting_trials import sealed_in
 from handrail.tools.contract import Command, Context, Limits, ProcessUse, Touched
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
@@ -244,7 +245,7 @@ def _check_surroundings(session: Session, flight: Flight) -> None:
     if asked is not None and process is not None and process.id != asked.process:
         message = f"The person was asked about the process session {asked.process}, and this is another one."
         raise ToolError("CONFLICT", f"{message} Nothing was written. Call again.")
-    if asked is None or command is None or asked.tier is None or _sealed(flight) is not None:
+    if asked is None or command is None or asked.tier is None or sealed_in(asked) is not None:
         return  # what was tried is not run again
     message = ""
     if command.tier < asked.tier:
@@ -322,16 +323,11 @@ def context_of(session: Session, flight: Flight) -> Context:
         metadata=metadata,
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
-        sealed=_sealed(flight),
+        sealed=sealed_in(flight.asked) if flight.asked is not None else None,
         judge=lambda changes, configs: judged(flight, changes, configs),
         needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
-
-
-def _sealed(flight: Flight) -> str | None:
-    preview = flight.asked.preview if flight.asked is not None else None
-    return preview.tried.sealed if preview is not None and preview.tried is not None else None
 
 
 def judged(flight: Flight, changes: tuple[Change, ...], configs: Mapping[str, str]) -> Decision:

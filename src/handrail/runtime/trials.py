@@ -1,27 +1,23 @@
-"""Commands are tried before somebody is asked about them: whether that can be, and what becomes of the trial."""
+"""Commands are tried before somebody is asked about them: whether that can be, and what asks of what came of it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from handrail.protocol.decision import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.permission import PermissionRequest, Preview
+from handrail.protocol.permission import Preview
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, judged
 
 if TYPE_CHECKING:
-    from handrail.changes.layered.trial import Examined
     from handrail.runtime.rehearsing import Below
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Of what the trial came to, not of the trial: nobody is asked then."""
 _CHANGED_FIRST = "an earlier call of this batch changes files first"
 _LONGEST = 80
-_CONFIG = ".git/config"
-_LARGEST_CONFIG = 1 << 18
 
 
 def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> Preview | None:
@@ -57,32 +53,6 @@ def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool) -> str | Non
 def not_tried(reason: str) -> Preview:
     """What is shown in the place of a trial."""
     return Preview(kind="none", text=reason)
-
-
-def sealed_in(request: PermissionRequest) -> str | None:
-    """The trial that a question shows, where it shows one."""
-    preview = request.preview
-    return preview.tried.sealed if preview is not None and preview.tried is not None else None
-
-
-def tried_on(request: PermissionRequest) -> tuple[str, ...]:
-    """The trials that the one that a question shows lies on."""
-    preview = request.preview
-    return preview.tried.on if preview is not None and preview.tried is not None else ()
-
-
-def forget_trial(session: Session, flight: Flight) -> None:
-    """A step behind the last: the call has its result, so nobody can say yes to its trial any more."""
-    if flight.tried is not None:
-        drop_trial(session, flight.tried)
-        flight.tried = None
-
-
-def drop_trial(session: Session, sealed: str) -> None:
-    """Throws a sealed trial away; what cannot be removed now is left to the sweep."""
-    from handrail.changes.layered.sealing import drop  # noqa: PLC0415  few commands are tried
-
-    drop(session.recorder.history, sealed)
 
 
 def _why_not(session: Session, flight: Flight, command: CommandFact) -> str | None:
@@ -146,12 +116,14 @@ def _tried(session: Session, flight: Flight, below: "tuple[Below, ...]") -> Prev
 def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ...]:
     """What asks of what the trial changed, whatever the command is. ToolError where no yes can allow it: then nobody is
     asked. It is judged whole, however much of it is shown."""
-    from handrail.changes.layered.sealing import unseal  # noqa: PLC0415  as above
-
     if flight.tried is None:
         return ()
+    from handrail.changes.layered.configs import sealed_configs  # noqa: PLC0415  few commands are tried
+    from handrail.changes.layered.sealing import unseal  # noqa: PLC0415
+
     examined = unseal(session.recorder.history, flight.tried).examined
-    decision = judged(flight, examined.changes, _new_configs(session, examined))
+    configs = sealed_configs(session.workspace, session.recorder.history, examined)
+    decision = judged(flight, examined.changes, configs)
     if decision.decision == "allow":
         return ()
     if decision.decision == "deny":
@@ -166,24 +138,13 @@ def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ..
     return tuple(part for part in found if part.decision == "confirm")
 
 
-def _new_configs(session: Session, examined: "Examined") -> dict[str, str]:
-    """The text of each `.git/config` that would be new: one that only says what git itself says is nothing to tell."""
-    found: dict[str, str] = {}
-    for step, change in zip(examined.steps, examined.changes, strict=True):
-        made = step.after if step.before is None else None
-        if made is not None and change.path.endswith(_CONFIG) and made.size <= _LARGEST_CONFIG:
-            with suppress(StoreError, OSError, UnicodeDecodeError):
-                found[change.path] = b"".join(session.recorder.history.blobs.chunks(made.hash)).decode()
-    return found
-
-
 def _shown(session: Session, flight: Flight, below: "tuple[Below, ...]" = ()) -> Preview | None:
     if flight.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
-    silent = replace(context_of(session, flight), metadata=_tell_nobody, below=tuple(one.examined for one in below))
+    silent = replace(context_of(session, flight), metadata=tell_nobody, below=tuple(one.examined for one in below))
     return flight.tool.preview(silent, flight.arguments)
 
 
-def _tell_nobody(**_: object) -> None:
-    pass
+def tell_nobody(**_: object) -> None:
+    """What a call tells on its way that is not carried out."""

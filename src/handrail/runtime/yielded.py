@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from handrail.changes.layered.configs import configs_of
 from handrail.changes.layered.sealing import drop, seal
 from handrail.changes.layered.trial import Trial
+from handrail.changes.recorder import Recorder
 from handrail.process.ran import Ran
 from handrail.process.sessions.layers import NOTE, Yielded, drop_unfinished, is_settled, read_note, settle
 from handrail.process.sessions.session import ProcessSession
@@ -57,12 +58,18 @@ def keep_yielded(session: Session, process: ProcessSession) -> None:
 def _alone_with(process: ProcessSession) -> Generator[bool]:
     descriptor = os.open(os.path.join(process.folder, NOTE), os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
+        yield _is_free(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_free(descriptor: int) -> bool:
+    """Locks it, where nobody has; it stays so until it is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _settled(session: Session, process: ProcessSession, note: Yielded) -> str:
@@ -75,6 +82,8 @@ def _settled(session: Session, process: ProcessSession, note: Yielded) -> str:
     if session.journal.entry(f"{note.call_id}{_ASKED}") is not None:
         return _waits()
     layer = taken_back(note.layer)
+    if layer is None and os.path.isdir(note.layer):  # whoever sweeps looks at each, and lets go of what is owned
+        raise ToolError("CONFLICT", "Another process is looking at what it changed just now. Try again.")
     if layer is None:
         return "what it changed is gone: its layer was removed"
     try:
@@ -97,21 +106,31 @@ def _examined(session: Session, flight: Flight, process: ProcessSession, note: Y
     try:
         trial = Trial(ran=ran, examined=examined, sandbox=note.sandbox)
         sealed = seal(session.workspace, session.recorder.history, trial, layer)
-        if decision.decision == "confirm":
-            return _ask(session, flight, trial, sealed, decision)
-        try:
-            return _kept(session, flight, trial)
-        finally:
-            drop(session.recorder.history, sealed)
+        return _concluded(session, flight, trial, sealed, decision)
     except BaseException:
         remove_printed(ran)
         raise
 
 
+def _concluded(session: Session, flight: Flight, trial: Trial, sealed: str, decision: Decision) -> str:
+    asks = decision.decision == "confirm"
+    try:
+        said = _ask(session, flight, trial, sealed, decision) if asks else _kept(session, flight, trial)
+    except Exception:  # whoever looks next seals it anew
+        drop(session.recorder.history, sealed)
+        raise
+    if not asks:
+        drop(session.recorder.history, sealed)
+    return said
+
+
 def _kept(session: Session, flight: Flight, trial: Trial) -> str:
     context = context_of(session, flight)
+    # One of its own: that of the session goes by the turn of the call that runs beside this.
+    recorder = Recorder(session.workspace, session.recorder.history, session.id, session.journal.runner)
+    recorder.turn = flight.batch_id
     with context.alone():  # outside: who cannot have it now tries again, and nothing is dropped for that
-        outcome = keep(replace(context, alone=contextlib.nullcontext), trial, session.recorder, None)
+        outcome = keep(replace(context, alone=contextlib.nullcontext), trial, recorder, None)
     if outcome.made is None:
         return f"what it changed was dropped: {outcome.failure.message}" if outcome.failure else "it changed nothing"
     session.journal.append((Change, {**named(flight), "change": outcome.made.changes}))

@@ -41,16 +41,17 @@ class Sandbox:
         """The tier in use; found out by doing the first time."""
         return self._chosen().tier
 
-    def report(self, roots: tuple[str, ...] = ()) -> Report:
+    def report(self, roots: tuple[str, ...] = (), without: Failure | None = None) -> Report:
         """What the tier in use gives, what it does not, and why it is no better one; of commands that may change these
-        roots, where there are any."""
+        roots, where there are any. `without`: why they have no layer for what lies in them, which nobody looks at
+        here."""
         found = self._chosen()
         why = self._why_no_layer(roots) if roots and self._most >= LAYERED else None
         if not roots or self._most < LAYERED or found.tier < 2:
             return report(found.tier, found.program, found.failures)
-        if why is None:
+        failure = Failure(tier=LAYERED, reason=why.reason, fix=why.fix) if why is not None else without
+        if failure is None:
             return report(LAYERED, found.program, found.failures, self._layers.most(roots))
-        failure = Failure(tier=LAYERED, reason=why.reason, fix=why.fix)
         return report(found.tier, found.program, (failure, *found.failures))
 
     def why_no_layer(self, roots: tuple[str, ...]) -> str | None:

@@ -20,6 +20,11 @@ def digest_of(variables: Mapping[str, str]) -> str:
     return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def has_variables(session: str, digest: str) -> bool:
+    """Whether those of a digest are kept already."""
+    return os.path.exists(os.path.join(session, _FOLDER, digest))
+
+
 def keep_variables(session: str, variables: Mapping[str, str]) -> None:
     """Keeps them in a session's folder, by their digest. Where that cannot be, a yes counts only where they are the
     same anyway."""

@@ -24,6 +24,11 @@ _RESTRICTED_SECONDS = 3.0
 _RESTRICTED_OUTPUT = 256 * 1024
 
 
+def because_of_others(folder: str) -> str:
+    """Why there is no layer where a folder of others lies in the workspace."""
+    return f"{folder} belongs to another user or group, and nothing in it could be changed under a layer"
+
+
 class Commands:
     """The sandbox, the limits and the hidden files of one session's commands."""
 
@@ -65,7 +70,7 @@ class Commands:
         foreign = self._withheld.foreign(roots)
         if foreign is None or not any(foreign == place or foreign.startswith(f"{place}/") for place in places):
             return None
-        return f"{foreign} belongs to another user or group, and nothing in it could be changed under a layer"
+        return because_of_others(foreign)
 
     @cached_property
     def sandbox(self) -> "Sandbox":

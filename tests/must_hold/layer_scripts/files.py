@@ -41,7 +41,7 @@ def write_in_the_middle(scene: Scene) -> str | None:
 
 def edit_by_rename(scene: Scene) -> str | None:
     path = scene.file()
-    return path and f"sed -i 's/line/row/' {quoted(path)}"
+    return path and f"sed -i '1s/^/row /' {quoted(path)}"
 
 
 def replace_by_rename(scene: Scene) -> str | None:

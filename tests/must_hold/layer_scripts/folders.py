@@ -144,7 +144,8 @@ def another_name(scene: Scene) -> str | None:
 
 
 def two_new_names(scene: Scene) -> str:
-    one, other = scene.add(scene.fresh(), "file"), scene.add(scene.fresh(), "file")
+    one = scene.add(scene.fresh(), "file")
+    other = scene.share(one)
     return f"echo new >{quoted(one)}; ln {quoted(one)} {quoted(other)}; echo both >>{quoted(other)}"
 
 

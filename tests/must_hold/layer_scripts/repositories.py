@@ -1,14 +1,14 @@
 """What scripts do with git."""
 
 from layer_scripts.scene import Scene, quoted
-from layer_scripts.start import not_tracked
+from layer_scripts.start import NOT_TRACKED
 
 
 def begin(scene: Scene) -> str | None:
     if scene.repository is not None:
         return None
     scene.repository = b""
-    return f"chmod -R u=rwX,go=rX .; git init -q .; {not_tracked(scene)}; git add -A; git commit -qm begun"
+    return f"chmod -R u=rwX,go=rX .; git init -q .; {NOT_TRACKED}; git add -A; git commit -qm begun"
 
 
 def commit(scene: Scene) -> str | None:

@@ -43,6 +43,8 @@ class Scene:
         self.branches = 0
         self._used: set[bytes] = set()
         """Names of shared files that something was done to."""
+        self._linked: set[bytes] = set()
+        """Files that got another name."""
 
     def add(self, path: bytes, kind: Kind) -> bytes:
         self.remove(path)
@@ -77,8 +79,10 @@ class Scene:
         return self.any("file", "shared") if self.precise else self.any("file")
 
     def share(self, path: bytes) -> bytes:
-        """Another name for a file. Where the layer does not keep names together, it is left alone from then on."""
+        """Another name for a file: what has one of the two in it is not moved. Where the layer does not keep names
+        together, both are left alone from then on."""
         new = self.add(self.fresh(), "file")
+        self._linked |= {path, new}
         if not self.precise:
             self.kinds |= {path: "shared", new: "shared"}
             self._used |= {path, new}
@@ -92,7 +96,8 @@ class Scene:
     def _parts(self, folder: bytes) -> bool:
         shared = [path for path, kind in self.kinds.items() if kind == "shared"]
         inside = [path for path in shared if path.startswith(folder + b"/")]
-        return 0 < len(inside) < (len(shared) if self.precise else math.inf)
+        linked = any(path.startswith(folder + b"/") for path in self._linked)
+        return linked or 0 < len(inside) < (len(shared) if self.precise else math.inf)
 
     def fresh(self) -> bytes:
         """A path at which there is nothing, in a folder that there is."""

@@ -25,6 +25,8 @@ GIT = {
     "GIT_CONFIG_VALUE_2": "0",
 }
 """With this, what git writes depends on nothing but what it is told."""
+NOT_TRACKED = "mkdir -p .git/info; echo linked/ >>.git/info/exclude"
+"""Keeps git from files with several names: it replaces one after the other."""
 GIT_MODES = (0o644, 0o755)
 """Those that git gives. Whether it writes a file anew that holds the same is up to times and numbers of the file."""
 _FILE_MODES = (0o644, 0o644, 0o644, 0o755, 0o600, 0o444)
@@ -86,13 +88,8 @@ def _repository(place: Path, scene: Scene) -> None:
     folders = [path for path, kind in scene.kinds.items() if kind == "folder" and not path.startswith(b"linked")]
     scene.repository = scene.draw.choice((b"", b"", scene.draw.choice(folders)))
     where = os.path.join(os.fsencode(place), scene.repository)
-    lines = ["git init -q .", not_tracked(scene), "git add -A", "git commit -qm first --allow-empty"]
+    lines = ["git init -q .", NOT_TRACKED, "git add -A", "git commit -qm first --allow-empty"]
     if scene.draw.random() < 0.5:
         lines += ["git branch old", "echo more >>tracked", "git add tracked", "git commit -qm second", "git gc -q"]
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **GIT}
     subprocess.run(["/bin/sh", "-ec", "\n".join(lines)], cwd=where, env=environment, check=True, capture_output=True)
-
-
-def not_tracked(scene: Scene) -> str:
-    """Keeps git from what has several names, where the layer does not keep these together."""
-    return ":" if scene.precise else "mkdir -p .git/info; echo linked/ >>.git/info/exclude"

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 
 from handrail.changes.carrying import Carrier
-from handrail.changes.former import former
+from handrail.changes.former import attributes_of, former
 from handrail.changes.holding import Holding, holding_folder
 from handrail.changes.layered.checking import Check, outdated
 from handrail.changes.layered.places import below_upper
@@ -78,13 +78,21 @@ def commit(
 
 
 def _former(workspace: Workspace, examined: Examined, check: Check) -> tuple[Was, ...]:
-    """What the files are that make room for others. What is written in place, or only gets a mode, stays itself."""
+    """What the files are that make room for others. What only gets a mode stays itself; so does what is written in
+    place, but for its attributes."""
     going = {
         step.path: check.found[step.path]
         for step, manner in _pairs(examined)
         if not manner.in_place and not only_mode(step)
     }
-    return former(workspace, going, [step.path for step, manner in _pairs(examined) if manner.attributes])
+    dressed = [step.path for step, manner in _pairs(examined) if manner.attributes]
+    return (*former(workspace, going, dressed), *_undressed(workspace, examined))
+
+
+def _undressed(workspace: Workspace, examined: Examined) -> Iterator[Was]:
+    for step, manner in _pairs(examined):
+        if manner.in_place and (attributes := attributes_of(workspace, step.path)) != manner.attributes:
+            yield Was(step.path, attributes, None)
 
 
 def _refuse_outdated(workspace: Workspace, examined: Examined) -> None:

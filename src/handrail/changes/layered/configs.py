@@ -4,11 +4,15 @@ import contextlib
 from collections.abc import Mapping
 from typing import TypeGuard
 
+from handrail.changes.history import History
 from handrail.changes.layered.places import below_upper
 from handrail.changes.layered.reading import read_before, read_now
 from handrail.changes.layered.trial import Examined
+from handrail.changes.looking import look_at
 from handrail.protocol.change import State
+from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.layer.layer import Layer
+from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace
 
 _LARGEST = 1 << 16
@@ -19,15 +23,45 @@ _MOST = 64
 def configs_of(workspace: Workspace, layer: Layer, examined: Examined) -> Mapping[str, str]:
     """The text of each `.git/config` that is new or changed, by its path, and what it was before, by its hash."""
     found: dict[str, str] = {}
-    numbers = [number for number, change in enumerate(examined.changes) if _is_config(change.path)]
-    for number in numbers[:_MOST]:
-        step, change = examined.steps[number], examined.changes[number]
+    for step, path in _configs(examined):
         over, relative = below_upper(workspace, step.path, layer)
         if _is_small(step.after):
-            _take(found, change.path, read_now(step.after, over, relative))
+            _take(found, path, read_now(step.after, over, relative))
         if _is_small(step.before):
             _take(found, step.before.hash, read_before(step.before, over, relative))
     return found
+
+
+def sealed_configs(workspace: Workspace, history: History, examined: Examined) -> Mapping[str, str]:
+    """The same of a trial that waits, whose layer is gone."""
+    found: dict[str, str] = {}
+    for step, path in _configs(examined):
+        if _is_small(step.after):
+            _take(found, path, _stored(history, step.after))
+        if _is_small(step.before):
+            _take(found, step.before.hash, _stored(history, step.before) or _still(workspace, step.path, step.before))
+    return found
+
+
+def _configs(examined: Examined) -> list[tuple[Step, str]]:
+    both = zip(examined.steps, examined.changes, strict=True)
+    return [(step, change.path) for step, change in both if _is_config(change.path)][:_MOST]
+
+
+def _stored(history: History, state: State) -> bytes | None:
+    try:
+        return b"".join(history.blobs.chunks(state.hash))
+    except (OSError, StoreError):
+        return None
+
+
+def _still(workspace: Workspace, path: bytes, before: State) -> bytes | None:
+    """What the file holds, where that is what it held then."""
+    try:
+        now = look_at(workspace, path, keep=_LARGEST).current
+    except ToolError:
+        return None
+    return now.data if now is not None and now.hash == before.hash else None
 
 
 def _is_config(path: str) -> bool:

@@ -10,6 +10,7 @@ from handrail.changes.layered.telling import told
 from handrail.changes.layered.trial import Examined
 from handrail.changes.layered.walking import DEEPEST, SWAPPED, Met, Walk
 from handrail.protocol.plain import readable
+from handrail.sandbox.layer.clock import is_since
 from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace
@@ -111,16 +112,15 @@ class _Look:
         return one
 
     def _is_outdated(self, met: Met, one: Difference) -> bool:
-        """Whether others changed beneath what the command was at. What has exactly the time of the layer was changed
-        before: the clock of a file system stands still for some milliseconds, and a command takes longer to start."""
+        """Whether others changed beneath what the command was at."""
         started = self._layer.started
         if met.before is None:
             # It was taken up from beneath, so something was there; a file may have been renamed, a folder never is.
             is_folder = met.now is not None and met.now.is_folder
-            return one.came_up and (is_folder or met.around > started)
+            return one.came_up and (is_folder or is_since(met.around, started))
         if met.now is not None and met.now.is_folder and met.before.is_folder:
             return False  # other permissions; what others add to the folder is no matter
-        return met.before.status.st_ctime_ns > started
+        return is_since(met.before.status.st_ctime_ns, started)
 
     def _leave(self, path: str, reason: str) -> None:
         self.unkept.append(f"{readable(path)}: {reason}")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from handrail.changes.layered.trial import Examined
 from handrail.protocol.error import ToolError
+from handrail.sandbox.layer.clock import is_since
 from handrail.workspace.exact import reach
 from handrail.workspace.workspace import Workspace
 
@@ -51,7 +52,7 @@ def _walked(folder: int, path: bytes, started: int, *, top: bool) -> Iterator[by
                     continue
                 inner = path + b"/" + os.fsencode(entry.name)
                 status = os.stat(entry.name, dir_fd=folder, follow_symlinks=False)
-                if status.st_ctime_ns > started:
+                if is_since(status.st_ctime_ns, started):
                     yield inner
                 if stat.S_ISDIR(status.st_mode):
                     yield from _walked(os.open(entry.name, _FOLDER, dir_fd=folder), inner, started, top=False)

@@ -112,12 +112,6 @@ def _open_after(workspace: Workspace, step: Step, layer: Layer) -> int:
         return open_file(name, folder)
 
 
-def upper_path(workspace: Workspace, path: bytes, layer: Layer) -> bytes:
-    """Where the layer has a path."""
-    over, relative = below_upper(workspace, path, layer)
-    return os.fsencode(os.path.join(over.upper, relative))
-
-
 def _contents(trial: Trial) -> tuple[str, ...]:
     afters = (step.after for step in trial.examined.steps)
     return tuple(dict.fromkeys(after.hash for after in afters if after is not None and after.hash))

@@ -3,6 +3,7 @@
 import os
 import posixpath
 from collections.abc import Iterable
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -27,8 +28,11 @@ def told(workspace: Workspace, steps: Iterable[Step], differences: Iterable[Diff
 def leads_out(workspace: Workspace, path: bytes, target: str) -> bool:
     """Whether a link at a path leads out of all roots, or passes through a place outside them.
 
-    By its words alone: where other links would take it, those are judged themselves.
+    By its words alone: where other links would take it, those are judged themselves. One step back from a name
+    (`a/..`) may be anywhere, as that name may be a link: so it counts as outside.
     """
+    if _goes_back(target):
+        return True
     base = os.path.dirname(os.path.join(workspace.main.path, os.fsdecode(path)))
     way = "/" if target.startswith("/") else base
     roots = [root.path for root in workspace.roots]
@@ -39,6 +43,11 @@ def leads_out(workspace: Workspace, path: bytes, target: str) -> bool:
         if not _is_in(way, roots):
             return True
     return False
+
+
+def _goes_back(target: str) -> bool:
+    parts = [part for part in target.split("/") if part not in {"", "."}]
+    return any(part == ".." and before != ".." for before, part in pairwise(parts))
 
 
 def _is_in(path: str, roots: list[str]) -> bool:

@@ -87,11 +87,6 @@ def last_snapshot(workspace: Workspace, history: History, *, since: datetime, un
     return Snapshot(workspace, whole)
 
 
-def why_no_snapshot() -> str | None:
-    """Why there can be none here, in words; None where there can."""
-    return None if find_git() is not None else "git is not installed"
-
-
 def roots_within(root: Root, workspace: Workspace) -> frozenset[str]:
     """The other roots that lie in a root, by their paths below it."""
     inside = (other.path for other in workspace.roots if other.path.startswith(f"{root.path.rstrip('/')}/"))

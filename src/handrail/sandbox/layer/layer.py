@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
+from handrail.sandbox.layer.clock import tick_of
 from handrail.sandbox.layer.removal import remove_folder
 from handrail.sandbox.view.mounts import within
 from handrail.store.locked_folder import locked
@@ -63,11 +64,12 @@ class Layer:
         try:
             self.overlaid = tuple(self._overlay(number, root, below) for number, root in enumerate(outermost(roots)))
             self._write_table()
+            self.started = tick_of(folder)
+            """When it was made: whatever changes beneath it from here on has this change time or a later one, and
+            whatever changed before has an earlier one."""
         except BaseException:
             self.remove()
             raise
-        self.started = os.stat(folder).st_ctime_ns
-        """When it was made, by the clock of the file system: what changes beneath it later has a later change time."""
 
     @classmethod
     def found(cls, folder: str, overlaid: tuple[Overlaid, ...], started: int, *, own_users: bool) -> Self | None:
@@ -117,9 +119,11 @@ class Layer:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
-        with contextlib.suppress(OSError):
-            remove_folder(self.folder)
-        os.close(descriptor)
+        try:
+            with contextlib.suppress(OSError):
+                remove_folder(self.folder)
+        finally:
+            os.close(descriptor)
 
     def _overlay(self, number: int, root: str, below: "tuple[Layer, ...]") -> Overlaid:
         upper, work = (os.path.join(self.folder, f"{name}-{number}") for name in ("upper", "work"))

@@ -31,10 +31,12 @@ def _remove_abandoned(layer: str) -> None:
         return
     from handrail.sandbox.layer.owner import is_owned  # noqa: PLC0415  a layer is removed by this
 
-    with contextlib.suppress(OSError):
-        if not is_owned(layer):
-            remove_folder(layer)
-    os.close(descriptor)
+    try:
+        with contextlib.suppress(OSError):
+            if not is_owned(layer):
+                remove_folder(layer)
+    finally:
+        os.close(descriptor)
 
 
 def _emptied(folder: str, top: str, depth: int) -> bool:
