@@ -355,8 +355,10 @@ def test_a_trial_that_an_interrupt_kept_from_being_shown_is_dropped(rail: Make, 
     assert answered(one, request, "once").ok
 
 
-@pytest.mark.parametrize("place", ["pay", "_answered"])
-def test_a_trial_goes_with_the_result_that_an_interrupt_came_upon(rail: Make, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize(("place", "changes"), [("pay", [1]), ("_answered", [1]), ("_apply_answer", [])])
+def test_a_trial_goes_with_the_result_that_an_interrupt_came_upon(
+    rail: Make, tmp_path: Path, place: str, changes: list[int]
+) -> None:
     def interrupt(frame: FrameType, event: str, _: object) -> None:
         if (event, frame.f_code.co_name) == ("call", place):
             raise KeyboardInterrupt
@@ -370,7 +372,7 @@ def test_a_trial_goes_with_the_result_that_an_interrupt_came_upon(rail: Make, tm
     finally:
         sys.setprofile(None)
     assert trials(tmp_path) == 0
-    assert [change.number for change in one.changes()] == [1]
+    assert [change.number for change in one.changes()] == changes
 
 
 def test_a_trial_goes_with_the_result_that_a_killed_process_did_not_write(rail: Make, tmp_path: Path) -> None:

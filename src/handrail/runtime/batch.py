@@ -19,7 +19,9 @@ from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.stacking import stack
+from handrail.runtime.waiting_trials import sealed_in
 from handrail.store.journal import DuplicateCallError
+from handrail.store.requests import request_about
 from handrail.tools.contract import AsksError
 
 _SMALLEST_BUDGET = 2_000
@@ -99,6 +101,8 @@ def _taken(session: Session, calls: list[str]) -> tuple[list[Flight], dict[str, 
         if entry.state == "finished":
             known[entry.id] = _first_result(session, flight)
             flight.made = session.journal.change_of(entry)
+        elif (asked := request_about(session.journal.database, entry.id)) is not None:
+            flight.tried = sealed_in(asked)  # so that it goes with the result, whatever cuts the call short
     return flights, known
 
 

@@ -123,7 +123,7 @@ def restore_lines(session: Session | Remains, runner: str) -> int:
 def _seal_interrupted(session: Session, entry: Entry) -> None:
     flight = reloaded(session.journal, session.offer, entry, session.characters)
     flight.error = None
-    with suppress(StoreError):  # what it was tried to goes with the result
+    with suppress(StoreError):  # its trial goes with the result
         asked = request_about(session.journal.database, entry.id)
         flight.tried = sealed_in(asked) if asked is not None else None
     message = f"The runtime ended while this call ran. {what_became(session, flight)}"
