@@ -5,6 +5,7 @@ Nothing of it is loaded before a session has one.
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ _KEPT_ENDED = 64
 """Process sessions that have ended and can still be looked at; older ones are forgotten when another begins."""
 _PAUSE = 0.25
 """Seconds between two looks for what has ended."""
+_LONGEST_PAUSE = 30.0
+"""Seconds between two tries of what fails."""
 
 
 _FAILURES = (StoreError, ToolError, OSError)
@@ -43,6 +46,8 @@ class BackgroundWork:
         self._watcher: threading.Thread | None = None
         self.keep: Callable[[ProcessSession], None] | None = None
         """Keeps or drops what one changed in its layer that has ended; None where nobody can judge that here."""
+        self._failed: dict[str, tuple[float, float]] = {}
+        """Of those that could not be told: how long to wait the next time, and until when now."""
         self._tried: dict[str, int] = {}
         """How long the file was of what each tried to reach, when it was last told."""
 
@@ -234,6 +239,16 @@ class BackgroundWork:
                 self._watcher = None
                 return False
         for process in left:
-            with suppress(*_FAILURES):  # it is told by whoever can write it down, or look, next; and hinders no other
-                self._tell_all(process)
+            self._try_to_tell(process)
         return True
+
+    def _try_to_tell(self, process: "ProcessSession") -> None:
+        """Where it fails, it is told by whoever can write it down, or look, next, and hinders no other; here after
+        longer and longer, since a disk that is full is not emptied by trying."""
+        pause, next_try = self._failed.get(process.id, (_PAUSE, 0.0))
+        if time.monotonic() < next_try:
+            return
+        try:
+            self._tell_all(process)
+        except _FAILURES:
+            self._failed[process.id] = (min(2 * pause, _LONGEST_PAUSE), time.monotonic() + pause)
