@@ -87,12 +87,21 @@ def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None
                 not_covered=trial.sandbox.not_covered,
             )
     except ToolError as error:
-        return Outcome(failure=error)
+        return Outcome(failure=_in_words(context, error))
     except StoreError as error:
         if recorder.made_by(context.tool_call_id) is not None:
             raise  # whether it was made is settled by the files, once the store can be used again
         return Outcome(failure=not_put_by(error))
     return Outcome(made=made, unkept=unkept)
+
+
+def _in_words(context: Context, error: ToolError) -> ToolError:
+    """Where nobody saw a preview, none was out of date."""
+    path = error.named_details.get("path")
+    if context.sealed is not None or error.code != "CONFLICT" or path is None:
+        return error
+    message = f"{path} was changed by somebody else while the command ran. Nothing was kept. Call again."
+    return ToolError("CONFLICT", message, details=error.details)
 
 
 def _judged(context: Context, trial: Trial, recorder: Recorder, layer: Layer) -> Outcome:
