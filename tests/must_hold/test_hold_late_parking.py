@@ -42,7 +42,8 @@ def test_a_killed_runtime_kept_nothing_of_a_call_that_nobody_said_yes_to(
             assert rail.waiting() == ()
         assert verify(StateFolder(str(state))).problems == ()
     note(f"kills: {dict(seen)}")
-    assert {"waited", "was ended"} <= set(seen)
+    if seen.total() >= KILLS:  # of few kills, all may hit the same moment
+        assert {"waited", "was ended"} <= set(seen)
 
 
 def settled(rail: Handrail, workspace: Path, mark: str, said: str) -> str:
