@@ -62,7 +62,8 @@ def mounted(world: LayeredWorld) -> Callable[..., str]:
         own = [] if os.geteuid() == 0 else ["--map-root-user"]
         script = f'cd "$1" && {commands} && exec "$2" -c "$3" "$1"'
         words = ["unshare", *own, "--mount", "sh", "-c", script, "sh", str(world.folder), sys.executable, program]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
         if "mount:" in done.stderr:
             pytest.skip(f"this machine does not let us mount: {done.stderr}")
         assert done.returncode == 0, done.stderr
