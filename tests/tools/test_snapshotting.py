@@ -71,6 +71,16 @@ def as_nobody(folder: Path, tier: int, mode: str, commands: list[str]) -> list[d
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def may_start_the_interpreter(folder: Path) -> bool:
+    """Whether an ordinary user may run the Python that runs the tests: not where it lies in root's own folder."""
+    account = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    try:
+        done = subprocess.run([sys.executable, "-c", ""], cwd=folder, check=False, **account)
+    except PermissionError:
+        return False
+    return done.returncode == 0
+
+
 def interrupted(rail: Handrail, command: str, place: str) -> ToolResult[Any]:
     """The result of a command whose call is interrupted where a function of ours is called."""
 
@@ -581,9 +591,9 @@ def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> N
         "chmod 700 folder",
         "chmod 000 folder",
     ]
+    if tier == 1 and not may_start_the_interpreter(common_folder):
+        pytest.skip("this user may not run the interpreter, which starts what Landlock holds")
     told = as_nobody(common_folder, tier, "full", commands)
-    if "python3 could not be started" in told[0]["error"]:
-        pytest.skip("this user may not run the interpreter")
     expected = {
         "code": 0, "error": "", "undo": "snapshot", "asked": [], "changed": True, "undone": "", "back": True
     }  # fmt: skip
