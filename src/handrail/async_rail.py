@@ -3,10 +3,15 @@
 import os
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from handrail.protocol.decision import Mode
 from handrail.rail import Handrail
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from handrail.runtime.conversation import Conversation
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -41,14 +46,18 @@ def _passed_on(
 class AsyncHandrail:
     """Handrail for asyncio: the same methods, each run in a bounded pool of threads.
 
-    So nobody is asked at the terminal: without `on_permission`, a call that needs a yes waits.
+    So nobody is asked at the terminal: without `on_permission`, a call that needs a yes waits. Many of them may share
+    a `pool`, which is then theirs to end.
     """
 
-    def __init__(self, workspace: str | os.PathLike[str], *, threads: int = 8, **options: Any) -> None:
+    def __init__(
+        self, workspace: str | os.PathLike[str], *, threads: int = 8, pool: "Executor | None" = None, **options: Any
+    ) -> None:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
 
         self.rail = Handrail(workspace, **options)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="handrail")
+        self._own = None if pool else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
+        self._pool: Executor | None = pool or self._own
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,15 +77,18 @@ class AsyncHandrail:
         """Ends what the session left running, forgets it, and closes."""
         import asyncio  # noqa: PLC0415  as above
 
-        await asyncio.to_thread(self._pool.shutdown)
-        await asyncio.to_thread(self.rail.end_session)
+        await asyncio.to_thread(self._end, self.rail.end_session)
 
     async def close(self) -> None:
         """Waits for what is running and ends the session's work here. The loop goes on meanwhile."""
         import asyncio  # noqa: PLC0415  as above
 
-        await asyncio.to_thread(self._pool.shutdown)
-        await asyncio.to_thread(self.rail.close)
+        await asyncio.to_thread(self._end, self.rail.close)
+
+    def _end(self, close: Callable[[], None]) -> None:
+        if self._own is not None:
+            self._own.shutdown()
+        close()
 
     @property
     def session_id(self) -> str:
@@ -92,6 +104,11 @@ class AsyncHandrail:
     def mode(self) -> Mode:
         """The mode that is in force."""
         return self.rail.mode
+
+    @property
+    def conversation(self) -> "Conversation":
+        """The talk of this session with its model, for who runs the loop."""
+        return self.rail.conversation
 
     read = _hopped(Handrail.read)
     write = _hopped(Handrail.write)
@@ -133,3 +150,4 @@ class AsyncHandrail:
     events = _passed_on(Handrail.events)
     subscribe = _passed_on(Handrail.subscribe)
     cancel = _passed_on(Handrail.cancel)
+    uncancel = _passed_on(Handrail.uncancel)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
+    from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
     from handrail.tools.undo import UndoData
 
@@ -389,9 +390,20 @@ class Handrail(NamedTools):
         """
         return self._session.journal.subscribe(listener)
 
+    @property
+    def conversation(self) -> "Conversation":
+        """The talk of this session with its model, for who runs the loop."""
+        from handrail.runtime.conversation import Conversation  # noqa: PLC0415  who only calls tools has none
+
+        return Conversation(self._session)
+
     def cancel(self) -> None:
-        """Ends what is running and refuses what comes: CANCELLED."""
+        """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""
         self._session.cancelled.set()
+
+    def uncancel(self) -> None:
+        """Lets calls run again."""
+        self._session.cancelled.clear()
 
     def end_session(self) -> None:
         """Ends what the session left running, forgets it, and closes."""

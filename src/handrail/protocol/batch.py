@@ -3,6 +3,7 @@
 from typing import Any
 
 from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.question import Question
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import Envelope
 
@@ -20,3 +21,5 @@ class Parked(Envelope, frozen=True, tag_field="state", tag="parked"):
     """What the requests have in common."""
     requests: tuple[PermissionRequest, ...]
     """The questions that have no answer yet."""
+    questions: tuple[Question, ...] = ()
+    """What the model asks the person."""

@@ -70,6 +70,8 @@ class Session(msgspec.Struct, kw_only=True):
     closing: Any = msgspec.field(default_factory=threading.Lock)
     cancelled: Any = msgspec.field(default_factory=threading.Event)
     known_grants: Any = None
+    turn: str = ""
+    """What changes belong to, for who takes a whole turn back; empty: each batch is a turn of its own."""
 
     @property
     def grants(self) -> "Grants":

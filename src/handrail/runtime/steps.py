@@ -286,7 +286,7 @@ def run_tool(session: Session, flight: Flight) -> None:
     if session.cancelled.is_set():
         raise _cancelled()
     if tool.spec.side_effects:
-        session.recorder.turn = flight.batch_id
+        session.recorder.turn = session.turn or flight.batch_id
     flight.output = tool.run(context_of(session, flight), flight.arguments)
 
 

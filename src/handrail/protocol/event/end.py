@@ -15,3 +15,5 @@ class End(Event, frozen=True, kw_only=True, tag="end"):
     """How many calls the turn made."""
     files_changed: tuple[str, ...] = ()
     """The files that are different now."""
+    text: str = ""
+    """The model's last words."""

@@ -12,3 +12,5 @@ class Usage(Event, frozen=True, kw_only=True, tag="usage"):
     output_tokens: int
     cached_tokens: int = 0
     """Of the input, what the provider had in its cache."""
+    cost: float | None = None
+    """In US dollars, where the price is known."""

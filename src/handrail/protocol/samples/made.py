@@ -32,7 +32,13 @@ MADE: dict[str, Any] = {
         evidence=["src/invoice.py:12", "src/report.py:40"],
     ),
     "event.usage": _event(
-        "usage", 6, model="anthropic:claude-sonnet", input_tokens=12400, output_tokens=1100, cached_tokens=9800
+        "usage",
+        6,
+        model="anthropic:claude-sonnet",
+        input_tokens=12400,
+        output_tokens=1100,
+        cached_tokens=9800,
+        cost=0.0231,
     ),
     "event.network": _event(
         "network",
@@ -44,7 +50,9 @@ MADE: dict[str, Any] = {
         tool_call_id="call_2",
         process=None,
     ),
-    "event.end": _event("end", 9, reason="done", calls=6, files_changed=["src/total.py"]),
+    "event.end": _event(
+        "end", 9, reason="done", calls=6, files_changed=["src/total.py"], text="The total rounds half up now."
+    ),
     "event.error": _event(
         "error", 10, code="UNAVAILABLE", message="The provider answered 529 three times.", retryable=True
     ),

@@ -259,6 +259,7 @@ RECORDED: dict[str, Any] = {
                 ],
             },
         ],
+        "questions": [],
     },
     "event.tool_call.start": {
         "kind": "tool_call.start",

@@ -1,0 +1,1 @@
+"""The main loop: a model at work with the tools of a session."""

@@ -1,0 +1,28 @@
+"""What came of a turn."""
+
+from typing import Literal
+
+import msgspec
+
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.question import Question
+
+Reason = Literal["done", "cancelled", "limit", "parked", "question", "error"]
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """Why it ended, and what it left."""
+
+    reason: Reason
+    text: str = ""
+    """The model's last words."""
+    calls: int = 0
+    files_changed: tuple[str, ...] = ()
+    requests: tuple[PermissionRequest, ...] = ()
+    """What waits for a yes."""
+    questions: tuple[Question, ...] = ()
+    """What the model wants to know."""
+    code: str | None = None
+    """The error code of what ended it early."""
+    message: str | None = None
+    """The same in words, for a person."""

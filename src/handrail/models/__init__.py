@@ -1,0 +1,1 @@
+"""Models: what the loop asks, whoever answers. Providers are imported when one is called."""

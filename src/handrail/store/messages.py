@@ -1,0 +1,50 @@
+"""The talk of a session with its model: numbered messages beside the events, in the same file."""
+
+from collections.abc import Iterable
+from functools import cache
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.protocol.message import Message
+from handrail.protocol.wire import encode
+from handrail.store.journal import Draft, Journal
+
+_INSERT = "INSERT INTO message (kind, data) VALUES (?, ?)"
+_SELECT = "SELECT number, data FROM message WHERE number > ? ORDER BY number"
+
+
+class Numbered(msgspec.Struct, frozen=True):
+    """A message in its place."""
+
+    number: int
+    message: Message
+
+
+class Messages:
+    """Appends to the talk and reads it back. A message stands or falls with the events that are given with it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def add(self, messages: Iterable[Message], *drafts: Draft) -> None:
+        """Writes messages and events in one transaction."""
+        rows = tuple((_INSERT, (str(one.__struct_config__.tag), encode(one))) for one in messages)
+        self._journal.append(*drafts, also=rows)
+
+    def after(self, number: int = 0) -> list[Numbered]:
+        """Every message behind a number, oldest first."""
+        return [Numbered(row[0], self._read(*row)) for row in self._journal.database.rows(_SELECT, (number,))]
+
+    def _read(self, number: int, data: bytes) -> Message:
+        try:
+            return _decoder().decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StoreError(
+                f"message {number} of session {self._journal.session_id} cannot be read: {error}"
+            ) from None
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Message]:
+    return msgspec.json.Decoder(Message)
