@@ -47,6 +47,16 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
         raise
 
 
+def refuse_batch(session: Session, calls: tuple[ToolCall, ...], error: ToolError) -> Done | Parked:
+    """Ends the calls of a batch that nobody began: this error is their result. Those that were begun keep their own;
+    Parked where one waits for a person."""
+    from handrail.runtime.refusing import refused_flights  # noqa: PLC0415  hardly ever needed
+
+    flights = refused_flights(session, calls, error)
+    known = _known(session, flights)
+    return known if isinstance(known, Parked) else _outcome(_run_all(session, flights, known))
+
+
 def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
     """Answers a permission request; None when it had an answer. With the last answer of its batch, the batch runs."""
     try:
