@@ -119,6 +119,14 @@ def for_log_export(parser: ArgumentParser) -> None:
     as_json(parser)
 
 
+def for_replay(parser: ArgumentParser) -> None:
+    """replay"""
+    parser.add_argument("task", metavar="SESSION", help="the id of the session")
+    parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
+    in_workspace(parser)
+    as_json(parser)
+
+
 def for_diff(parser: ArgumentParser) -> None:
     """diff"""
     parser.add_argument("number", metavar="N", nargs="?", type=counting_number, help="the change (the last in effect)")
