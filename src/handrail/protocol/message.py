@@ -76,6 +76,9 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     model: str
     parts: tuple[Part, ...]
     finish: Finish
+    input_tokens: int = 0
+    """Of the question that it answers, all of it: so full the model's window was."""
+    output_tokens: int = 0
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
@@ -96,6 +99,8 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ok: bool
     content: str
     attachments: tuple[Attachment, ...] = ()
+    files_changed: tuple[str, ...] = ()
+    """Not for the model, which reads of it in `content`: for who tells what a turn left."""
 
 
 class ResultsMessage(_Message, frozen=True, kw_only=True, tag="results"):
@@ -113,6 +118,8 @@ class SummaryMessage(_Message, frozen=True, kw_only=True, tag="summary"):
     cut: int | None = None
     """Of the results before this one, the model sees at most so many characters each, and no pictures: they would not
     have fitted. None where they are as they were."""
+    notes: str = ""
+    """The part of it that a model wrote."""
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ResultsMessage | SummaryMessage

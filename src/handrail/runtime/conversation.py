@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from handrail.protocol.event import Usage
 from handrail.protocol.message import Message
 from handrail.runtime.instructions import Instructions, project_instructions
 from handrail.runtime.session import Session
@@ -36,10 +35,6 @@ class Conversation:
     def messages(self, after: int = 0) -> list[Numbered]:
         """All messages behind a number, oldest first."""
         return self._messages.after(after)
-
-    def last_usage(self) -> Usage | None:
-        """What the last answer of a model cost; None where there was none."""
-        return self._messages.last_usage()
 
     def instructions(self) -> Instructions | None:
         """What the workspace says about how to work in it, as it is now."""

@@ -6,13 +6,11 @@ from functools import cache
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import Usage, decode_event
 from handrail.protocol.message import Message
 from handrail.protocol.wire import encode
 from handrail.store.journal import Draft, Journal
 
 _INSERT = "INSERT INTO message (kind, data) VALUES (?, ?)"
-_LAST_USAGE = "SELECT data FROM event WHERE kind = 'usage' ORDER BY seq DESC LIMIT 1"
 _SELECT = "SELECT number, data FROM message WHERE number > ? ORDER BY number"
 
 
@@ -37,15 +35,6 @@ class Messages:
     def after(self, number: int = 0) -> list[Numbered]:
         """Every message behind a number, oldest first."""
         return [Numbered(row[0], self._read(*row)) for row in self._journal.database.rows(_SELECT, (number,))]
-
-    def last_usage(self) -> Usage | None:
-        """The last event that tells what an answer cost; None where there is none that can be read."""
-        row = self._journal.database.row(_LAST_USAGE)
-        try:
-            event = decode_event(row[0]) if row else None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
-        return event if isinstance(event, Usage) else None
 
     def _read(self, number: int, data: bytes) -> Message:
         try:

@@ -20,7 +20,7 @@ def guide(specs: Sequence[ToolSpec]) -> str:
     """A table a layer, as Markdown; a layer that nothing is offered of is left out."""
     names = {spec.name for spec in specs}
     layers = ((title, [spec for spec in in_order(specs) if spec.layer == layer]) for layer, title in _LAYERS)
-    return "\n\n".join(f"### {title}\n{_HEAD}\n{_rows(found, names)}" for title, found in layers if found)
+    return "\n".join(f"### {title}\n{_HEAD}\n{_rows(found, names)}\n" for title, found in layers if found)
 
 
 def _rows(specs: Sequence[ToolSpec], names: Collection[str]) -> str:

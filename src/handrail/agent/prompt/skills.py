@@ -13,8 +13,8 @@ _MOST = 50
 _HEAD = """\
 # Skills
 Instructions for particular kinds of work, each in a text of its own. Where one fits the task, take it up before you \
-begin: call skill_control with its name and the action activate. The result holds its text. While a skill is active, it \
-may narrow the tools you have; deactivate it when its part is done."""
+begin: call skill_control with its name and the action activate. The result holds its text. While a skill is active, \
+it may narrow the tools you have; deactivate it when its part is done."""
 
 
 class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
