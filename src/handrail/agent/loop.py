@@ -4,7 +4,7 @@ it is killed at, `go_on` goes on from what is written down, and nothing is done 
 from collections.abc import Awaitable, Callable
 
 from handrail.agent.answering import OnPiece, ask_model
-from handrail.agent.compacting import compact_if_full
+from handrail.agent.compacting import compact_after_refusal, compact_if_full
 from handrail.agent.ending import end, ended_before, fail, wait
 from handrail.agent.guards import notes_to, stuck, used_up
 from handrail.agent.limits import TurnLimits
@@ -106,7 +106,15 @@ class Agent:
         return message
 
     async def _ask_once(self) -> AssistantMessage | None:
-        return await ask_model(self._rail, self._model, self._talk, self._limits, self._on_piece)
+        try:
+            return await ask_model(self._rail, self._model, self._talk, self._limits, self._on_piece)
+        except ModelError as error:
+            shorter = error.code == "LIMIT_EXCEEDED" and await compact_after_refusal(
+                self._rail, self._model, self._talk, self._limits
+            )
+            if not shorter:
+                raise
+            return None  # asked again, with what is left of the talk
 
     async def _run_batch(self, message: AssistantMessage) -> Done | Parked:
         """Runs the calls, each once however often this is asked for, and puts what waits to the person."""

@@ -10,32 +10,37 @@ from handrail.protocol.batch import Parked
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.message import AssistantMessage
 from handrail.protocol.permission import Answer
-from handrail.protocol.question import Reply
+from handrail.protocol.question import Question
 from handrail.protocol.result import ToolResult
 
 _LONGEST_REASON = 500
 _INSTEAD = "The person said something else before this call was made. Nothing was run."
 _CANCELLED = "The person ended the turn. Nothing was run."
-_NO_REPLY = "The person ended the turn and did not reply."
 
 
 async def hear(rail: AsyncHandrail, talk: Talk, prompt: str) -> None:
     """Takes what the person says: as the reply, where the model asked something; otherwise it begins a turn, and what
-    still waited for a yes was refused by it."""
+    still waited for the person was refused by it."""
     message = talk.open_message
     if message is None or not message.calls:
         talk.add_prompt(prompt)
         return
     calls = calls_of(message, talk.turn)
     outcome = await rail.in_pool(lambda: rail.conversation.refuse(calls, ToolError("CANCELLED", _INSTEAD)))
-    if isinstance(outcome, Parked) and outcome.questions:
-        for question in outcome.questions:
-            with suppress(UsageError):  # somebody else was faster: then there is a result
-                await rail.reply(question.tool_call_id, Reply(text=prompt))  # pyright: ignore
+    if isinstance(outcome, Parked) and outcome.questions and await _replied(rail, outcome.questions[0], prompt):
         return  # the turn goes on with it
     reason = f"They said instead: {prompt}"[:_LONGEST_REASON]
     results = await to_its_end(closed(rail, message, talk.turn, ToolError("CANCELLED", _INSTEAD), reason))
     talk.add_prompt(prompt, results_message(results))
+
+
+async def _replied(rail: AsyncHandrail, question: Question, prompt: str) -> bool:
+    """Whether it is a reply: not where it is none of the options, and only they are welcome."""
+    try:
+        await to_its_end(rail.reply(question, prompt))
+    except UsageError:
+        return False
+    return True
 
 
 async def settle(rail: AsyncHandrail, talk: Talk) -> None:
@@ -75,4 +80,4 @@ async def _refuse(rail: AsyncHandrail, parked: Parked, reason: str) -> None:
             await rail.answer(request.id, Answer(kind="deny", reason=reason))
     for question in parked.questions:
         with suppress(UsageError):
-            await rail.reply(question.tool_call_id, Reply(text=_NO_REPLY))  # pyright: ignore
+            await rail.reply(question, None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.agent.compaction.sending import sent
 from handrail.protocol.call import ToolCall
 from handrail.protocol.event import End, Error, User
 from handrail.protocol.message import (
@@ -12,7 +13,6 @@ from handrail.protocol.message import (
     CallResult,
     Message,
     ResultsMessage,
-    SummaryMessage,
     SystemMessage,
     UserMessage,
 )
@@ -117,11 +117,7 @@ class Talk:
 
     def shown(self) -> tuple[Message, ...]:
         """What the model is sent: all of it, or the last summary and what came after."""
-        said = [one.message for one in self.messages if isinstance(one.message, SummaryMessage)]
-        summary = said[-1] if said else None
-        kept = [one for one in self.messages if summary is None or one.number >= summary.kept_from]
-        shown = [one.message for one in kept if not isinstance(one.message, SystemMessage | SummaryMessage)]
-        return (*([summary] if summary else []), *(one for one in shown if not _is_nothing(one)))
+        return tuple(one for one in sent(self.messages) if not _is_nothing(one))
 
     def _read_on(self) -> None:
         self.messages += self._conversation.messages(self.messages[-1].number if self.messages else 0)

@@ -56,6 +56,8 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
     text: str
     tools: tuple[str, ...]
     """The tools that it speaks of."""
+    skills: tuple[str, ...] = ()
+    """The skills that were active."""
 
 
 class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
@@ -113,6 +115,11 @@ class SummaryMessage(_Message, frozen=True, kw_only=True, tag="summary"):
     text: str
     kept_from: int
     """The number of the first message before this one that the model still sees as it was."""
+    cut: int | None = None
+    """Of the results before this one, the model sees at most so many characters each, and no pictures: they would not
+    have fitted. None where they are as they were."""
+    notes: str = ""
+    """The part of it that a model wrote."""
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ResultsMessage | SummaryMessage

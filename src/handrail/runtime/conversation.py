@@ -8,6 +8,7 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.event import End, Error, User
 from handrail.protocol.message import Message
 from handrail.runtime.batch import refuse_batch
+from handrail.runtime.instructions import Instructions, project_instructions
 from handrail.runtime.session import Session
 from handrail.store.journal import Draft
 from handrail.store.lease import Lease
@@ -59,3 +60,7 @@ class Conversation:
         """Where the last turn is: it began, it ended, or it failed. None where there was none."""
         found = self._session.journal.last_of("user", "end", "error")
         return found if isinstance(found, User | End | Error) else None
+
+    def instructions(self) -> Instructions | None:
+        """What the workspace says about how to work in it, as it is now."""
+        return project_instructions(self._session)
