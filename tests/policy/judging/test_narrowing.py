@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.policy.corpus.records import HALVES, attacks, everyday
+from tests.policy.deciding import EXEC, facts_of
 
 from handrail.policy.verdict import Restriction, Rules, decide
 from handrail.protocol.decision import MODES, Decision, Facts, Mode, Narrowing, PathFact, ProcessFact
@@ -13,8 +15,6 @@ from handrail.protocol.tool import Arguments, Category, ToolSpec
 from handrail.tools.find import FIND
 from handrail.tools.process import PROCESS
 from handrail.tools.read import READ
-from tests.policy.corpus.records import HALVES, attacks, everyday
-from tests.policy.deciding import EXEC, facts_of
 
 STRICTNESS = ("deny", "confirm", "allow")
 
@@ -65,7 +65,7 @@ def test_a_command_that_the_skill_names_is_judged_as_without_it(command: str, pa
         ("sh -c 'git status'", "git:*"),
         ("timeout 5 rm x", "timeout:*"),
         ("sh -c 'echo $HOME'", "sh:*"),
-        ("git commit -m \"$(date)\"", "git:*"),
+        ('git commit -m "$(date)"', "git:*"),
         ("git status $X", "git:*"),
         ("npm run tests", "npm run test:*"),
         ("git status", "git sta*"),

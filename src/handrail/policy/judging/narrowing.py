@@ -1,6 +1,6 @@
 """What active skills leave of a tool: a call outside of that is refused, and one inside is judged as ever."""
 
-from handrail.policy.judging.judged import Judged, denied
+from handrail.policy.judging.judged import SKILL, Judged, denied
 from handrail.policy.rules.skill_patterns import SkillCommand, skill_command, skill_paths
 from handrail.policy.script import FOLLOWED, Step, read_script
 from handrail.policy.shell.script import Outside
@@ -55,8 +55,8 @@ def _is_covered(fact: PathFact, narrowed: Narrowing) -> bool:
 
 
 def _refused(subject: str, narrowed: Narrowing, why: str = "") -> Judged:
-    skills = narrowed.skills
-    are = f"the active skills {' and '.join(skills)} are" if len(skills) > 1 else f"the active skill {skills[0]} is"
+    first, *others = narrowed.skills
+    are = f"the active skills {' and '.join((first, *others))} are" if others else f"the active skill {first} is"
     named, more = narrowed.patterns[:_MOST_NAMED], len(narrowed.patterns) - _MOST_NAMED
     only = ", ".join(named) + (f" and {more} more" if more > 0 else "") or "nothing that can be read"
-    return denied(subject, f"skill.{skills[0]}", f"{are} for {only} only" + (f"; {why}" if why else ""))
+    return denied(subject, f"{SKILL}{first}", f"{are} for {only} only" + (f"; {why}" if why else ""))
