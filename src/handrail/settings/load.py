@@ -126,6 +126,7 @@ def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return msgspec.structs.replace(
         settings,
         tools=msgspec.structs.replace(settings.tools, folders=absolute(settings.tools.folders)),
+        skills=msgspec.structs.replace(settings.skills, folders=absolute(settings.skills.folders)),
         paths=msgspec.structs.replace(
             settings.paths,
             read_only=absolute(settings.paths.read_only),

@@ -41,6 +41,14 @@ class Tools(Section, frozen=True, kw_only=True):
     installed: bool = False
 
 
+class Skills(Section, frozen=True, kw_only=True):
+    """Which skills are found."""
+
+    enabled: bool = True
+    folders: tuple[Folder, ...] = ()
+    disable: tuple[str, ...] = ()
+
+
 class Read(Section, frozen=True, kw_only=True):
     """What `read` returns."""
 
@@ -155,6 +163,7 @@ class Settings(Section, frozen=True, kw_only=True):
     preview: Previews = "when-asked"
     profile: Profile = "standard"
     tools: Tools = Tools()
+    skills: Skills = Skills()
     read: Read = Read()
     results: Results = Results()
     journal: Journal = Journal()

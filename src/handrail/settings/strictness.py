@@ -87,6 +87,9 @@ STRICTNESS: dict[str, Strictness] = {
         _common, "its files run in this process, and may be others by the next start than those one trusted", PERSON
     ),
     "tools.installed": Strictness(_first(False, True), "code of other packages runs in this process"),
+    "skills.enabled": Strictness(_first(False, True), "a skill is text that the model goes by"),
+    "skills.folders": Strictness(_common, "what is there is told to the model as the person's own", PERSON),
+    "skills.disable": Strictness(_all_of, "a skill that is off says nothing"),
     "read.images": Strictness(_first(False, True), "an image costs, and can carry words to the model"),
     "results.characters": Strictness(_least, "more of a result costs more, and crowds out the person's words"),
     "results.batch_characters": Strictness(_least, "as above"),
