@@ -103,7 +103,7 @@ REFERENCE: dict[str, Entry] = {
     ),
     "agent.calls": Entry("How many tool calls one turn may make.", "a whole number from 1 to 1000000"),
     "agent.tokens": Entry(
-        "How many tokens all questions and answers of one turn may have together; without it, any number.",
+        "How many tokens one turn may use, questions and answers; without it, any number.",
         "a whole number from 1 to 1000000000",
     ),
     "agent.repeats": Entry(
