@@ -104,7 +104,7 @@ def failure(wire: WireServer, request: ModelRequest | None = None, *, silence: f
     assert "\n" not in error.message
     assert "secret" not in f"{error!r} {error.message}"
     assert error.__cause__ is None
-    assert error.__suppress_context__
+    assert error.__suppress_context__ or error.__context__ is None
     return error
 
 

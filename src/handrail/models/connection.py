@@ -21,6 +21,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     client: "AsyncClient"
     settings: dict[str, Any]
     """What goes with every question."""
+    rich_results: bool = False
+    """Whether a result on this wire holds pictures and says that it failed. Elsewhere it is a text; pictures follow."""
 
     @property
     def window(self) -> int | None:

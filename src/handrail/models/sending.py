@@ -26,27 +26,29 @@ if TYPE_CHECKING:
     from pydantic_ai import messages as wire
     from pydantic_ai.models import ModelRequestParameters
 
+    from handrail.models.connection import Connection
+
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _NOTHING = "(nothing)"
 """Wires refuse an empty text."""
 
 
-def to_wire(request: ModelRequest, provider: str, system: str) -> "list[wire.ModelMessage]":
-    """The messages of a question in pydantic-ai's words, which calls the provider by its `system`.
+def to_wire(request: ModelRequest, provider: str, connection: "Connection") -> "list[wire.ModelMessage]":
+    """The messages of a question in pydantic-ai's words.
 
     What the person, the loop and the tools said in a row is one message, since most wires want the two sides to
     take turns. What another provider gave with its parts stays here: nobody else can read it."""
     from pydantic_ai.messages import ModelRequest as Asked  # noqa: PLC0415
     from pydantic_ai.messages import ModelResponse as Said  # noqa: PLC0415
 
-    ids = _WireIds(provider)
+    ids, system = _WireIds(provider), connection.model.system
     sent: list[wire.ModelMessage] = []
-    for theirs, run in groupby(_worth_sending(request.messages, provider), _is_assistant):
+    for theirs, run in groupby(_worth_sending(request.messages), _is_assistant):
         if theirs:
             said = (message for message in run if isinstance(message, AssistantMessage))
             sent += [Said(parts=list(_said(message, ids, system)), provider_name=system) for message in said]
         else:
-            sent.append(Asked(parts=list(_asked(run, ids))))
+            sent.append(Asked(parts=list(_asked(run, ids, connection.rich_results))))
     return sent
 
 
@@ -96,18 +98,23 @@ def _is_assistant(message: Message) -> bool:
     return isinstance(message, AssistantMessage)
 
 
-def _worth_sending(messages: Iterable[Message], provider: str) -> Iterator[Message]:
+def _worth_sending(messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
         if isinstance(message, SystemMessage):
             continue
-        if not isinstance(message, AssistantMessage) or any(_is_sent(part, provider) for part in message.parts):
+        if not isinstance(message, AssistantMessage) or any(_is_said(part) for part in message.parts):
             yield message
+
+
+def _is_said(part: Part) -> bool:
+    """Thoughts alone are nothing that was said."""
+    return isinstance(part, CallPart) or (isinstance(part, TextPart) and bool(part.text.strip()))
 
 
 def _is_sent(part: Part, provider: str) -> bool:
     if isinstance(part, ReasoningPart):
         return _values(part.detail, provider) is not None
-    return isinstance(part, CallPart) or bool(part.text.strip())
+    return _is_said(part)
 
 
 def _values(detail: Detail | None, provider: str) -> dict[str, Any] | None:
@@ -141,29 +148,45 @@ def _arguments(call: CallPart) -> dict[str, Any]:
     return {"INVALID_JSON": whole(text)}
 
 
-def _asked(messages: Iterable[Message], ids: _WireIds) -> "Iterator[wire.ModelRequestPart]":
+def _asked(messages: Iterable[Message], ids: _WireIds, rich: bool) -> "Iterator[wire.ModelRequestPart]":
     from pydantic_ai import messages as wire  # noqa: PLC0415
 
-    for results, run in groupby(messages, lambda message: isinstance(message, ResultsMessage)):
-        if results:
-            told = (result for message in run if isinstance(message, ResultsMessage) for result in message.results)
-            yield from (_result(result, ids) for result in told)
+    pictures: list[wire.UserContent] = []
+    for told, run in groupby(messages, lambda message: isinstance(message, ResultsMessage)):
+        if told:
+            results = [one for message in run if isinstance(message, ResultsMessage) for one in message.results]
+            yield from (_result(result, ids, rich) for result in results)
+            pictures += [] if rich else [part for result in results for part in _pictures_beside(result)]
         else:
             texts = [whole(getattr(message, "text", "")) for message in run]
-            yield wire.UserPromptPart(content="\n\n".join(text for text in texts if text.strip()) or _NOTHING)
+            said = "\n\n".join(text for text in texts if text.strip()) or _NOTHING
+            yield wire.UserPromptPart(content=[*pictures, said] if pictures else said)
+            pictures = []
+    if pictures:
+        yield wire.UserPromptPart(content=pictures)
 
 
-def _result(result: CallResult, ids: _WireIds) -> "wire.ToolReturnPart[Any]":
+def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPart[Any]":
     from pydantic_ai.messages import ToolReturnPart  # noqa: PLC0415
 
     text = whole(result.content) if result.content.strip() else _NOTHING
-    pictures = [_picture(one) for one in result.attachments if one.mime in PICTURES and one.content]
+    pictures = [_picture(one) for one in _visible(result)] if rich else []
     return ToolReturnPart(
         tool_name=result.name,
         content=[text, *pictures] if pictures else text,
         tool_call_id=ids.of(result),
-        outcome="success" if result.ok else "failed",
+        outcome="failed" if rich and not result.ok else "success",
     )
+
+
+def _pictures_beside(result: CallResult) -> "Iterator[wire.UserContent]":
+    for one in _visible(result):
+        yield f"{whole(one.path)}, from {result.name}:"
+        yield _picture(one)
+
+
+def _visible(result: CallResult) -> list[Attachment]:
+    return [one for one in result.attachments if one.mime in PICTURES and one.content]
 
 
 def _picture(attachment: Attachment) -> "wire.BinaryContent":

@@ -47,7 +47,7 @@ class WiredModel:
         pieces, whole = Pieces(), None
         try:
             async with connection.model.request_stream(
-                to_wire(request, self._place.provider.name, connection.model.system),
+                to_wire(request, self._place.provider.name, connection),
                 self._settings(connection, request),  # pyright: ignore[reportArgumentType]
                 to_parameters(request),
             ) as answer:

@@ -26,6 +26,7 @@ def connect(place: Place) -> Connection:
     return Connection(
         model=model,
         client=client,
+        rich_results=True,
         settings={
             "anthropic_cache_tool_definitions": True,
             "anthropic_cache_instructions": True,
