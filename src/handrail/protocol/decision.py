@@ -106,12 +106,21 @@ class ProcessFact(Wire, frozen=True):
     """Whether what it changes goes into a layer, and can be taken back."""
 
 
+class MemoryFact(Wire, frozen=True):
+    """What a call wants with the notes of a workspace."""
+
+    action: str
+    note: str = ""
+    """Its id, or the title of a new one."""
+
+
 class Facts(Wire, frozen=True):
     """Everything about the world that a decision may depend on."""
 
     paths: tuple[PathFact, ...] = ()
     command: CommandFact | None = None
     process: ProcessFact | None = None
+    memory: MemoryFact | None = None
 
 
 class DecisionPart(Wire, frozen=True):

@@ -9,7 +9,11 @@ from handrail.protocol.permission import Permission
 from handrail.protocol.wire import Json, Wire
 
 Category = Literal["builtin", "custom", "mcp"]
-SideEffect = Literal["files", "processes", "network", "conversation"]
+SideEffect = Literal["files", "processes", "network", "conversation", "memory"]
+"""`conversation`: what it says or asks, which stands in the journal with its result or not at all; `memory`: the notes
+of the workspace."""
+ASIDE: frozenset[SideEffect] = frozenset({"conversation", "memory"})
+"""The effects that touch nothing of the workspace."""
 BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
 
 
