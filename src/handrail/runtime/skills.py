@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from handrail.skills.skill import Place, Skill
 
 _MOST_ACTIVE = 32
+_LONG = 20_000
+"""Characters that may not fit into one result, so that the rest has to be read."""
 
 
 class Skills:
@@ -97,7 +99,7 @@ class Skills:
             patterns=skill.patterns,
             folders=self._folders(skill),
             outside=skill.origin != "project",
-            has_files=bool(skill.files),
+            has_files=bool(skill.files) or len(skill.body) > _LONG,
         )
         self._store.put(active, f"The skill {skill.name} is active.")
         self.refresh()

@@ -25,7 +25,7 @@ class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
     outside: bool = False
     """Whether its folder is in none of the session's own roots."""
     has_files: bool = False
-    """Whether there is more in its folder than what it says."""
+    """Whether there is more in its folder to read than what was told of it."""
 
 
 class ActiveSkills:
