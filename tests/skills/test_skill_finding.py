@@ -9,8 +9,9 @@ import pytest
 
 from handrail.settings import Settings
 from handrail.settings.model import Skills
-from handrail.skills.finding import Found, places_of
+from handrail.skills.finding import Found, find_skills, places_of
 from handrail.skills.skill import Skill
+from handrail.workspace.workspace import Workspace
 
 Find = Callable[..., Found]
 Put = Callable[..., Path]
@@ -186,6 +187,20 @@ def test_a_person_may_link_a_skill_from_elsewhere(find: Find, put: Put, home: Pa
     (home / ".claude/skills").mkdir(parents=True)
     (home / ".claude/skills/x").symlink_to(folder)
     assert (only(find()).problem, only(find()).folder) == ("", str(folder))
+
+
+def test_a_place_that_the_agent_can_write_to_is_the_workspaces(
+    put: Put, workspace: Path, tmp_path: Path, home: Path
+) -> None:
+    put(tmp_path / "elsewhere", "x", TEXT.format("x"))
+    put(workspace / "home/.claude/skills", "y", TEXT.format("y"))
+    (workspace / "home/.claude/skills/x").symlink_to(tmp_path / "elsewhere/x")
+    with Workspace(str(workspace)) as house:
+        found = find_skills(house, places_of(Settings(), {"HOME": str(workspace / "home")})).skills
+    assert [(skill.name, skill.origin, skill.problem) for skill in found] == [
+        ("x", "project", "its SKILL.md leads outside of where it was found"),
+        ("y", "project", ""),
+    ]
 
 
 def test_credentials_pipes_and_folders_are_not_read(find: Find, workspace: Path) -> None:

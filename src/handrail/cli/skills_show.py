@@ -64,4 +64,6 @@ def _rules(skill: Skill) -> tuple[str, ...]:
     if skill.tools is None:
         return ()
     limited = [f"{tool}: deny all but {', '.join(patterns)}" for tool, patterns in skill.patterns.items()]
-    return (f"skill.{skill.name}: no other tool is offered", *(f"skill.{skill.name}: {text}" for text in limited))
+    if skill.files and ("read" in skill.patterns or "read" not in skill.tools):
+        limited.append("read: also its own folder" if "read" in skill.patterns else "read: its own folder only")
+    return (f"skill.{skill.name}: no other tools are offered", *(f"skill.{skill.name}: {text}" for text in limited))

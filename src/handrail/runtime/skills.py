@@ -58,9 +58,9 @@ class Skills:
     def refresh(self) -> None:
         """Makes what is offered, and the roots, those of the skills that are active now. One look into the journal
         where nothing is new."""
-        active = self._store.listed()
-        if active is not self._active:
-            with self._lock:
+        with self._lock:  # else who looked first could come last, with what is no longer so
+            active = self._store.listed()
+            if active is not self._active:
                 self._apply(active)
 
     def narrowing(self, tool: str) -> Narrowing | None:

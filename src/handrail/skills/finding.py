@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.protocol.error import ToolError, UsageError
-from handrail.settings.location import expand_home, user_file
+from handrail.settings.location import expand_home, lies_in, user_file
 from handrail.settings.model import Settings
 from handrail.skills.allowed import is_foreign
 from handrail.skills.reading import FILE, read_skill
@@ -81,6 +81,8 @@ def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[S
     try:
         if place.origin == "project":
             return _skills(workspace, place.path, place, warnings)
+        if _is_the_agents(workspace, place.path):
+            return _skills(workspace, place.path, replace(place, origin="project"), warnings)
         with Workspace(place.path) as own:
             return _skills(own, ".", place, warnings)
     except UsageError:
@@ -89,6 +91,11 @@ def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[S
         if error.code not in {"NOT_FOUND", "NOT_A_DIRECTORY"}:
             warnings.append(f"{place.shown} cannot be looked into")
         return []
+
+
+def _is_the_agents(workspace: Workspace, path: str) -> bool:
+    """Whether who works here could put a link there: then it is no more the person's than the rest of the workspace."""
+    return any(root.writable and lies_in(path, root.path) for root in workspace.roots)
 
 
 def _skills(workspace: Workspace, path: str, place: Place, warnings: list[str]) -> list[Skill]:
