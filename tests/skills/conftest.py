@@ -10,7 +10,7 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Skills, Tools
-from handrail.skills.finding import Found, find_skills, places_of
+from handrail.skills.finding import Found, find_skills, places_of, with_files
 from handrail.workspace.workspace import Workspace
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -52,7 +52,8 @@ def find(workspace: Path, home: Path) -> Callable[..., Found]:
         settings = Settings(skills=Skills(**skills))
         with Workspace(str(workspace)) as house:
             places = places_of(settings, {"HOME": str(home)})
-            return find_skills(house, places, disabled=settings.skills.disable, known=("read", "write", "exec"))
+            found = find_skills(house, places, disabled=settings.skills.disable, known=("read", "write", "exec"))
+            return Found(tuple(with_files(house, skill) for skill in found.skills), found.warnings)
 
     return find
 

@@ -247,6 +247,15 @@ def test_files_are_listed_without_links_and_only_so_deep(find: Find, put: Put, w
     assert only(find()).files == ("1/2/3/here.md", "b.md", "references/a.md")
 
 
+def test_a_tree_of_nothing_but_folders_is_not_walked_to_its_end(find: Find, put: Put, workspace: Path) -> None:
+    folder = put(workspace / ".claude/skills", "x", TEXT.format("x"))
+    for number in range(120):
+        for inner in range(12):
+            (folder / f"{number:03}/{inner:02}").mkdir(parents=True)
+    (folder / "119/11/last.md").write_text("")
+    assert only(find()).files == ()
+
+
 def test_what_is_no_skill_is_passed_over(find: Find, workspace: Path) -> None:
     place = workspace / ".claude/skills"
     (place / "empty").mkdir(parents=True)

@@ -11,14 +11,14 @@ from handrail.protocol.skill import SkillEntry
 from handrail.protocol.wire import encode
 from handrail.runtime.skill_search import skills_in
 from handrail.runtime.skills import entry_of
-from handrail.skills.finding import Found
 
 SCHEMA = "handrail.skills/1"
 
 
 def run(options: Namespace) -> int:
     """Lists the skills; what is odd about one goes to stderr."""
-    found = found_skills(options)
+    workspace = workspace_of(options)
+    found = skills_in(workspace, settings_for(options, workspace=workspace), os.environ)
     entries = [entry_of(skill, active=False) for skill in found.skills]
     if options.json:
         answer_json(
@@ -36,12 +36,6 @@ def run(options: Namespace) -> int:
         if odd:
             note(f"{len(odd)} with warnings: {', '.join(odd[:5])}; handrail skills show {odd[0]} says which")
     return OK
-
-
-def found_skills(options: Namespace) -> Found:
-    """The skills of the place that is meant."""
-    workspace = workspace_of(options)
-    return skills_in(workspace, settings_for(options, workspace=workspace), os.environ)
 
 
 def listed(entry: SkillEntry) -> dict[str, object]:

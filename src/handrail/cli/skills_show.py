@@ -1,11 +1,15 @@
 """skills show: a skill as it is understood."""
 
+import os
 from argparse import Namespace
 
 from handrail.cli.exits import FAILED, OK, Stop
 from handrail.cli.output import answer, answer_json, note, one_line
-from handrail.cli.skills import SCHEMA, found_skills, listed
+from handrail.cli.place import workspace_of
+from handrail.cli.preferences import settings_for
+from handrail.cli.skills import SCHEMA, listed
 from handrail.protocol.wire import encode
+from handrail.runtime.skill_search import skill_in, skills_in
 from handrail.runtime.skills import entry_of
 from handrail.skills.allowed import spelled
 from handrail.skills.skill import Skill
@@ -30,9 +34,11 @@ def run(options: Namespace) -> int:
 
 
 def _skill(options: Namespace) -> Skill:
-    found = found_skills(options)
-    skill = found.get(options.name)
+    workspace = workspace_of(options)
+    settings = settings_for(options, workspace=workspace)
+    skill = skill_in(workspace, settings, os.environ, options.name)
     if skill is None:
+        found = skills_in(workspace, settings, os.environ)
         names = ", ".join(one.name for one in found.skills[:20])
         there = (
             f"There are: {names}." if names else "There is none here; handrail skills says where they are looked for."

@@ -78,6 +78,13 @@ class Skills:
         known = () if self._base is None else self._base.registered
         return find_skills(self._workspace, self._places(), disabled=self._disabled, known=known)
 
+    def skill(self, name: str) -> "Skill | None":
+        """One skill, with its other files."""
+        from handrail.skills.finding import with_files  # noqa: PLC0415  as above
+
+        found = self.found().get(name)
+        return None if found is None else with_files(self._workspace, found)
+
     def entries(self) -> tuple[SkillEntry, ...]:
         """All of them, in the order of their names, also those that are active although they are gone."""
         self.refresh()

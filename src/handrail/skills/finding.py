@@ -77,6 +77,21 @@ def _is_same(workspace: Workspace, one: Skill, other: Skill) -> bool:
     return first == second
 
 
+def with_files(workspace: Workspace, skill: Skill) -> Skill:
+    """The same, with its other files: who only lists skills need not look for them."""
+    if skill.problem:
+        return skill
+    try:
+        if skill.origin == "project":
+            files = files_below(workspace, skill.folder, _MOST_FILES, _DEPTH)
+        else:
+            with Workspace(skill.folder) as own:
+                files = files_below(own, ".", _MOST_FILES, _DEPTH)
+    except UsageError:
+        return skill  # it is gone
+    return replace(skill, files=tuple(file for file in files if file != FILE))
+
+
 def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[Skill]:
     try:
         if place.origin == "project":
@@ -124,11 +139,7 @@ def _read(workspace: Workspace, path: str, bare: Skill) -> Skill | None:
             return None
     except ToolError:
         return None
-    skill = read_skill(workspace, path, bare)
-    if skill.problem:
-        return skill
-    files = files_below(workspace, path, _MOST_FILES, _DEPTH)
-    return replace(skill, files=tuple(file for file in files if file != FILE))
+    return read_skill(workspace, path, bare)
 
 
 def _has_skill(workspace: Workspace, path: str) -> bool:

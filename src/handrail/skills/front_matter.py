@@ -2,7 +2,7 @@
 
 from typing import Any
 
-_MOST_CHARACTERS = 32_768
+_MOST_CHARACTERS = 8_192
 _DEEPEST = 50
 _LINE = "---"
 
