@@ -29,6 +29,7 @@ from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
 from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.commands import Commands
+from handrail.tools.companions.question import question_tool
 from handrail.tools.companions.skill_control import skill_control_tool
 from handrail.tools.companions.skill_list import skill_list_tool
 from handrail.tools.contract import Background, Outputs, Seen, Tool
@@ -98,7 +99,16 @@ def open_session(
         outside = open_outside(house, stores, session_id, state, rules)
         commands = Commands(settings, state.path, os.environ, variables)
         background = BackgroundWork(folder, journal, settings.limits, root)
-        base = _base_tools(journal, outputs, recorder, commands, background, settings, lambda: recorder)
+        base = _base_tools(
+            journal,
+            outputs,
+            recorder,
+            commands,
+            background,
+            settings,
+            lambda: recorder,
+            unattended=rules.unattended,
+        )
         skills = _skills(house, journal, settings, state)
         registry = Registry((*base, *_skill_tools(skills)), (*custom, *found))
         skills.attach(Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny))
@@ -240,8 +250,10 @@ def _base_tools(
     background: Background,
     settings: Settings,
     recorder_of: Callable[[], Recorder],
+    *,
+    unattended: bool = False,
 ) -> tuple[Tool, ...]:
-    """The base layer, each tool with what it needs."""
+    """The tools of our own, each with what it needs."""
     searching = Searching(settings.search.ignore, settings.search.engine)
     return (
         read_tool(seen, outputs, images=settings.read.images),
@@ -255,6 +267,7 @@ def _base_tools(
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),
         delete_tool(seen, recorder),
+        question_tool(unattended=unattended),
     )
 
 
