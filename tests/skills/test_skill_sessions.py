@@ -205,6 +205,15 @@ def test_another_process_sees_at_its_next_call_what_was_activated(skilled: Make,
     assert other.call("ls", {"path": "."}).ok
 
 
+def test_a_fork_begins_with_what_is_active(skilled: Make, project: Path) -> None:
+    rail = skilled()
+    activate(rail, "commit")
+    fork = skilled(session=rail.fork_session("f"))
+    assert refusal(fork, "exec", command="rm a.py") == ("POLICY_DENIED", "skill.commit")
+    activate(fork, "commit", "deactivate")
+    assert refusal(rail, "exec", command="rm a.py") == ("POLICY_DENIED", "skill.commit")
+
+
 def test_other_sessions_are_not_concerned(skilled: Make, project: Path) -> None:
     activate(skilled(), "commit")
     assert names(skilled(session="t")) == {*BASE_NAMES, *OWN}
