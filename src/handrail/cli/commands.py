@@ -106,6 +106,20 @@ COMMANDS: dict[str, Command] = {
         ("handrail tools", "handrail tools --openai > tools.json"),
         _EXITS,
     ),
+    "skills": Command(
+        "skills",
+        "List the skills that are found here, and what they leave of the tools.",
+        options.for_skills,
+        ("handrail skills", "handrail skills show commit"),
+        _EXITS,
+    ),
+    "skills show": Command(
+        "skills_show",
+        "Show how a skill is understood: its tools, its rules, what it says; changes nothing.",
+        options.for_skills_show,
+        ("handrail skills show commit", "handrail skills show commit --json | jq .skill.allowedTools"),
+        _EXITS | {FAILED: "there is no such skill, or it cannot be used"},
+    ),
     "schema": Command(
         "schema",
         "Print the JSON Schema of everything on the wire.",

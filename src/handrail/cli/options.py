@@ -109,6 +109,19 @@ def for_tools(parser: ArgumentParser) -> None:
     in_workspace(parser)
 
 
+def for_skills(parser: ArgumentParser) -> None:
+    """skills"""
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_skills_show(parser: ArgumentParser) -> None:
+    """skills show"""
+    parser.add_argument("name", metavar="NAME", type=some_text, help="the skill")
+    in_workspace(parser)
+    as_json(parser)
+
+
 def for_schema(parser: ArgumentParser) -> None:
     """schema"""
     parser.add_argument("--out", metavar="DIR", help="write one file a schema, and samples, into this folder")

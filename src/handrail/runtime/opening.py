@@ -197,6 +197,9 @@ class _NoSession:
     def found(self) -> "Found":
         raise ToolError("UNAVAILABLE", "Without a session no skill is active.")
 
+    def skill(self, name: str) -> "Skill | None":  # noqa: ARG002  the protocol names it
+        return None
+
     def activate(self, skill: "Skill") -> object:  # noqa: ARG002  the protocol names it
         return self.found()
 
