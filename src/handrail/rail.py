@@ -18,6 +18,7 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.memory import Memory
 from handrail.protocol.permission import (
     PERMISSIONS,
     Answer,
@@ -30,6 +31,7 @@ from handrail.protocol.permission import (
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
+from handrail.protocol.todo import TodoItem
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
+    from handrail.protocol.skill import SkillEntry
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
     from handrail.tools.undo import UndoData
@@ -326,6 +329,19 @@ class Handrail(NamedTools):
         """What the model of this session asks, and nobody has replied to."""
         return latch.waiting(self._session).questions
 
+    # What the model keeps besides files
+
+    def todo(self) -> tuple[TodoItem, ...]:
+        """What the model of this session has to do, as it said last."""
+        from handrail.store.todos import last_todo  # noqa: PLC0415  few ask
+
+        return self._enter(last_todo, self._session.journal.database)
+
+    def memories(self) -> tuple[Memory, ...]:
+        """The notes about this workspace, those that were changed last at the end. Models wrote them: what a person
+        says counts more."""
+        return self._enter(self._session.memories.listed)
+
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a
         yes given here would not count then."""
@@ -391,6 +407,10 @@ class Handrail(NamedTools):
     def why_off(self, name: str) -> str | None:
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
         return self._session.offer.why_off(name)
+
+    def skills(self) -> "tuple[SkillEntry, ...]":
+        """The skills that this session finds, in the order of their names, and which of them are active."""
+        return self._enter(self._session.skills.entries)
 
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""
