@@ -37,9 +37,11 @@ def comparable(result: ToolResult[Any]) -> Any:
 
 
 def fill(folder: Path) -> None:
+    """Few enough lines that every search counts all: how many there are is else a matter of the time it takes."""
     folder.mkdir(parents=True)
     for number in range(4):
-        (folder / f"f{number}.txt").write_text("".join(f"line {line} of {number}\n" for line in range(40 * number + 1)))
+        lines = (f"line {line} of {number} {'-' * 60}\n" for line in range(20 * number + 1))
+        (folder / f"f{number}.txt").write_text("".join(lines))
 
 
 NAMES = st.sampled_from(["f0.txt", "f1.txt", "f2.txt", "f3.txt", "new.txt", "missing.txt", "../outside"])
@@ -50,7 +52,7 @@ CALLS = st.one_of(
     st.tuples(st.just("ls"), st.just({"path": "."})),
     st.tuples(st.just("nothing"), st.just({})),
     st.tuples(st.just("read"), st.just({"file": "f1.txt"})),
-    st.tuples(st.just("write"), st.fixed_dictionaries({"path": NAMES, "content": st.just("line 1 anew\n" * 30)})),
+    st.tuples(st.just("write"), st.fixed_dictionaries({"path": NAMES, "content": st.just("line 1 anew\n" * 15)})),
 )
 
 
@@ -66,9 +68,7 @@ def test_the_results_are_those_of_one_by_one(
         chosen = Settings(results=Results(characters=3_000, batch_characters=room))
         with (
             pytest.MonkeyPatch.context() as patch,
-            Handrail(
-                folder / name / "workspace", state_dir=folder / name / "s", mode="auto", settings=settings
-            ) as rail,
+            Handrail(folder / name / "workspace", state_dir=folder / name / "s", mode="auto", settings=chosen) as rail,
         ):
             patch.setattr(side_by_side, "MOST", most)
             if most == 1:

@@ -141,6 +141,6 @@ class Agent:
 
 
 def _found(name: str) -> Model:
-    from handrail.models import find_model  # noqa: PLC0415  # pyright: ignore
+    from handrail.models import find_model  # noqa: PLC0415  most are given a model, or find it themselves
 
-    return find_model(name)  # pyright: ignore
+    return find_model(name)
