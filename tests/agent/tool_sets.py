@@ -5,10 +5,21 @@ from handrail.runtime.opening import offered
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
-RETIRED = (
-    "read_file write_file list_directory create_directory move_files edit_text glob_search directory_tree get_file_info "
-    "grep_search text_replace edit_file execute_command"
-).split()
+RETIRED = [
+    "read_file",
+    "write_file",
+    "list_directory",
+    "create_directory",
+    "move_files",
+    "edit_text",
+    "glob_search",
+    "directory_tree",
+    "get_file_info",
+    "grep_search",
+    "text_replace",
+    "edit_file",
+    "execute_command",
+]
 
 
 def every_tool() -> tuple[ToolSpec, ...]:
