@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
+    from handrail.protocol.skill import SkillEntry
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
     from handrail.tools.undo import UndoData
@@ -391,6 +392,10 @@ class Handrail(NamedTools):
     def why_off(self, name: str) -> str | None:
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
         return self._session.offer.why_off(name)
+
+    def skills(self) -> "tuple[SkillEntry, ...]":
+        """The skills that this session finds, in the order of their names, and which of them are active."""
+        return self._enter(self._session.skills.entries)
 
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""

@@ -23,6 +23,7 @@ DECIDING: tuple[Step, ...] = (
 )
 RUNNING: tuple[Step, ...] = (
     steps.wait_in_queue,
+    steps.check_skills,
     steps.take_locks,
     steps.check_basis,
     steps.write_started,

@@ -21,6 +21,7 @@ from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders
 from handrail.runtime.registry import Offer
+from handrail.runtime.skills import Skills
 from handrail.store.audit import Chain, Record
 from handrail.store.journal import Decided, Draft, Journal
 from handrail.tools.commands import Commands
@@ -40,7 +41,7 @@ class Session(msgspec.Struct, kw_only=True):
     id: str
     folder: str
     workspace: Workspace
-    offer: Offer
+    skills: Skills
     rules: Rules
     journal: Journal
     chain: Chain
@@ -72,6 +73,11 @@ class Session(msgspec.Struct, kw_only=True):
     known_grants: Any = None
     turn: str = ""
     """What changes belong to, for who takes a whole turn back; empty: each batch is a turn of its own."""
+
+    @property
+    def offer(self) -> Offer:
+        """The tools that are offered now: fewer, where active skills say so."""
+        return self.skills.offer
 
     @property
     def grants(self) -> "Grants":

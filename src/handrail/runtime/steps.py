@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from handrail.policy.judging.judged import SKILL
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
@@ -32,16 +33,21 @@ _MANY = 100
 def find_tool(session: Session, flight: Flight) -> None:
     """Exactly the name that was called, or nothing runs."""
     name = flight.call.name
+    session.skills.refresh()
     tool = session.offer.get(name)
     if tool is None and session.repair == "case":
         tool = session.offer.differing_in_case(name)
         if tool is not None:
             warn(flight, "UNKNOWN_TOOL", f"{readable(name)[:80]} was taken for {tool.spec.name}.")
     if tool is None:
-        message = f"Unknown Agent tool: {readable(name)[:200]}"
-        warn(flight, "UNKNOWN_TOOL", message)
-        raise ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
+        raise _unknown(session, flight)
     flight.tool = tool
+
+
+def _unknown(session: Session, flight: Flight) -> ToolError:
+    message = f"Unknown Agent tool: {readable(flight.call.name)[:200]}"
+    warn(flight, "UNKNOWN_TOOL", message)
+    return ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
 
 
 def check_version(_: Session, flight: Flight) -> None:
@@ -80,6 +86,9 @@ def gather_facts(session: Session, flight: Flight) -> None:
         flight.facts = touched_facts(session.workspace, touched)
     else:
         flight.facts = _facts_of_command(session, touched.command)
+    narrowed = session.skills.narrowing(flight.tool.spec.name)
+    if narrowed is not None:
+        flight.facts = replace(flight.facts, narrowed=narrowed)
 
 
 def _facts_of_command(session: Session, command: Command) -> Facts:
@@ -131,12 +140,16 @@ def decide_call(session: Session, flight: Flight) -> None:
     flight.rules = rules
     decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, rules)
     if decision.decision == "deny":
-        code = decision.code or "POLICY_DENIED"
-        warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
-        message = _refusal(decision, code, _doing(flight, decision.subject))
-        raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
+        raise _refused(flight, decision)
     if decision.decision == "confirm":
         _refuse_no_network(flight)
+
+
+def _refused(flight: Flight, decision: Decision) -> ToolError:
+    code = decision.code or "POLICY_DENIED"
+    warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
+    message = _refusal(decision, code, _doing(flight, decision.subject))
+    return ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
 
 
 def _refuse_no_network(flight: Flight) -> None:
@@ -166,6 +179,8 @@ def _refusal(decision: Decision, code: ErrorCode, doing: str) -> str:
     if code == "PERMISSION_DENIED":
         return f"{doing} {subject} needs a person's yes: {decision.reason}. Nothing ran. Do not repeat this call."
     forbidden = f"Rule {decision.rule} forbids {doing} {subject}: {decision.reason}."
+    if decision.rule.startswith(SKILL):
+        return f"{forbidden} Nothing ran. Do it with what is named, or deactivate the skill when its task is done."
     return f"{forbidden} Do not try another way; say what you need it for."
 
 
@@ -182,6 +197,20 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
     flight.held.append(session.turns.leave)
     session.turns.take()
     _lock(session, flight, session.locks.of(f"session:{session.folder}"), session.queue_seconds, held_up)
+
+
+def check_skills(session: Session, flight: Flight) -> None:
+    """What a call before it in its batch activated speaks of it too."""
+    spec, narrowed = flight.tool.spec, session.skills.narrowing(flight.tool.spec.name)
+    if session.offer.get(spec.name) is None and session.offer.known(spec.name) is not None:
+        raise _unknown(session, flight)
+    if narrowed is None or narrowed == flight.facts.narrowed or flight.rules is None:
+        return
+    flight.facts = replace(flight.facts, narrowed=narrowed)
+    decision = decide(spec, flight.call.requested_permissions, flight.facts, flight.rules)
+    if decision.decision == "deny":
+        flight.judged = decision
+        raise _refused(flight, decision)
 
 
 def take_locks(session: Session, flight: Flight) -> None:
