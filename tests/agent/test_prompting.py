@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from handrail import AsyncHandrail
-from handrail.agent.prompt.skills import ListedSkill
-from handrail.agent.prompting import Told, prepare_system
+from handrail.agent.prompting import prepare_system
 from handrail.agent.talk import Talk
 from handrail.protocol.event import Notice
 from handrail.protocol.message import SystemMessage
@@ -23,19 +22,17 @@ Play = Callable[..., list[str]]
 def prepared(tmp_path: Path, workspace: Path) -> Play:
     """Opens the same session, each time as a process of its own would, prepares the prompt; all prompts so far."""
 
-    async def play(
-        told: Callable[[], Told] | None, then: Callable[[AsyncHandrail], Awaitable[Any]] | None, **tools: Any
-    ):
+    async def play(then: Callable[[AsyncHandrail], Awaitable[Any]] | None, **tools: Any) -> list[str]:
         options: dict[str, Any] = {"mode": "auto", "settings": Settings(tools=Tools(**tools)), "session": "one"}
         async with AsyncHandrail(workspace, state_dir=tmp_path / "state", **options) as rail:
             talk = Talk(rail.conversation)
-            await prepare_system(rail, talk, *([told] if told else []))
+            await prepare_system(rail, talk)
             if then:
                 await then(rail)
             return [one.message.text for one in talk.messages if isinstance(one.message, SystemMessage)]
 
-    def run(told: Callable[[], Told] | None = None, then: Any = None, **tools: Any) -> list[str]:
-        return asyncio.run(play(told, then, **tools))
+    def run(then: Any = None, **tools: Any) -> list[str]:
+        return asyncio.run(play(then, **tools))
 
     return run
 
@@ -78,13 +75,22 @@ def test_instructions_that_are_gone_are_told_too(prepared: Play, workspace: Path
     assert any("no longer part" in text for text in notices)
 
 
-def test_a_skill_that_becomes_active_makes_it_anew_one_that_is_only_there_does_not(prepared: Play) -> None:
-    def skills(*active: str) -> Callable[[], Told]:
-        found = [ListedSkill(name=name, description="", active=name in active) for name in ("a", "b")]
-        return lambda: Told(skills=found)
+def test_a_skill_that_becomes_active_makes_it_anew_and_one_that_is_only_there_does_not(
+    prepared: Play, workspace: Path
+) -> None:
+    offered = ("skill_list", "skill_control")
+    assert "# Skills" not in prepared(enable=offered)[-1]
+    folder = workspace / ".claude" / "skills" / "release"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: release\ndescription: How a release is made.\n---\nTag it.\n")
+    assert len(prepared(enable=offered)) == 1
 
-    assert len(prepared(skills())) == 1
-    assert len(prepared(skills())) == 1
-    assert len(prepared(skills("b"))) == 2
-    assert len(prepared(skills("b"))) == 2
-    assert len(prepared(skills())) == 3
+    async def activate(rail: AsyncHandrail) -> None:
+        done = await rail.call("skill_control", {"name": "release", "action": "activate"})
+        assert done.ok, done.content
+
+    prepared(then=activate, enable=offered)
+    first, other = prepared(enable=offered)
+    assert "- release (active): How a release is made." in other
+    assert "release" not in first
+    assert len(prepared(enable=offered)) == 2
