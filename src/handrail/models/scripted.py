@@ -34,10 +34,10 @@ class Scripted:
         self, script: Script, *, name: str = "script", window: int = 200_000, summary: Line | None = None
     ) -> None:
         self._script = script
-        self._summary = summary
-        """What it answers where it is to sum up the talk; without it, it cannot."""
         self.name = f"{_PROVIDER}:{name}"
         self.window = window
+        self._summary = summary
+        """What it answers where it is to sum up the talk; without it, it cannot."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The next line of the script, piece by piece."""
@@ -59,8 +59,6 @@ class Scripted:
 def _summed_up(line: Line | None) -> Answered:
     if line is None:
         raise ModelError("UNAVAILABLE", "The script has no line that sums the talk up.")
-    if line.fails is not None:
-        raise line.fails
     return Answered(parts=(TextPart(text=line.text),), finish="stop", spent=line.spent)
 
 
