@@ -64,7 +64,8 @@ def session(tmp_path: Path, workspace: Path) -> Callable[..., Any]:
 
 
 def reading(times: int) -> list[Any]:
-    return [[("read", {"path": "long.txt"})] for _ in range(times)]
+    """So many answers that fill the window, no two the same."""
+    return [[("read", {"path": "long.txt", "offset": number + 1})] for number in range(times)]
 
 
 def last_summary(talk: Talk) -> SummaryMessage:
@@ -345,7 +346,7 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 async def main():
-    lines = [[("read", {{"path": "long.txt"}})] for _ in range(9)]
+    lines = [[("read", {{"path": "long.txt", "offset": number + 1}})] for number in range(9)]
     given = dict(mode="auto", settings=Settings(), state_dir={state!r}, session="one")
     async with AsyncHandrail({workspace!r}, **given) as rail:
         await Agent(rail, Playing(*lines, "done", window={window}, notes=die)).run("read it")

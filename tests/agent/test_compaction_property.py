@@ -16,6 +16,7 @@ from handrail.agent.compaction.bounding import bounded, ranges
 from handrail.agent.compaction.measuring import measured
 from handrail.agent.compaction.planning import plan
 from handrail.agent.compaction.sending import sent
+from handrail.agent.limits import TurnLimits
 from handrail.agent.loop import Agent
 from handrail.models.model import ModelError, ModelRequest
 from handrail.protocol.message import (
@@ -110,7 +111,7 @@ def test_after_a_summary_the_talk_is_valid_and_nothing_that_counts_is_lost(
                 model = Playing(*lines, *FILLING, "done", window=window, notes=notes)
                 model.looks.append(look)
                 prompts.append(f"{number}: {prompt}")
-                turn = await Agent(rail, model).run(prompts[-1])
+                turn = await Agent(rail, model, limits=TurnLimits(repeats=1_000)).run(prompts[-1])
                 assert turn.reason == "done", turn
                 if takes_back:
                     await rail.undo()
