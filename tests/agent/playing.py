@@ -14,11 +14,10 @@ class Playing:
 
     name = "playing:lines"
 
-    def __init__(self, *lines: Answer, window: int, notes: Answer = "My notes.", counts: bool = False) -> None:
+    def __init__(self, *lines: Answer, window: int, notes: Answer = "My notes.") -> None:
         self.lines = list(lines)
         self.window = window
         self.notes = notes
-        self.counts = counts
         self.asked: list[ModelRequest] = []
         self.summed_up: list[ModelRequest] = []
         self.looks: list[Callable[[ModelRequest], None]] = []
@@ -39,8 +38,7 @@ class Playing:
         if isinstance(said, ModelError):
             raise said
         parts: tuple[Part, ...] = (TextPart(text=said),) if isinstance(said, str) else tuple(map(_call, said))
-        spent = Spent(input_tokens=100_000 if self.counts else 0, output_tokens=1)
-        return Answered(parts=parts, finish="stop" if isinstance(said, str) else "calls", spent=spent)
+        return Answered(parts=parts, finish="stop" if isinstance(said, str) else "calls", spent=Spent(output_tokens=1))
 
 
 def _call(given: tuple[str, dict[str, Any]]) -> CallPart:

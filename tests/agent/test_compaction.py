@@ -239,6 +239,30 @@ def test_a_talk_of_one_line_is_not_made_shorter_for_a_provider(session) -> None:
     session(work)
 
 
+def test_where_the_provider_counts_many_more_tokens_than_are_guessed_less_is_kept(session) -> None:
+    async def work(rail: AsyncHandrail) -> None:
+        talk = Talk(rail.conversation)
+        talk.add_prompt("do it")
+        for number in range(10):
+            call = CallPart(tool_call_id=f"c{number}", name="read", args={"path": "a"})
+            message = AssistantMessage(
+                message_id=f"m{number}",
+                model="x:y",
+                parts=(call,),
+                finish="calls",
+                input_tokens=90_000,
+                output_tokens=9,
+            )
+            talk.add(message)
+            result = CallResult(tool_call_id=f"c{number}", name="read", ok=True, content="8f3a" * 1_000)
+            talk.add(ResultsMessage(results=(result,)))
+        before = len(talk.shown())
+        await compact_if_full(rail, Playing(window=100_000), talk, TurnLimits())
+        assert len(talk.shown()) < before / 2
+
+    session(work)
+
+
 def test_what_the_provider_counted_goes_before_what_is_guessed() -> None:
     said = AssistantMessage(
         message_id="m", model="x:y", parts=(TextPart(text="x"),), finish="stop", input_tokens=1_000, output_tokens=50
