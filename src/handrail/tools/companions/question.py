@@ -55,6 +55,8 @@ QUESTION = ToolSpec(
     data=QuestionData,
     side_effects=("conversation",),
     enabled=False,
+    layer="companion",
+    intent="ask the person what you cannot find out",
 )
 
 

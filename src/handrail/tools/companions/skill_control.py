@@ -86,6 +86,8 @@ SKILL_CONTROL = ToolSpec(
     side_effects=("conversation",),
     enabled=False,
     plain_arguments=("name", "action"),
+    layer="companion",
+    intent="take up a skill that fits the task, or end it",
 )
 
 
