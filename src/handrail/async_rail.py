@@ -136,6 +136,8 @@ class AsyncHandrail:
     retry = _hopped(Handrail.retry)
     outdated = _hopped(Handrail.outdated)
     waiting = _hopped(Handrail.waiting)
+    reply = _hopped(Handrail.reply)
+    waiting_questions = _hopped(Handrail.waiting_questions)
     would_differ = _hopped(Handrail.would_differ)
     resume = _hopped(Handrail.resume)
     grants = _hopped(Handrail.grants)

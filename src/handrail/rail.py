@@ -28,6 +28,7 @@ from handrail.protocol.permission import (
     PermissionRequest,
 )
 from handrail.protocol.process import ProcessRecord
+from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
@@ -256,6 +257,10 @@ class Handrail(NamedTools):
         outcome = self._run((call,), fresh=tool_call_id is None)
         if isinstance(outcome, Done):
             return outcome.results[0]
+        if not outcome.requests:
+            from handrail.runtime.questions import interim as unanswered  # noqa: PLC0415  few calls ask something
+
+            return unanswered(self._session, call, outcome.questions[0])
         own = [request for request in outcome.requests if request.tool_call_id == call_id]
         return interim(self._session, call, (own or outcome.requests)[0])
 
@@ -304,6 +309,22 @@ class Handrail(NamedTools):
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
+
+    def reply(self, question: str | Question, said: Reply | str | None) -> Done:
+        """Replies to a question of the model: with options, with own words, or with a text that is either; None puts it
+        aside, which the model is told. By any process, exactly once: UsageError where it had its reply, or where it
+        cannot be answered so."""
+        from handrail.runtime.questions import reply  # noqa: PLC0415  few calls ask something
+
+        call_id = question if isinstance(question, str) else question.tool_call_id
+        outcome = self._enter(reply, self._session, call_id, said)
+        if outcome is None:
+            raise UsageError(f"the question {call_id[:80]!r} had its reply already")
+        return outcome
+
+    def waiting_questions(self) -> tuple[Question, ...]:
+        """What the model of this session asks, and nobody has replied to."""
+        return latch.waiting(self._session).questions
 
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a

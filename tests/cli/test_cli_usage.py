@@ -58,6 +58,7 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 
 
 NEEDED = {
+    "replay": ("cli",),
     "log export": ["cli"],
     "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
     "processes log": ["p-", "--follow"],

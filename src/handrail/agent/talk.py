@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from handrail.agent.compaction.sending import sent
 from handrail.protocol.call import ToolCall
 from handrail.protocol.event import User
 from handrail.protocol.message import (
@@ -9,7 +10,6 @@ from handrail.protocol.message import (
     CallResult,
     Message,
     ResultsMessage,
-    SummaryMessage,
     SystemMessage,
     UserMessage,
 )
@@ -66,11 +66,7 @@ class Talk:
 
     def shown(self) -> tuple[Message, ...]:
         """What the model is sent: all of it, or the last summary and what came after."""
-        said = [one.message for one in self.messages if isinstance(one.message, SummaryMessage)]
-        summary = said[-1] if said else None
-        kept = [one for one in self.messages if summary is None or one.number >= summary.kept_from]
-        shown = [one.message for one in kept if not isinstance(one.message, SystemMessage | SummaryMessage)]
-        return (*([summary] if summary else []), *shown)
+        return sent(self.messages)
 
 
 def calls_of(message: AssistantMessage, turn: str, time: Any) -> list[ToolCall]:

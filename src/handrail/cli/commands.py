@@ -135,6 +135,13 @@ COMMANDS: dict[str, Command] = {
         ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
         _EXITS | {FAILED: "there is no such session"},
     ),
+    "replay": Command(
+        "replay",
+        "Play a recorded session again on a copy of the workspace as it was, and compare every result.",
+        options.for_replay,
+        ("handrail replay cli", "handrail replay cli --json | jq '.calls[] | select(.verdict == \"differs\")'"),
+        _EXITS | {FAILED: "a result differs, or there is no such session"},
+    ),
     "diff": Command(
         "diff",
         "Show what a change did to files.",

@@ -36,7 +36,10 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
         return known
     todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
     try:
-        if _decide_all(session, todo, fresh):
+        _decide_all(session, todo, fresh)
+        if (asked := _put_question(session, calls, todo)) is not None:
+            return asked
+        if latch.ask(session, todo):
             return latch.park(session, todo)
         return _outcome(_run_all(session, flights, known))
     except DuplicateCallError:
@@ -114,14 +117,22 @@ def _let_be(session: Session, calls: list[str]) -> None:
             latch.let_be(session, batch_id)
 
 
-def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:
-    """Decides every call; whether a person has to be asked."""
+def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> None:
+    """Decides every call."""
     for flight in todo:
         flight.fresh, flight.batch_id = fresh, todo[0].call.tool_call_id
         take_steps(session, flight, DECIDING)
     if len(todo) > 1:
         session.workspace.let_go()  # the calls before it may change the file
-    return latch.ask(session, todo)
+
+
+def _put_question(session: Session, calls: tuple[ToolCall, ...], todo: list[Flight]) -> Parked | None:
+    """What the model asks waits for its reply; but only a question that is alone is put."""
+    if len(calls) != 1 or not todo or todo[0].tool.asks is None:
+        return None
+    from handrail.runtime.questions import put  # noqa: PLC0415  few calls ask something
+
+    return put(session, todo[0])
 
 
 def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> _Results | Parked:
@@ -180,7 +191,7 @@ def _known(session: Session, flights: list[Flight]) -> dict[str, ToolResult[Any]
             continue
         if entry.state == "parked":
             parked = latch.waiting(session, entry.batch_id)
-            if parked.requests:
+            if parked.requests or parked.questions:
                 return parked  # otherwise somebody answered just now, and runs it
         known[entry.id] = _first_result(session, flight)
     return known

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from handrail.protocol.message import Message
+from handrail.runtime.instructions import Instructions, project_instructions
 from handrail.runtime.session import Session
 from handrail.store.journal import Draft
 from handrail.store.messages import Messages, Numbered
@@ -34,3 +35,7 @@ class Conversation:
     def messages(self, after: int = 0) -> list[Numbered]:
         """All messages behind a number, oldest first."""
         return self._messages.after(after)
+
+    def instructions(self) -> Instructions | None:
+        """What the workspace says about how to work in it, as it is now."""
+        return project_instructions(self._session)

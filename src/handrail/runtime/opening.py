@@ -27,6 +27,7 @@ from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
 from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.commands import Commands
+from handrail.tools.companions.question import question_tool
 from handrail.tools.contract import Background, Outputs, Seen, Tool
 from handrail.tools.delete import delete_tool
 from handrail.tools.edit import edit_tool
@@ -90,7 +91,16 @@ def open_session(
         outside = open_outside(house, stores, session_id, state, rules)
         commands = Commands(settings, state.path, os.environ, variables)
         background = BackgroundWork(folder, journal, settings.limits, root)
-        base = _base_tools(journal, outputs, recorder, commands, background, settings, lambda: recorder)
+        base = _base_tools(
+            journal,
+            outputs,
+            recorder,
+            commands,
+            background,
+            settings,
+            lambda: recorder,
+            unattended=rules.unattended,
+        )
         registry = Registry(base, (*custom, *found))
         session = Session(
             id=session_id,
@@ -209,8 +219,10 @@ def _base_tools(
     background: Background,
     settings: Settings,
     recorder_of: Callable[[], Recorder],
+    *,
+    unattended: bool = False,
 ) -> tuple[Tool, ...]:
-    """The base layer, each tool with what it needs."""
+    """The tools of our own, each with what it needs."""
     searching = Searching(settings.search.ignore, settings.search.engine)
     return (
         read_tool(seen, outputs, images=settings.read.images),
@@ -224,6 +236,7 @@ def _base_tools(
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),
         delete_tool(seen, recorder),
+        question_tool(unattended=unattended),
     )
 
 

@@ -79,6 +79,10 @@ class Offer:
         """The names of all tools, offered or not."""
         return tuple(tool.spec.name for tool in self._registry.tools)
 
+    def denies(self, permission: Permission) -> bool:
+        """Whether no tool is offered that needs it."""
+        return permission in self._deny
+
     def why_off(self, name: str) -> str | None:
         """Why a registered tool is not offered, for the person whose settings these are; None where it is, or is not
         registered."""

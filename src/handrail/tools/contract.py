@@ -10,6 +10,7 @@ from handrail.protocol.change import Change, ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import AnswerKind, Preview
+from handrail.protocol.question import Question
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
@@ -229,3 +230,5 @@ class Tool(msgspec.Struct, frozen=True):
     run: Callable[[Context, Any], Output]
     touches: Callable[[Any], Touched] = touches_nothing
     preview: Callable[[Context, Any], Preview] | None = None
+    asks: Callable[[str, Any], Question] | None = None
+    """What a call of this id asks the person: it is not run, and the reply is its result."""
