@@ -47,6 +47,13 @@ COMMANDS: dict[str, Command] = {
             INTERRUPTED: "interrupted; the session is kept",
         },
     ),
+    "demo": Command(
+        "demo",
+        "See it at work without a key: a scripted model fixes a test in a temporary folder.",
+        options.for_demo,
+        ("handrail demo", "handrail demo --plain"),
+        _EXITS | {FAILED: "something was not as it should be; it is named"},
+    ),
     "call": Command(
         "call",
         "Run one tool call and print its result.",

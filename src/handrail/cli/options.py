@@ -45,6 +45,11 @@ def for_run(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one event a line, end or error last; never asks")
 
 
+def for_demo(parser: ArgumentParser) -> None:
+    """demo"""
+    in_plain_form(parser)
+
+
 def for_approvals(parser: ArgumentParser) -> None:
     """approvals"""
     in_workspace(parser)

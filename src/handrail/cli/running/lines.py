@@ -8,6 +8,7 @@ from handrail.protocol.event import Display
 from handrail.protocol.result import ToolResult
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
+_FOR_MODEL = " Do not try another way; say what you need it for."
 _SHOWN_LINES = 8
 _COLUMN = 66
 """Where what came of a call begins, where there is room."""
@@ -19,8 +20,9 @@ def call_line(result: ToolResult[Any], args: object, form: Form) -> str:
     if error is not None:
         refused = error.code in _REFUSED
         sign = form.denied if refused else form.failed
-        return cut(f"{sign} {_named(result.name, args)}: {one_line(error.message)}", form.width * 2)
-    facts = [_came_of(result, form)]
+        why = one_line(error.message.removesuffix(_FOR_MODEL))
+        return cut(f"{sign} {_named(result.name, args)}: {why}", form.width * 2)
+    facts = [_came_of(result, args, form)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
     facts.append(seconds(result.duration_ms / 1e3))
@@ -84,10 +86,11 @@ def _named(name: str, args: object) -> str:
     return f"{one_line(name):<5} {one_line(subject_of(name, args))}".rstrip()
 
 
-def _came_of(result: ToolResult[Any], form: Form) -> str:
+def _came_of(result: ToolResult[Any], args: object, form: Form) -> str:
     """The summary without what the line says already."""
-    summary = one_line(result.summary)
+    summary = one_line(result.summary).removesuffix(f"; undo {result.meta.undo}")
     if result.name in {"read", "write", "edit"}:
-        path = next(iter(result.artifacts.files_changed), "")
-        summary = summary.removeprefix("Edited ").removeprefix(path).strip() if path else summary
+        said = subject_of(result.name, args)
+        summary = summary.removeprefix("Read ").removesuffix(f" of {said}")
+        summary = summary.removeprefix(f"Edited {said} ").replace(f" {said} ", " ")
     return cut(summary if form.minus == "−" else summary.replace("−", form.minus), 60)
