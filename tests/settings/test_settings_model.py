@@ -24,6 +24,7 @@ print(*sorted(set(sys.modules) - before))
 def test_the_defaults_are_the_documented_ones() -> None:
     assert flat(Settings()) == {
         "mode": "ask",
+        "model": None,
         "preview": "when-asked",
         "profile": "standard",
         "tools.enable": (),
@@ -58,6 +59,11 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "limits.file_size": "2 GB",
         "limits.idle": "30 min",
         "limits.sessions": 64,
+        "agent.calls": 200,
+        "agent.tokens": None,
+        "agent.repeats": 4,
+        "agent.attempts": 5,
+        "agent.full": 0.8,
     }
 
 
