@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Mapping
 from contextlib import redirect_stderr
 
 from handrail.agent.loop import Agent
@@ -15,7 +16,7 @@ from handrail.cli.demonstration.folder import python_places, sample_folder
 from handrail.cli.demonstration.sample import TASK
 from handrail.cli.demonstration.script import scripted_model
 from handrail.cli.demonstration.stand_in import StandIn
-from handrail.cli.exits import FAILED
+from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import note
 from handrail.cli.running.companions import with_companions
 from handrail.cli.running.ending import ending_lines
@@ -27,7 +28,17 @@ from handrail.settings import Loaded, load
 
 
 def run(options: Namespace) -> int:
-    """Plays the demo; exit 1 where something is not as it should be."""
+    """Plays the demo; exit 1 where something is not as it should be. Who has a key is offered the same for real."""
+    code = play(options)
+    if code == OK:
+        from handrail.cli.demonstration.for_real import offer  # noqa: PLC0415  only where all went well
+
+        code = offer(options)
+    return code
+
+
+def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
+    """Plays it, with settings of its own and these."""
     import asyncio  # noqa: PLC0415  help needs no loop
 
     checks = Checks()
@@ -35,17 +46,19 @@ def run(options: Namespace) -> int:
         note("handrail demo: the model is scripted, all else is real. No key is used, nothing of yours is touched.")
         note(f'\n$ handrail run "{TASK}"')
         variables, toolchains = python_places()
-        loaded = with_companions(load(os.environ, {"sandbox.toolchains": toolchains or None}))
+        loaded = with_companions(load(os.environ, {"sandbox.toolchains": toolchains or None, **(flags or {})}))
         asyncio.run(_play(options, loaded, variables, checks))
         show_afterwards(loaded, variables, checks)
-    return _end(options, checks)
+        for what in checks.wrong:
+            note(f"ERR not as it should be: {what}")
+        if not checks.wrong:
+            note("\nThat was the demo; its folder is gone. In a project of yours: handrail run 'what is to be done'")
+    return FAILED if checks.wrong else OK
 
 
 async def _play(options: Namespace, loaded: Loaded, variables: dict[str, str] | None, checks: Checks) -> None:
     form, model = form_of(options), scripted_model()
-    async with AsyncHandrail(
-        ".", session="demo", mode="ask", settings=loaded, variables=variables
-    ) as rail:
+    async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
         view, tally, record = View(options, form, model.name), Tally(), Record()
         person = StandIn(rail, view, plain=options.plain)
         for listener in (tally.add, record.add, view.show):
@@ -59,14 +72,3 @@ async def _play(options: Namespace, loaded: Loaded, variables: dict[str, str] | 
         tiers = [one.meta.sandbox.tier for one in record.of("exec") if one.meta.sandbox is not None]
         if min(tiers, default=0) < LAYERED:
             note("Commands have no throw-away copy on this machine, so they were not tried first: handrail doctor.")
-
-
-def _end(options: Namespace, checks: Checks) -> int:
-    for what in checks.wrong:
-        note(f"ERR not as it should be: {what}")
-    if checks.wrong:
-        return FAILED
-    note("\nThat was the demo; its folder is gone. In a project of yours: handrail run 'what is to be done'")
-    from handrail.cli.demonstration.for_real import offer  # noqa: PLC0415  only where all went well
-
-    return offer(options)

@@ -56,7 +56,7 @@ def _task(options: Namespace, prompt: str | None, workspace: str, loaded: Loaded
     session = chosen_session(options, workspace)
     name = loaded.settings.model or _last_model(options, workspace, session)
     if name is None:
-        raise no_model(options)
+        raise no_model()
     model = model_for(name)
     warm_up(name)
     if options.fork is not None:

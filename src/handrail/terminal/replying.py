@@ -44,23 +44,24 @@ def question_lines(question: Question, screen: Screen) -> list[str]:
 
 def understood(question: Question, typed: str) -> tuple[Reply | None, str]:
     """The reply that a line is; otherwise what to type instead."""
-    if not typed:
-        return None, _how(question)
     words = [word.strip() for word in typed.split(",")]
-    if question.options and all(word.isascii() and word.isdigit() for word in words):
-        numbers = list(dict.fromkeys(map(int, words)))
-        if len(numbers) > 1 and not question.multiple:
-            return None, "One of them, please: type its number."
-        if all(1 <= number <= len(question.options) for number in numbers):
-            return Reply(chosen=tuple(question.options[number - 1] for number in numbers)), ""
-        if not question.custom:
-            return None, f"There are {len(question.options)} choices: type a number from 1 to {len(question.options)}."
-    exact = [option for option in question.options if option == typed]
-    if exact:
-        return Reply(chosen=(exact[0],)), ""
-    if question.custom or not question.options:
+    if typed and question.options and all(word.isascii() and word.isdigit() for word in words):
+        return _chosen(question, typed, list(dict.fromkeys(map(int, words))))
+    if typed in question.options:
+        return Reply(chosen=(typed,)), ""
+    if typed and (question.custom or not question.options):
         return Reply(text=typed), ""
     return None, _how(question)
+
+
+def _chosen(question: Question, typed: str, numbers: list[int]) -> tuple[Reply | None, str]:
+    if all(1 <= number <= len(question.options) for number in numbers):
+        if len(numbers) > 1 and not question.multiple:
+            return None, "One of them, please: type its number."
+        return Reply(chosen=tuple(question.options[number - 1] for number in numbers)), ""
+    if question.custom:
+        return Reply(text=typed), ""
+    return None, f"There are {len(question.options)} choices: type a number from 1 to {len(question.options)}."
 
 
 def _how(question: Question) -> str:

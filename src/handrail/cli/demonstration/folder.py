@@ -44,7 +44,7 @@ def _write(workspace: str) -> None:
         with open(os.path.join(workspace, name), "w", encoding="utf-8") as file:
             file.write(text)
         if name in PROGRAMS:
-            os.chmod(file.name, 0o755)
+            os.chmod(file.name, 0o700)
 
 
 def _empty(path: str) -> str:

@@ -8,7 +8,7 @@ def total(prices, discount=0):
     return round(sum(prices) * (100 - discount) / 100)
 '''
 
-TESTS = '''import unittest
+TESTS = """import unittest
 
 from cart import total
 
@@ -26,14 +26,14 @@ class TotalTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
-'''
+"""
 
-PRICES = '''#!/bin/sh
+PRICES = """#!/bin/sh
 # Makes the price list anew.
 rm -f prices.old
 printf 'tea 199\\ncake 250\\n' >prices.txt
 echo '2 prices written'
-'''
+"""
 
 FILES = {
     "README.md": "# shop\n\nTests: python3 -m unittest -q\nPrice list: ./prices.sh\n",

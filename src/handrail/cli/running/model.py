@@ -1,7 +1,6 @@
 """Which model a run talks to, and what to say where there is none."""
 
 import os
-from argparse import Namespace
 from collections.abc import AsyncIterator
 
 from handrail.cli.exits import Stop
@@ -34,7 +33,7 @@ def warm_up(name: str) -> None:
         begin(name)
 
 
-def no_model(options: Namespace) -> Stop:
+def no_model() -> Stop:
     """How to choose one, by the keys that are set."""
     from handrail.models.providers import PROVIDERS  # noqa: PLC0415  mostly somebody chose one
 
