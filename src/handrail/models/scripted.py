@@ -24,34 +24,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Raised when the words were said, in the place of the whole answer."""
 
 
-class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A line as a file has it."""
-
-    text: str = ""
-    reasoning: str = ""
-    calls: tuple[tuple[str, Any], ...] = ()
-    finish: Finish | None = None
-    spent: Spent = Spent()
-    fails: tuple[str, str] | None = None
-    """Code and message of the error."""
-
-
-def lines_of(data: bytes) -> "list[Line]":
-    """The lines of a script that was written down as JSON: `[{"text": …, "calls": [["read", {"path": …}]]}, …]`."""
-    written = msgspec.json.decode(data, type=list[_Written])
-    return [
-        Line(
-            text=one.text,
-            reasoning=one.reasoning,
-            calls=one.calls,
-            finish=one.finish,
-            spent=one.spent,
-            fails=ModelError(*one.fails) if one.fails else None,
-        )
-        for one in written
-    ]
-
-
 Script = Sequence[Line | Callable[[ModelRequest], Line]]
 
 

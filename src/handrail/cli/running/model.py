@@ -63,6 +63,11 @@ class _Later:
         async for piece in self._find().stream(request):
             yield piece
 
+    async def close(self) -> None:
+        """Lets go of its connections."""
+        if self._found is not None:
+            await self._found.close()
+
     def _find(self) -> Model:
         if self._found is None:
             from handrail.models.finding import find_model  # noqa: PLC0415  as above
@@ -76,7 +81,8 @@ def _scripted(path: str) -> Model:
     import msgspec  # noqa: PLC0415  only for a script
 
     from handrail.cli.files import read_given  # noqa: PLC0415
-    from handrail.models.scripted import Scripted, lines_of  # noqa: PLC0415
+    from handrail.models.scripted import Scripted  # noqa: PLC0415
+    from handrail.models.scripts import lines_of  # noqa: PLC0415
 
     try:
         return Scripted(lines_of(read_given(path)), name=os.path.basename(path))

@@ -70,7 +70,10 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
         stopping.listen(asyncio.get_running_loop(), agent.cancel)
         stop = [rail.subscribe(tally.add), rail.subscribe(show)]
         begun = time.monotonic()
-        turn = await (agent.go_on() if task.prompt is None else agent.run(task.prompt))
+        try:
+            turn = await (agent.go_on() if task.prompt is None else agent.run(task.prompt))
+        finally:
+            await task.model.close()
         for end in stop:
             end()
         view.end()
