@@ -26,7 +26,7 @@ def play(folder: Path, program: tuple[str, ...] = DEMO, **variables: str) -> tup
     home, temporary = folder / "home", folder / "tmp"
     for one in (home, temporary):
         one.mkdir(exist_ok=True)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(temporary), "LANG": "C.UTF-8"}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(temporary), "LANG": "C.UTF-8", "TERM": "xterm"}
     environment |= {"PYTHONPATH": str(SOURCE), **variables}
     command = [sys.executable, "-X", "utf8", *program]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=False, timeout=120)
@@ -49,7 +49,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> str:
         "FAILED (failures=1)",
         "✓ You allowed Edit cart.py once",
         "⊘ read  .env: Rule fs.secret forbids reading .env",
-        "$ python3 -m unittest -q && ./prices.sh",
+        "$ python3 -B -m unittest -q && ./prices.sh",
         "6 calls, 3 kept, 1 denied",
         "$ handrail log --changes",
         "$ handrail diff",

@@ -22,6 +22,12 @@ DONE = {"text": "It is two now.", "spent": SPENT}
 
 
 @pytest.fixture
+def run(here):
+    """In this process, where a test does not say otherwise: there are many of them."""
+    return here
+
+
+@pytest.fixture
 def script(tmp_path: Path, workspace: Path) -> Script:
     """Writes a script; the name of the model that plays it."""
     (workspace / "a.txt").write_text("one\n")
@@ -34,11 +40,12 @@ def script(tmp_path: Path, workspace: Path) -> Script:
 
 
 def test_the_answer_is_on_stdout_and_progress_on_stderr(run, script: Script, workspace: Path) -> None:
-    done = run("run", "make it two", "--model", script(LOOK, CHANGE, DONE), "--mode", "auto")
+    model = script(LOOK, CHANGE, DONE)
+    done = run("run", "make it two", "--model", model, "--mode", "auto")
     assert (done.code, done.out) == (0, "I look.\nI change it.\nIt is two now.\n")
     assert (workspace / "a.txt").read_text() == "two\n"
     lines = done.err.splitlines()
-    assert lines[0].endswith(f"{workspace.name} · auto · scripted:script.json")
+    assert lines[0].endswith(f"{workspace.name} · auto · {model}")
     calls = [line for line in lines if line.startswith("✓")]
     assert [line.split()[1:3] for line in calls] == [["ls", "."], ["read", "a.txt"], ["edit", "a.txt"]]
     assert "+1 −1 · undo 1 · " in calls[2]
@@ -58,8 +65,8 @@ def test_plain_lines_are_words(run, script: Script) -> None:
     assert "1 call, 0 kept, 0 denied, 12.4k to 1.1k tokens" in done.err
 
 
-def test_a_stream_that_cannot_show_signs_gets_words(run, script: Script) -> None:
-    done = run("run", "x", "--model", script(CHANGE, DONE), "--mode", "auto", PYTHONIOENCODING="ascii", LANG="C")
+def test_a_stream_that_cannot_show_signs_gets_words(apart, script: Script) -> None:
+    done = apart("run", "x", "--model", script(CHANGE, DONE), "--mode", "auto", PYTHONIOENCODING="ascii", LANG="C")
     assert "\nok edit  a.txt" in done.err
 
 
@@ -78,14 +85,14 @@ def test_json_is_one_event_a_line_and_the_end_is_the_last(run, script: Script) -
     assert json.loads(done.raw.splitlines()[-1])["text"] == "It is two now."
 
 
-def test_a_prompt_comes_from_stdin_and_material_beside_it(run, script: Script) -> None:
+def test_a_prompt_comes_from_stdin_and_material_beside_it(apart, script: Script) -> None:
     model = script(DONE)
-    alone = run("run", "-", "--model", model, "--json", stdin=b"do it\n")
-    beside = run("run", "review this", "--model", model, "--json", stdin=b"line 1\nline 2\n")
+    alone = apart("run", "-", "--model", model, "--json", stdin=b"do it\n")
+    beside = apart("run", "review this", "--model", model, "--json", stdin=b"line 1\nline 2\n")
     assert json.loads(alone.raw.splitlines()[0])["text"] == "do it\n"
     assert json.loads(beside.raw.splitlines()[0])["text"] == "review this\n\n<stdin>\nline 1\nline 2\n</stdin>"
-    assert run("run", "-", "--model", model, stdin=b" \n").code == 2
-    assert run("run", "x", "--model", model, stdin=b"x" * 1_000_001).code == 2
+    assert apart("run", "-", "--model", model, stdin=b" \n").code == 2
+    assert apart("run", "x", "--model", model, stdin=b"x" * 1_000_001).code == 2
 
 
 def test_the_last_answer_goes_into_a_file_of_its_own(run, script: Script, tmp_path: Path) -> None:
@@ -268,7 +275,9 @@ def test_what_kill_9_cut_off_goes_on_without_a_prompt(
         process.kill()
     done = run("run", "-c", "--mode", "auto")
     assert (done.code, done.out) == (0, "It is two now.\n")
-    assert "interrupted" in done.err.lower()
+    assert "✗ exec: " in done.err
+    assert "ended while this call ran. Nothing was changed." in done.err
+    assert "1 call, " in done.err
     assert (workspace / "a.txt").read_text() == "two\n"
 
 

@@ -52,6 +52,7 @@ def test_a_yes_keeps_and_the_model_goes_on(start: Start, workspace: Path) -> Non
 
 def test_a_no_is_told_to_the_model_with_its_reason(start: Start, workspace: Path) -> None:
     program = start(EDIT, DONE, words=("x", "--plain"))
+    program.terminal.sees("3 or n: deny it and say why")
     program.press_until(b"n", "Why not?")
     program.terminal.press(b"\x1b[200~not now\x1b[201~")
     program.press_until(b"\r", "denied: You denied Edit a.txt: ")
@@ -99,7 +100,7 @@ def test_a_question_takes_a_number_and_enter_alone_is_no_answer(start: Start, ru
     program.terminal.sees("There are 2 choices")
     program.terminal.press(b"2\n")
     assert program.ends() == 0
-    ends = [event for event in run("log", "task", "--json").json["events"] if event["kind"] == "tool_call.end"]
+    ends = [event for event in run("log", "--session", "task", "--json").json["events"] if event["kind"] == "tool_call.end"]
     assert "all" in ends[0]["result"]["content"]
 
 
@@ -110,7 +111,7 @@ def test_a_question_takes_several_and_own_words_where_it_says_so(start: Start, r
     program.terminal.sees("Type a number or your own words, then Enter.")
     program.terminal.press("nur Käufer\n".encode())
     assert program.ends() == 0
-    ends = [event for event in run("log", "task", "--json").json["events"] if event["kind"] == "tool_call.end"]
+    ends = [event for event in run("log", "--session", "task", "--json").json["events"] if event["kind"] == "tool_call.end"]
     assert [word in ends[0]["result"]["content"] for word in ("checkout", "all")] == [True, True]
     assert "nur Käufer" in ends[1]["result"]["content"]
 

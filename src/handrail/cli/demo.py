@@ -47,8 +47,9 @@ def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
         note(f'\n$ handrail run "{TASK}"')
         variables, toolchains = python_places()
         loaded = with_companions(load(os.environ, {"sandbox.toolchains": toolchains or None, **(flags or {})}))
-        asyncio.run(_play(options, loaded, variables, checks))
-        show_afterwards(loaded, variables, checks)
+        record = asyncio.run(_play(options, loaded, variables, checks))
+        edit = next((one.meta.undo for one in record.of("edit")), None)
+        show_afterwards(loaded, variables, checks, edit)
         for what in checks.wrong:
             note(f"ERR not as it should be: {what}")
         if not checks.wrong:
@@ -56,7 +57,7 @@ def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
     return FAILED if checks.wrong else OK
 
 
-async def _play(options: Namespace, loaded: Loaded, variables: dict[str, str] | None, checks: Checks) -> None:
+async def _play(options: Namespace, loaded: Loaded, variables: dict[str, str] | None, checks: Checks) -> Record:
     form, model = form_of(options), scripted_model()
     async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
         view, tally, record = View(options, form, model.name), Tally(), Record()
@@ -72,3 +73,4 @@ async def _play(options: Namespace, loaded: Loaded, variables: dict[str, str] | 
         tiers = [one.meta.sandbox.tier for one in record.of("exec") if one.meta.sandbox is not None]
         if min(tiers, default=0) < LAYERED:
             note("Commands have no throw-away copy on this machine, so they were not tried first: handrail doctor.")
+        return record

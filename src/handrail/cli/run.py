@@ -11,7 +11,7 @@ from handrail.cli.exits import Stop
 from handrail.cli.output import answer_json, note, one_line
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
-from handrail.cli.running.choosing import chosen_session, found_session
+from handrail.cli.running.choosing import chosen_session, found_session, last_event_of
 from handrail.cli.running.companions import with_companions
 from handrail.cli.running.ending import ending_lines, exit_of
 from handrail.cli.running.form import Form, form_of
@@ -73,6 +73,7 @@ def _task(options: Namespace, prompt: str | None, workspace: str, loaded: Loaded
         loaded=loaded,
         unattended=unattended,
         asks=asks,
+        after=last_event_of(session, workspace),
     )
 
 

@@ -9,11 +9,11 @@ from handrail.rail import Handrail
 from handrail.settings import Loaded
 
 
-def show_afterwards(loaded: Loaded, variables: dict[str, str] | None, checks: Checks) -> None:
-    """The log, a difference, undo, redo, and whether the record is whole."""
+def show_afterwards(loaded: Loaded, variables: dict[str, str] | None, checks: Checks, edit: int | None) -> None:
+    """The log, a difference, undo, redo, and whether the record is whole. `edit`: which change the edit was."""
     note("\nIt is all on the record, and it can all be taken back. What you would type:")
     _type(checks, "log", "--changes")
-    _type(checks, "diff", "1")
+    _type(checks, "diff", str(edit))
     _type(checks, "undo", "--turn")
     with Handrail(".", session="cli", mode="ask", settings=loaded, variables=variables, on_permission=_yes) as rail:
         checks.look_at_cart(rail, mended=False)

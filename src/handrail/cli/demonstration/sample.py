@@ -36,7 +36,7 @@ echo '2 prices written'
 """
 
 FILES = {
-    "README.md": "# shop\n\nTests: python3 -m unittest -q\nPrice list: ./prices.sh\n",
+    "README.md": "# shop\n\nTests: python3 -B -m unittest -q\nPrice list: ./prices.sh\n",
     "cart.py": CART,
     "test_cart.py": TESTS,
     "prices.sh": PRICES,
@@ -48,5 +48,5 @@ PROGRAMS = ("prices.sh",)
 BROKEN = "    return round(sum(prices) * (100 - discount) / 100)\n"
 MENDED = "    return (sum(prices) * (100 - discount) + 50) // 100\n"
 TASK = "The tests of this shop fail. Find out why, fix the code, and make the price list anew."
-RUN_TESTS = "python3 -m unittest -q"
+RUN_TESTS = "python3 -B -m unittest -q"
 RUN_ALL = f"{RUN_TESTS} && ./prices.sh"

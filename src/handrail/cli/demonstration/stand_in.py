@@ -16,7 +16,7 @@ from handrail.terminal.told import is_kept, told
 
 
 class StandIn:
-    """Says yes to everything, but takes only the output of what failed, where that can be had."""
+    """Says yes to everything, once."""
 
     def __init__(self, rail: AsyncHandrail, view: View, *, plain: bool) -> None:
         self._rail, self._view, self._plain = rail, view, plain
@@ -27,8 +27,7 @@ class StandIn:
         outcome: Done | Parked = parked
         while isinstance(outcome, Parked) and outcome.requests:
             self._view.end()
-            request = outcome.requests[0]
-            answer = Answer(kind="output" if _failed(request) else "once")
+            request, answer = outcome.requests[0], Answer(kind="once")
             self._show(request, answer)
             outcome = await self._rail.answer(request, answer)
             results = outcome.results if isinstance(outcome, Done) else ()
@@ -42,13 +41,6 @@ class StandIn:
         lines = request_lines(request, width=screen.width, plain=screen.plain)
         keys = choice_lines(request, width=screen.width, plain=screen.plain, possible=Possible(retry=True))
         screen.write(screen.framed_lines(title(request), [*lines, "", *keys]))
-        key = "o" if answer.kind == "output" else "y"
-        screen.write([f"{key}   (you would press this; in the demo the script does)"])
+        screen.write(["y   (you would press this; in the demo the script does)"])
         if not is_kept(request, answer):
             screen.write([told(request, answer, width=screen.size()[0] - 1, plain=screen.plain)])
-
-
-def _failed(request: PermissionRequest) -> bool:
-    """Whether it was tried, failed, and left only what nobody needs."""
-    tried = request.preview.tried if request.preview is not None else None
-    return tried is not None and tried.exit_code != 0 and "output" in request.answers

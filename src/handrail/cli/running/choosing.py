@@ -2,12 +2,15 @@
 
 import os
 from argparse import Namespace
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from handrail.cli.exits import FAILED, Stop
 from handrail.cli.sessions import state_of_here
 from handrail.cli.short_ids import matching
 from handrail.store.archive import kept_sessions, reading
 from handrail.store.identity import new_id
+from handrail.store.journal import Journal
 from handrail.store.messages import Messages
 
 
@@ -47,9 +50,22 @@ def _last_session(workspace: str) -> str:
 
 def model_of(session: str, workspace: str) -> str | None:
     """Whom a session talked to last."""
+    with _journal(session, workspace) as journal:
+        return Messages(journal).last_model() if journal is not None else None
+
+
+def last_event_of(session: str, workspace: str) -> int:
+    """The number of the last event that a session has; 0 for a new one."""
+    with _journal(session, workspace) as journal:
+        return journal.last_seq() if journal is not None else 0
+
+
+@contextmanager
+def _journal(session: str, workspace: str) -> Generator[Journal | None]:
     state, real = state_of_here(), os.path.realpath(workspace)
     folder = os.path.join(state.home(real), session)
     if folder not in state.sessions(real):
-        return None
+        yield None
+        return
     with reading(folder) as journal:
-        return Messages(journal).last_model()
+        yield journal

@@ -53,17 +53,20 @@ class Tally:
     def _add_call(self, result: ToolResult[object]) -> None:
         self.calls += 1
         self.denied += result.error is not None and result.error.code in _DENIED
-        if result.meta.sandbox is not None:
+        if result.meta.sandbox is not None and not result.meta.sandbox.not_covered:
             from handrail.cli.coverage import of_result  # noqa: PLC0415  only commands have something to say
 
             told = of_result(result)
             self._not_covered(told.removeprefix("not covered by undo: ") if told else "")
+        elif result.meta.sandbox is not None:
+            for text in result.meta.sandbox.not_covered:
+                self._not_covered(text)
 
     def _add_change(self, event: Change) -> None:
         self.undoable |= event.change.undoable
         for text in event.change.not_covered:
             self._not_covered(text)
-        for change in event.change.changes:
+        for change in (one for one in event.change.changes if one.kind != "folder"):
             added, removed = self.files.get(change.path, (0, 0))
             self.files[change.path] = (added + (change.added or 0), removed + (change.removed or 0))
 

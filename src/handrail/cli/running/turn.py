@@ -5,6 +5,7 @@ import signal
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,6 +39,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     unattended: bool
     asks: bool
     """Whether the person at this terminal is asked."""
+    after: int
+    """The last event that the session had before: what was made up for when it was opened belongs to this turn."""
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,17 +68,20 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
     )
     async with rail:
         tally, stopping = Tally(), _Stopping(view)
+        once = _Once(tally.add, show)
         asker = Asker(rail, view, plain=options.plain, interrupted=stopping.note)
         agent = Agent(rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None)
         stopping.listen(asyncio.get_running_loop(), agent.cancel)
-        stop = [rail.subscribe(tally.add), rail.subscribe(show)]
+        unsubscribe = rail.subscribe(once.tell)
+        for event in rail.events(task.after):
+            if isinstance(event, Event):
+                once.tell(event)
         begun = time.monotonic()
         try:
             turn = await (agent.go_on() if task.prompt is None else agent.run(task.prompt))
         finally:
             await task.model.close()
-        for end in stop:
-            end()
+        unsubscribe()
         view.end()
         if not tally.ended and (mark := rail.conversation.last_mark()) is not None:
             show(mark)  # it waits, as it did before
@@ -92,6 +98,24 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
 def limits_of(loaded: Loaded) -> TurnLimits:
     """What the settings say of a turn."""
     return TurnLimits(**msgspec.structs.asdict(loaded.settings.agent))
+
+
+class _Once:
+    """Tells every event once, whether it was found in the journal or came just now."""
+
+    def __init__(self, *listeners: Callable[[Event], None]) -> None:
+        self._listeners = listeners
+        self._told: set[int] = set()
+        self._lock = Lock()
+
+    def tell(self, event: Event) -> None:
+        """Tells it, if nobody has."""
+        with self._lock:
+            if event.seq in self._told:
+                return
+            self._told.add(event.seq)
+            for listener in self._listeners:
+                listener(event)
 
 
 class _Stopping:
