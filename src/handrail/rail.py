@@ -423,6 +423,14 @@ class Handrail(NamedTools):
 
         return Conversation(self._session)
 
+    def fork_session(self, session: str | None = None) -> str:
+        """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
+        here, its own journal from here on. What people granted, what waits for an answer and what runs are not taken
+        along. The id to open it by; `session` chooses one."""
+        from handrail.runtime.forking import fork_session  # noqa: PLC0415  few do
+
+        return self._enter(fork_session, self._session, session or new_id("s"))
+
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""
         self._session.cancelled.set()

@@ -119,6 +119,7 @@ class Flight:
         "result",
         "roots",
         "rules",
+        "stopped",
         "tool",
         "tried",
     )  # fmt: skip
@@ -162,6 +163,8 @@ class Flight:
         self.held: list[Release] = []
         self.roots: tuple[Root, ...] = ()
         """Folders that a person opened for this call only."""
+        self.stopped: threading.Event | None = None
+        """Set where it runs, or has run, beside others of its batch: whether they are to stop."""
         self.drafts: list[Draft] = []
         """Events that go with the call's next record."""
 

@@ -1,7 +1,8 @@
 """The steps of a call, in the order they are taken. Each is one function; pipeline.py strings them together."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from threading import Event
 from typing import Any
 
 from msgspec.structs import replace
@@ -347,7 +348,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         ),
         facts=flight.facts,
         answered=flight.answer is not None,
-        cancelled=session.cancelled.is_set,
+        cancelled=session.cancelled.is_set if flight.stopped is None else _stopped(session, flight.stopped),
         metadata=metadata,
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
@@ -356,6 +357,11 @@ def context_of(session: Session, flight: Flight) -> Context:
         needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
+
+
+def _stopped(session: Session, stopped: Event) -> Callable[[], bool]:
+    """A call beside others is to stop with its session, or with them."""
+    return lambda: session.cancelled.is_set() or stopped.is_set()
 
 
 def _was_tried(flight: Flight) -> bool:
