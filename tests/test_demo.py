@@ -26,7 +26,13 @@ def play(folder: Path, program: tuple[str, ...] = DEMO, **variables: str) -> tup
     home, temporary = folder / "home", folder / "tmp"
     for one in (home, temporary):
         one.mkdir(exist_ok=True)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(temporary), "LANG": "C.UTF-8", "TERM": "xterm"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        "TERM": "xterm",
+    }
     environment |= {"PYTHONPATH": str(SOURCE), **variables}
     command = [sys.executable, "-X", "utf8", *program]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=False, timeout=120)

@@ -33,7 +33,7 @@ def run(options: Namespace) -> int:
         told = "give a prompt, or - to read it from stdin; -c goes on with the last session"
         raise Stop(f"{told}. Nothing was run. Example: handrail run 'fix the failing test'")
     workspace = workspace_of(_quietly(options))
-    loaded = with_companions(_loaded(options, workspace))
+    loaded = with_companions(_loaded(options, workspace), workspace)
     form = form_of(options)
     task = _task(options, prompt, workspace, loaded)
     if options.out is not None:

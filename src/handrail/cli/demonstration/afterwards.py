@@ -5,6 +5,7 @@ from handrail.cli.demonstration.sample import RUN_TESTS
 from handrail.cli.exits import OK
 from handrail.cli.main import run as run_words
 from handrail.cli.output import note, piece
+from handrail.protocol.permission import AnswerKind, PermissionRequest
 from handrail.rail import Handrail
 from handrail.settings import Loaded
 
@@ -26,7 +27,7 @@ def show_afterwards(loaded: Loaded, variables: dict[str, str] | None, checks: Ch
     _type(checks, "audit", "verify")
 
 
-def _yes(_: object) -> str:
+def _yes(_: PermissionRequest) -> AnswerKind:
     return "once"
 
 

@@ -1,6 +1,6 @@
 """Whether everything in the demo came out as it should."""
 
-import msgspec
+from typing import Any
 
 from handrail.agent.turn import Turn
 from handrail.cli.demonstration.sample import BROKEN, MENDED
@@ -14,14 +14,14 @@ class Record:
     """The results of the demo's calls, as their events told them."""
 
     def __init__(self) -> None:
-        self.results: list[ToolResult[object]] = []
+        self.results: list[ToolResult[Any]] = []
 
     def add(self, event: Event) -> None:
         """Keeps the result of a call."""
         if isinstance(event, ToolCallEnd | ToolCallError):
             self.results.append(event.result)
 
-    def of(self, name: str) -> list[ToolResult[object]]:
+    def of(self, name: str) -> list[ToolResult[Any]]:
         """The results of one tool."""
         return [one for one in self.results if one.name == name]
 
@@ -55,7 +55,6 @@ class Checks:
         self.expect(f"cart.py is {'mended' if mended else 'as it was'}", right)
 
 
-def exit_code(result: ToolResult[object]) -> int | None:
+def exit_code(result: ToolResult[Any]) -> int | None:
     """Of a command."""
-    data = msgspec.to_builtins(result.data)
-    return data.get("exitCode", data.get("exit_code")) if isinstance(data, dict) else None
+    return getattr(result.data, "exit_code", None)
