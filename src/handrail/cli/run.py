@@ -19,13 +19,14 @@ from handrail.cli.running.model import model_for, no_model, warm_up
 from handrail.cli.running.prompt import prompt_of
 from handrail.cli.running.turn import Played, Task, play
 from handrail.cli.running.view import View
+from handrail.models.model import Model
 from handrail.protocol.event import End, Error, Event
 from handrail.protocol.wire import encode
 from handrail.settings import Loaded
 
 
-def run(options: Namespace) -> int:
-    """Does what the prompt says, or goes on where the session is."""
+def run(options: Namespace, model: Model | None = None) -> int:
+    """Does what the prompt says, or goes on where the session is. `model`: in the place of the one that is named."""
     if options.park and options.unattended:
         raise Stop("--park leaves what asks waiting, --unattended refuses it: use one of them. Nothing was run.")
     prompt = prompt_of(options)
@@ -35,7 +36,7 @@ def run(options: Namespace) -> int:
     workspace = workspace_of(_quietly(options))
     loaded = with_companions(_loaded(options, workspace), workspace)
     form = form_of(options)
-    task = _task(options, prompt, workspace, loaded)
+    task = _task(options, prompt, workspace, loaded, model)
     if options.out is not None:
         from handrail.cli.files import refuse_unwritable  # noqa: PLC0415  few want a file
 
@@ -52,13 +53,9 @@ def _loaded(options: Namespace, workspace: str) -> Loaded:
     return loaded_for(options, options.mode, workspace, flags=flags)
 
 
-def _task(options: Namespace, prompt: str | None, workspace: str, loaded: Loaded) -> Task:
+def _task(options: Namespace, prompt: str | None, workspace: str, loaded: Loaded, model: Model | None = None) -> Task:
     session = chosen_session(options, workspace)
-    name = loaded.settings.model or _last_model(options, workspace, session)
-    if name is None:
-        raise no_model()
-    model = model_for(name)
-    warm_up(name)
+    model = model or _model(options, workspace, session, loaded)
     if options.fork is not None:
         from handrail.cli.running.forking import fork  # noqa: PLC0415  few fork
 
@@ -75,6 +72,15 @@ def _task(options: Namespace, prompt: str | None, workspace: str, loaded: Loaded
         asks=asks,
         after=last_event_of(session, workspace),
     )
+
+
+def _model(options: Namespace, workspace: str, session: str, loaded: Loaded) -> Model:
+    name = loaded.settings.model or _last_model(options, workspace, session)
+    if name is None:
+        raise no_model()
+    model = model_for(name)
+    warm_up(name)
+    return model
 
 
 def _last_model(options: Namespace, workspace: str, session: str) -> str | None:
