@@ -1,6 +1,7 @@
 """Every way a provider fails is one clear line, with a code, and says whether waiting helps."""
 
 import asyncio
+import gc
 import json
 import socket
 from contextlib import aclosing
@@ -135,7 +136,7 @@ def test_a_server_that_hangs_is_given_up_and_the_connection_closed(wire: WireSer
     assert wire.hung_up.wait(10)
 
 
-def test_whoever_stops_listening_ends_the_question(wire: WireServer) -> None:
+def test_whoever_stops_listening_ends_the_question(wire: WireServer, caplog) -> None:
     wire.sends(Answer(pieces=tuple(kind(wire).events("Some text"))[:4], ending="hang"))
     model = found(wire)
 
@@ -146,9 +147,25 @@ def test_whoever_stops_listening_ends_the_question(wire: WireServer) -> None:
         await model.close()
 
     asyncio.run(listen())
+    assert caplog.messages == []
 
 
-def test_a_cancelled_question_ends_at_the_server_too(wire: WireServer) -> None:
+def test_who_stops_listening_and_closes_nothing_ends_it_all_the_same(wire: WireServer, caplog) -> None:
+    wire.sends(Answer(pieces=tuple(kind(wire).events("Some text"))[:4], ending="hang"))
+    model = found(wire)
+
+    async def listen() -> None:
+        async for _ in model.stream(question()):
+            break
+        gc.collect()
+        assert await asyncio.to_thread(wire.hung_up.wait, 10)
+        await model.close()
+
+    asyncio.run(listen())
+    assert caplog.messages == []
+
+
+def test_a_cancelled_question_ends_at_the_server_too(wire: WireServer, caplog) -> None:
     wire.sends(Answer(without_head=True, ending="hang"))
     model = found(wire)
 
@@ -162,6 +179,7 @@ def test_a_cancelled_question_ends_at_the_server_too(wire: WireServer) -> None:
         await model.close()
 
     asyncio.run(cancel())
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize(

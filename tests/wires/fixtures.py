@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.wires.anthropic_wire import AnthropicWire
+from tests.wires.gemini_wire import GeminiWire
 from tests.wires.openai_wire import OpenAIWire
 from tests.wires.server import WireServer
 
@@ -24,6 +25,12 @@ def openai_wire() -> Iterator[WireServer]:
 def anthropic_wire() -> Iterator[WireServer]:
     """The same for Anthropic's."""
     yield from _served(AnthropicWire())
+
+
+@pytest.fixture
+def gemini_wire() -> Iterator[WireServer]:
+    """The same for Gemini's."""
+    yield from _served(GeminiWire())
 
 
 @pytest.fixture(params=[OpenAIWire, AnthropicWire], ids=["openai", "anthropic"])

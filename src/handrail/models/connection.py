@@ -1,5 +1,6 @@
 """An open way to a model: pydantic-ai's class for its wire, and the HTTP client beneath it."""
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -8,10 +9,11 @@ import msgspec
 from handrail.models.provider import Place
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
+    from httpx2 import AsyncClient, Response
     from pydantic_ai.models import Model
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}  # noqa: S104 (looked up, never bound)
+_begun: "ContextVar[list[Response] | None]" = ContextVar("begun", default=None)
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,4 +46,19 @@ def open_client(place: Place) -> "AsyncClient":
         # A proxy of the environment does not lead to a server on this machine.
         trust_env=address.hostname not in _LOOPBACK,
         follow_redirects=False,
+        event_hooks={"response": [_note]},
     )
+
+
+def watch_responses() -> "list[Response]":
+    """A list of the responses that begin from here on in this context: whoever asks closes them at the end.
+
+    Not every package closes what it reads from when somebody stops listening to it."""
+    responses: list[Response] = []
+    _begun.set(responses)
+    return responses
+
+
+async def _note(response: "Response") -> None:
+    if (responses := _begun.get()) is not None:
+        responses.append(response)

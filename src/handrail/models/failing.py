@@ -13,6 +13,7 @@ _TOO_LONG = re.compile(
     r"|input.{0,30}(too long|exceeds)|token count.{0,40}exceeds|request_too_large",
     re.IGNORECASE,
 )
+_NO_KEY = re.compile(r"api key (not valid|expired|not found)|invalid api key", re.IGNORECASE)
 _PASSING = {
     408: "gave up waiting",
     409: "was busy",
@@ -55,7 +56,7 @@ def _refused(error: Any, place: Place) -> ModelError:
     if isinstance(error, failures.ModelQuotaExceededError):
         said = f"{place.provider.name} refuses: quota or credit is used up. Look at your account there."
         return ModelError("UNAVAILABLE", said)
-    if status in {401, 403}:
+    if status in {401, 403} or (status == 400 and _NO_KEY.search(words)):
         return ModelError("UNAVAILABLE", _key_refused(place))
     if status == 404:
         return ModelError("NOT_FOUND", _not_there(error, place))

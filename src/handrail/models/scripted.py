@@ -84,8 +84,8 @@ async def _wait(line: Line, place: int) -> None:
 def _summed_up(line: Line | None) -> Answered:
     if line is None:
         raise ModelError("UNAVAILABLE", "The script has no line that sums the talk up.")
-    if line.fails is not None:
-        raise line.fails[0] if isinstance(line.fails, tuple) else line.fails
+    if isinstance(line.fails, ModelError):
+        raise line.fails
     return Answered(parts=(TextPart(text=line.text),), finish="stop", spent=line.spent)
 
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from handrail.models.connection import Connection, watch_responses
 from handrail.models.failing import broken_off, explain
 from handrail.models.loading import load
 from handrail.models.model import ModelRequest, Piece
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from pydantic_ai.messages import ModelResponse
-
-    from handrail.models.connection import Connection
 
 
 class WiredModel:
@@ -44,7 +43,7 @@ class WiredModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The answer, piece by piece. Whoever stops listening ends the question: the connection is closed."""
         connection = await self._connected()
-        pieces, whole = Pieces(), None
+        pieces, whole, responses = Pieces(), None, watch_responses()
         try:
             async with connection.model.request_stream(
                 to_wire(request, self._place.provider.name, connection),
@@ -58,6 +57,9 @@ class WiredModel:
         except Exception as error:  # whatever a server sends and its package stumbles over is the server's failure
             # The cause is left out: it holds the whole question.
             raise explain(error, self._place) from None
+        finally:
+            for response in responses:
+                await response.aclose()
         for piece in pieces.rest():
             yield piece
         if not _is_whole(whole):
@@ -70,7 +72,7 @@ class WiredModel:
         if opened is not None:
             await opened[1].client.aclose()
 
-    async def _connected(self) -> "Connection":
+    async def _connected(self) -> Connection:
         import asyncio  # noqa: PLC0415
 
         loop = asyncio.get_running_loop()
@@ -78,14 +80,14 @@ class WiredModel:
             return self._open[1]
         return await asyncio.to_thread(self._connect, loop)
 
-    def _connect(self, loop: "AbstractEventLoop") -> "Connection":
+    def _connect(self, loop: "AbstractEventLoop") -> Connection:
         with self._opening:
             if self._open is None or self._open[0] is not loop:
                 load(self._place.provider)
                 self._open = loop, self._place.provider.connect(self._place)
             return self._open[1]
 
-    def _settings(self, connection: "Connection", request: ModelRequest) -> dict[str, Any]:
+    def _settings(self, connection: Connection, request: ModelRequest) -> dict[str, Any]:
         most = {} if request.most_tokens is None else {"max_tokens": request.most_tokens}
         return {**connection.settings, **most}
 

@@ -14,12 +14,13 @@ _COPIED = {
     "message": "SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number",
     "output": "SELECT call_id, blob FROM output WHERE ? > 0",
     "seen": "SELECT path, mark FROM seen WHERE ? > 0",
+    "skill": "SELECT name, data FROM skill WHERE ? >= 0",
 }
 
 
 def fork_journal(source: Journal, path: str, session_id: str) -> None:
-    """Begins the journal of a new session with the talk of another: what was said, the large outputs that it names and
-    which files were read. Events, grants, requests and processes stay where they are."""
+    """Begins the journal of a new session with the talk of another: what was said, the large outputs that it names,
+    which files were read and which skills are active. Events, grants, requests and processes stay where they are."""
     if os.path.exists(path):
         raise UsageError(f"there is a session {session_id} already; choose another id for the fork")
     talk = Messages(source).after()

@@ -47,7 +47,7 @@ def understood(question: Question, typed: str) -> tuple[Reply | None, str]:
     words = [word.strip() for word in typed.split(",")]
     if typed and question.options and all(word.isascii() and word.isdigit() for word in words):
         return _chosen(question, typed, list(dict.fromkeys(map(int, words))))
-    if typed in question.options:
+    if typed and typed in question.options:
         return Reply(chosen=(typed,)), ""
     if typed and (question.custom or not question.options):
         return Reply(text=typed), ""
