@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 from handrail.protocol.version import VERSION
 
 if TYPE_CHECKING:
+    from handrail.agent.limits import TurnLimits
+    from handrail.agent.loop import Agent
+    from handrail.agent.turn import Turn
     from handrail.async_rail import AsyncHandrail
     from handrail.protocol.batch import Done, Parked
     from handrail.protocol.call import ToolCall
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "Agent": "agent.loop",
     "Answer": "protocol.permission",
     "AsyncHandrail": "async_rail",
     "Context": "tools.contract",
@@ -38,12 +42,15 @@ _HOMES = {
     "ToolCall": "protocol.call",
     "ToolError": "protocol.error",
     "ToolResult": "protocol.result",
+    "Turn": "agent.turn",
+    "TurnLimits": "agent.limits",
     "UsageError": "protocol.error",
     "tool": "tools.custom",
     "tool_from_definition": "tools.definition",
 }
 
 __all__ = [
+    "Agent",
     "Answer",
     "AsyncHandrail",
     "Context",
@@ -61,6 +68,8 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "ToolResult",
+    "Turn",
+    "TurnLimits",
     "UsageError",
     "__version__",
     "tool",

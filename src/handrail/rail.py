@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
+    from handrail.protocol.skill import SkillEntry
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
     from handrail.tools.undo import UndoData
@@ -407,6 +408,10 @@ class Handrail(NamedTools):
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
         return self._session.offer.why_off(name)
 
+    def skills(self) -> "tuple[SkillEntry, ...]":
+        """The skills that this session finds, in the order of their names, and which of them are active."""
+        return self._enter(self._session.skills.entries)
+
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""
         return [openai_tool(spec) for spec in self.specs()]
@@ -432,6 +437,14 @@ class Handrail(NamedTools):
         from handrail.runtime.conversation import Conversation  # noqa: PLC0415  who only calls tools has none
 
         return Conversation(self._session)
+
+    def fork_session(self, session: str | None = None) -> str:
+        """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
+        here, its own journal from here on. What people granted, what waits for an answer and what runs are not taken
+        along. The id to open it by; `session` chooses one."""
+        from handrail.runtime.forking import fork_session  # noqa: PLC0415  few do
+
+        return self._enter(fork_session, self._session, session or new_id("s"))
 
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""

@@ -106,6 +106,20 @@ COMMANDS: dict[str, Command] = {
         ("handrail tools", "handrail tools --openai > tools.json"),
         _EXITS,
     ),
+    "skills": Command(
+        "skills",
+        "List the skills that are found here, and what they leave of the tools.",
+        options.for_skills,
+        ("handrail skills", "handrail skills show commit"),
+        _EXITS,
+    ),
+    "skills show": Command(
+        "skills_show",
+        "Show how a skill is understood: its tools, its rules, what it says; changes nothing.",
+        options.for_skills_show,
+        ("handrail skills show commit", "handrail skills show commit --json | jq .skill.allowedTools"),
+        _EXITS | {FAILED: "there is no such skill, or it cannot be used"},
+    ),
     "schema": Command(
         "schema",
         "Print the JSON Schema of everything on the wire.",
@@ -126,6 +140,13 @@ COMMANDS: dict[str, Command] = {
         options.for_log_export,
         ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
         _EXITS | {FAILED: "there is no such session"},
+    ),
+    "replay": Command(
+        "replay",
+        "Play a recorded session again on a copy of the workspace as it was, and compare every result.",
+        options.for_replay,
+        ("handrail replay cli", "handrail replay cli --json | jq '.calls[] | select(.verdict == \"differs\")'"),
+        _EXITS | {FAILED: "a result differs, or there is no such session"},
     ),
     "diff": Command(
         "diff",

@@ -105,7 +105,21 @@ def for_tools(parser: ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
     form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
+    form.add_argument("--guide", action="store_true", help="which tool to take for what, as Markdown")
     in_workspace(parser)
+
+
+def for_skills(parser: ArgumentParser) -> None:
+    """skills"""
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_skills_show(parser: ArgumentParser) -> None:
+    """skills show"""
+    parser.add_argument("name", metavar="NAME", type=some_text, help="the skill")
+    in_workspace(parser)
+    as_json(parser)
 
 
 def for_schema(parser: ArgumentParser) -> None:
@@ -132,6 +146,17 @@ def for_log_export(parser: ArgumentParser) -> None:
     """log export"""
     parser.add_argument("task", metavar="TASK", help="the id of the session")
     parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
+    parser.add_argument(
+        "--dialect", metavar="D", help="as another system is told of them: deepchat, devminds or onething"
+    )
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_replay(parser: ArgumentParser) -> None:
+    """replay"""
+    parser.add_argument("task", metavar="SESSION", help="the id of the session")
+    parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
     in_workspace(parser)
     as_json(parser)
 

@@ -1,7 +1,7 @@
 """What a model is to the loop: it is sent a talk and a list of tools, and answers piece by piece."""
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -27,6 +27,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[Offered, ...] = ()
     most_tokens: int | None = None
     """Of the answer."""
+    purpose: Literal["work", "summary"] = "work"
+    """`summary`: the answer is no part of the talk; it goes in the place of an older part of it."""
 
 
 class TextPiece(msgspec.Struct, frozen=True):
@@ -83,7 +85,13 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
-        """The answer, piece by piece; the last is `Answered`. ModelError where there is none, or not all of it."""
+        """The answer, piece by piece; the last is `Answered`. ModelError where there is none, or not all of it.
+
+        Whoever stops listening closes the iterator (`contextlib.aclosing`): that ends the question at once."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of connections; whoever found the model does that at the end. A later question is still answered."""
         ...
 
 

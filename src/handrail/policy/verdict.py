@@ -43,7 +43,12 @@ def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fac
     else:
         judged += [_judge_path(spec, fact, rules) for fact in facts.paths]
         judged += _bulk(facts.paths, rules)
-    return judged + _judge_tool(spec, facts, rules)
+    judged += _judge_tool(spec, facts, rules)
+    if facts.narrowed is not None:
+        from handrail.policy.judging.narrowing import outside_skills  # noqa: PLC0415  few have skills that narrow
+
+        judged += outside_skills(spec, facts.narrowed, facts)
+    return judged
 
 
 def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:

@@ -106,6 +106,15 @@ class ProcessFact(Wire, frozen=True):
     """Whether what it changes goes into a layer, and can be taken back."""
 
 
+class Narrowing(Wire, frozen=True):
+    """What the tool of a call is left to be used for while skills are active. It never allows anything."""
+
+    skills: tuple[str, ...]
+    """The active skills that say so."""
+    patterns: tuple[str, ...] = ()
+    """For commands their words, `git status`, or their first ones, `git:*`; for every other tool globs of paths."""
+
+
 class MemoryFact(Wire, frozen=True):
     """What a call wants with the notes of a workspace."""
 
@@ -120,6 +129,8 @@ class Facts(Wire, frozen=True):
     paths: tuple[PathFact, ...] = ()
     command: CommandFact | None = None
     process: ProcessFact | None = None
+    narrowed: Narrowing | None = None
+    """What active skills leave of the tool; None where they leave all of it."""
     memory: MemoryFact | None = None
 
 
