@@ -126,6 +126,7 @@ def test_of_two_active_skills_each_can_do_its_work(skilled: Make, project: Path)
     activate(rail, "commit")
     activate(rail, "release-notes")
     activate(rail, "house-style")
+    assert rail.active_skills() == ("commit", "house-style", "release-notes")
     assert names(rail) == {"read", "write", "exec", "process", *OWN}
     for command in ("git status", "git log", "git log && git status"):
         assert rail.call("exec", {"command": command}).error is None
