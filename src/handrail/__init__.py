@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from handrail.protocol.call import ToolCall
     from handrail.protocol.error import HandrailError, StoreError, ToolError, UsageError
     from handrail.protocol.permission import Answer, PermissionRequest
+    from handrail.protocol.question import Question, Reply
     from handrail.protocol.result import ToolResult
     from handrail.rail import Handrail
     from handrail.settings import SettingsError
@@ -33,6 +34,8 @@ _HOMES = {
     "Output": "tools.contract",
     "Parked": "protocol.batch",
     "PermissionRequest": "protocol.permission",
+    "Question": "protocol.question",
+    "Reply": "protocol.question",
     "SettingsError": "settings",
     "StoreError": "protocol.error",
     "Tool": "tools.contract",
@@ -57,6 +60,8 @@ __all__ = [
     "Output",
     "Parked",
     "PermissionRequest",
+    "Question",
+    "Reply",
     "SettingsError",
     "StoreError",
     "Tool",

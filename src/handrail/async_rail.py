@@ -159,6 +159,8 @@ class AsyncHandrail:
     waiting = _hopped(Handrail.waiting)
     reply = _hopped(Handrail.reply)
     waiting_questions = _hopped(Handrail.waiting_questions)
+    todo = _hopped(Handrail.todo)
+    memories = _hopped(Handrail.memories)
     would_differ = _hopped(Handrail.would_differ)
     resume = _hopped(Handrail.resume)
     grants = _hopped(Handrail.grants)

@@ -18,6 +18,7 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.memory import Memory
 from handrail.protocol.permission import (
     PERMISSIONS,
     Answer,
@@ -30,6 +31,7 @@ from handrail.protocol.permission import (
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
+from handrail.protocol.todo import TodoItem
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
@@ -326,6 +328,19 @@ class Handrail(NamedTools):
     def waiting_questions(self) -> tuple[Question, ...]:
         """What the model of this session asks, and nobody has replied to."""
         return latch.waiting(self._session).questions
+
+    # What the model keeps besides files
+
+    def todo(self) -> tuple[TodoItem, ...]:
+        """What the model of this session has to do, as it said last."""
+        from handrail.store.todos import last_todo  # noqa: PLC0415  few ask
+
+        return self._enter(last_todo, self._session.journal.database)
+
+    def memories(self) -> tuple[Memory, ...]:
+        """The notes about this workspace, those that were changed last at the end. Models wrote them: what a person
+        says counts more."""
+        return self._enter(self._session.memories.listed)
 
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a

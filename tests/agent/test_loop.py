@@ -46,7 +46,13 @@ def test_a_turn_says_what_it_did(stage: Any, told: Any) -> None:
     spent = Spent(input_tokens=100, output_tokens=20)
     script = [Line(calls=(READ,), spent=spent), Line(calls=(EDIT, EDIT), spent=spent), Line(text="Done.", spent=spent)]
     turn = stage.run(rail, script)
-    assert (turn.reason, turn.text, turn.calls, turn.files_changed, turn.tokens) == ("done", "Done.", 3, ("a.txt",), 360)
+    assert (turn.reason, turn.text, turn.calls, turn.files_changed, turn.tokens) == (
+        "done",
+        "Done.",
+        3,
+        ("a.txt",),
+        360,
+    )
     (end,) = told(rail, End)
     assert (end.reason, end.text, end.calls, end.files_changed) == ("done", "Done.", 3, ("a.txt",))
     assert len(told(rail, Usage)) == 3

@@ -24,6 +24,7 @@ from handrail.runtime.registry import Offer
 from handrail.runtime.skills import Skills
 from handrail.store.audit import Chain, Record
 from handrail.store.journal import Decided, Draft, Journal
+from handrail.store.memories import Memories
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.root import Root
@@ -51,6 +52,7 @@ class Session(msgspec.Struct, kw_only=True):
     commands: Commands
     background: BackgroundWork
     outside: OutsideFolders
+    memories: Memories
     granted: dict[Scope, str]
     """Where it is noted what people granted."""
     crashes: Callable[[], str]

@@ -12,7 +12,7 @@ from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.change import Change
-from handrail.protocol.decision import Access, Decision, Facts, PathFact
+from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
@@ -117,7 +117,8 @@ def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
     if touched.writes or touched.deletes:
         paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
         paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
-    return Facts(paths=tuple(paths))
+    use = touched.memory
+    return Facts(paths=tuple(paths), memory=MemoryFact(action=use.action, note=use.note) if use is not None else None)
 
 
 def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
@@ -297,8 +298,10 @@ def environment_of(session: Session) -> str:
 
 
 def write_started(session: Session, flight: Flight) -> None:
-    """The journal knows of a call with effects before the first of them; of a tool we did not write we never know."""
-    if flight.tool.spec.side_effects or flight.tool.spec.category != "builtin":
+    """The journal knows of a call with effects before the first of them; of a tool we did not write we never know.
+    What is only said is written with the result."""
+    spec = flight.tool.spec
+    if spec.category != "builtin" or any(effect != "conversation" for effect in spec.side_effects):
         mark_started(session, flight)
 
 

@@ -58,6 +58,10 @@ class StateFolder:
         """Where it is noted what people granted to a workspace; it is made with the first."""
         return os.path.join(self.home(workspace), f".{GRANTED}")
 
+    def memories(self, workspace: str) -> str:
+        """Where the notes about a workspace are; it is made with the first."""
+        return os.path.join(self.home(workspace), ".memories")
+
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""
         every = os.path.join(self.path, "workspaces")
