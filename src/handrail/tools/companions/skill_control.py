@@ -85,6 +85,8 @@ SKILL_CONTROL = ToolSpec(
     permissions=("fs.read",),
     side_effects=("conversation",),
     enabled=False,
+    layer="companion",
+    intent="take up the instructions of a skill, or end it",
     plain_arguments=("name", "action"),
 )
 
