@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from handrail import Handrail
 from handrail.settings import Settings
+from sharing import FOLDER, Share
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 
@@ -23,6 +24,12 @@ settings.load_profile("deep" if DEEP else "everyday")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _ignored in (signal.SIGHUP, signal.SIGQUIT):
     signal.signal(_ignored, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Takes part where several runs share the tests; a run that a test starts does not."""
+    if folder := os.environ.pop(FOLDER, None):
+        config.pluginmanager.register(Share(Path(folder)))
 
 
 @pytest.fixture
