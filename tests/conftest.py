@@ -1,8 +1,9 @@
 """What all tests share: how deep a run goes, and a Handrail over a temporary workspace."""
 
+import gc
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Takes part where several runs share the tests; a run that a test starts does not."""
     if folder := os.environ.pop(FOLDER, None):
         config.pluginmanager.register(Share(Path(folder)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Many thousand tests stay until the end: looking through them for garbage, over and over, took a third of this."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture
