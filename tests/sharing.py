@@ -14,7 +14,7 @@ import pytest
 
 FOLDER = "HANDRAIL_SHARE"
 STOP = "stop"
-"""A file in the folder: whoever sees it takes no more tests."""
+"""A file in the folder: whoever sees it takes no more tests, and says what is in it."""
 
 
 def alone(item: pytest.Item) -> bool:
@@ -52,7 +52,7 @@ class Share:
         if alone(item):
             self._wait_for_the_others()
         if (self._folder / STOP).exists():
-            raise pytest.Session.Interrupted("another run has stopped")
+            raise item.session.Interrupted((self._folder / STOP).read_text())
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if item.session.shouldfail:
             raise item.session.Failed(item.session.shouldfail)
