@@ -1,5 +1,6 @@
 """A confined command that is ready to be started, whatever the tier."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -24,6 +25,7 @@ class Launch:
         status: int,
         lifeline: int,
         own_processes: bool,
+        waits: bool = False,
     ) -> None:
         self.tier = tier
         self.argv = argv
@@ -33,14 +35,23 @@ class Launch:
         self.status = status
         """The end of a pipe that the status is read from."""
         self.lifeline = lifeline
-        """The end of a pipe that is never written to. When it is closed, or this process dies, the command must end."""
+        """The end of a pipe that nothing is written to but by `let_begin`. When it is closed, or this process dies, the
+        command must end."""
         self.own_processes = own_processes
         """Whether child-pid is the first process of a namespace: when it is gone, so is everything that was started."""
+        self.waits = waits
+        """Whether the command, once its sandbox is made, waits to be let begin."""
         self._open = {*inherited, status, lifeline}
 
     def hand_over(self) -> None:
         """Closes here what belongs to what was started; to be called once it is."""
         self._close(self.inherited)
+
+    def let_begin(self) -> None:
+        """Lets a command begin that waits; nothing where its sandbox is gone already, of which the status tells."""
+        if self.waits and self.lifeline in self._open:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self.lifeline, b"\n")
 
     def let_go(self) -> None:
         """Closes the lifeline: the command must end."""
