@@ -136,7 +136,7 @@ def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> 
             if went.ran.ending == "exit"
             else Examined(started=layer.started),
             blocked=went.blocked,
-            sandbox=layered_sandbox_of(context, went.confinement, commands, went.reached),
+            sandbox=layered_sandbox_of(went.confinement, commands, went.reached),
         )
     except BaseException:
         remove_printed(went.ran)
