@@ -58,6 +58,18 @@ def test_a_command_that_is_not_let_begin_does_nothing_and_leaves_nothing(
     assert running(mark) == []
 
 
+def test_a_command_that_is_not_let_begin_does_nothing_even_without_its_guard(run: Run, tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise NotYetError
+
+    for _ in range(5):
+        launch = sandboxed(2, tmp_path)("touch begun", Limits(), waits=True)
+        launch.environment = {name: value for name, value in launch.environment.items() if name != "BASH_ENV"}
+        with pytest.raises(NotYetError):
+            run(launch, confirm=refuse)
+    assert not (tmp_path / "workspace" / "begun").exists()
+
+
 def test_who_is_killed_before_letting_it_begin_leaves_nothing_that_begins(tmp_path: Path, mark: str) -> None:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     for _ in range(5):

@@ -41,6 +41,7 @@ class Launch:
         """Whether child-pid is the first process of a namespace: when it is gone, so is everything that was started."""
         self.waits = waits
         """Whether the command, once its sandbox is made, waits to be let begin."""
+        self._has_begun = not waits
         self._open = {*inherited, status, lifeline}
 
     def hand_over(self) -> None:
@@ -49,13 +50,16 @@ class Launch:
 
     def let_begin(self) -> None:
         """Lets a command begin that waits; nothing where its sandbox is gone already, of which the status tells."""
-        if self.waits and self.lifeline in self._open:
+        if not self._has_begun and self.lifeline in self._open:
+            self._has_begun = True
             with contextlib.suppress(BrokenPipeError):
                 os.write(self.lifeline, b"\n")
 
     def let_go(self) -> None:
-        """Closes the lifeline: the command must end."""
-        self._close((self.lifeline,))
+        """Closes the lifeline: the command must end. Not that of one that still waits, which would go on at its end:
+        who does not let it begin kills it, and closes all of this."""
+        if self._has_begun:
+            self._close((self.lifeline,))
 
     def close(self) -> None:
         """Lets go of everything; can be repeated."""
