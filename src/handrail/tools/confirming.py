@@ -35,6 +35,7 @@ def confined(
     if expected is not None:
 
         def confirm() -> None:
+            context.meanwhile()
             if commands.confinement(context, cwd, timeout_ms, todo) != expected:
                 raise _OutdatedError
 
