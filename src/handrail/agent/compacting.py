@@ -48,7 +48,9 @@ async def compact_if_full(rail: AsyncHandrail, model: Model, talk: Talk, limits:
     if now <= model.window * limits.full:
         return
     fixed = _fixed(rail, talk)
-    size = _Size(model.window, fixed, now, int(model.window * limits.full) - fixed)
+    # Where the provider counts more than is guessed, there is as much less room for what is guessed.
+    more = max(1.0, now / (fixed + tokens_in(sent(talk.messages))))
+    size = _Size(model.window, fixed, now, int(model.window * limits.full / more) - fixed)
     if not await _compact(rail, model, talk, size) and now > model.window:
         raise _too_long(model, fixed)
 

@@ -64,3 +64,8 @@ class Conversation:
     def instructions(self) -> Instructions | None:
         """What the workspace says about how to work in it, as it is now."""
         return project_instructions(self._session)
+
+    def active_skills(self) -> tuple[str, ...]:
+        """The names of the skills that are active, in their order: a look into the journal where nothing is new."""
+        self._session.skills.refresh()
+        return tuple(sorted(self._session.skills.active_names()))

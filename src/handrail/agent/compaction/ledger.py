@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -33,7 +33,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         small: list[tuple[str, list[str]]] = [
             ("Changes in effect, by the number that undoes them", self._changes(room // 4)),
             ("Replies of the person to your questions", newest(_replies(done), room // 8, "- … {} earlier ones.")),
-            ("Files you had read; read them again before you change them", _read(done)),
+            ("Files you had read or changed; read them again before you change them", _read(done)),
             ("To do", _todo(done)),
             ("Commands that still run in the background", self._processes()),
             ("Active skills; activate one again to read its text", _skills(done)),
@@ -113,8 +113,8 @@ def _todo(done: Sequence[Exchange]) -> list[str]:
     """The list as it was sent last."""
     sent = (one.argument("items") for one in reversed(done) if one.call.name == "todo" and one.result.ok)
     items: Any = next(sent, None)
-    listed: list[Any] = items if isinstance(items, list) else []
-    return [f"- [{item['status']}] {one_line(str(item['text']), 300)}" for item in listed]
+    listed = cast("list[dict[str, Any]]", items if isinstance(items, list) else [])
+    return [f"- [{item.get('status', 'pending')}] {one_line(str(item.get('text')), 300)}" for item in listed]
 
 
 def _skills(done: Sequence[Exchange]) -> list[str]:

@@ -11,7 +11,7 @@ from handrail.protocol.tool import Layer, ToolSpec
 _LAYERS: tuple[tuple[Layer, str], ...] = (
     ("base", "Base layer: files and commands"),
     ("companion", "Companions: the talk with the person"),
-    ("gain", "Gain layer: what the layers above it lack"),
+    ("gain", "Gain layer: what the base layer lacks"),
 )
 _HEAD = "| to | take | not for |\n|---|---|---|"
 

@@ -1,6 +1,7 @@
 """A tool's parameters in one line, from the type of its arguments: what must be given, and what holds otherwise."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -11,7 +12,12 @@ from handrail.protocol.tool import ToolSpec
 
 def signature(spec: ToolSpec) -> str:
     """`read(path, offset=1, limit=2000 lines)`."""
-    return f"{spec.name}({', '.join(_parameters(inspect.type_info(spec.arguments)))})"
+    return f"{spec.name}({_of(spec.arguments)})"
+
+
+@lru_cache(maxsize=128)
+def _of(arguments: type[msgspec.Struct]) -> str:
+    return ", ".join(_parameters(inspect.type_info(arguments)))
 
 
 def _parameters(kind: Any) -> list[str]:

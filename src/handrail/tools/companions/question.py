@@ -55,6 +55,9 @@ QUESTION = ToolSpec(
     data=QuestionData,
     side_effects=("conversation",),
     enabled=False,
+    layer="companion",
+    intent="ask the person what only they can decide, alone in its message",
+    not_for=(("telling something", "display"),),
 )
 
 

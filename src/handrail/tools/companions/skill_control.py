@@ -85,7 +85,11 @@ SKILL_CONTROL = ToolSpec(
     permissions=("fs.read",),
     side_effects=("conversation",),
     enabled=False,
+    layer="companion",
+    intent="take up the instructions of a skill, or end it",
     plain_arguments=("name", "action"),
+    layer="companion",
+    intent="take up a skill that fits the task, or end it",
 )
 
 

@@ -32,6 +32,8 @@ SKILL_LIST = ToolSpec(
     permissions=("fs.read",),
     auto_execute=True,
     enabled=False,
+    layer="companion",
+    intent="see which written instructions there are for particular tasks",
 )
 
 
