@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 from handrail import Handrail
 from handrail.settings import Settings
 
+pytest_plugins = ["tests.wires.fixtures"]
+
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]}

@@ -18,6 +18,7 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.memory import Memory
 from handrail.protocol.permission import (
     PERMISSIONS,
     Answer,
@@ -30,6 +31,7 @@ from handrail.protocol.permission import (
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
+from handrail.protocol.todo import TodoItem
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
@@ -327,6 +329,19 @@ class Handrail(NamedTools):
         """What the model of this session asks, and nobody has replied to."""
         return latch.waiting(self._session).questions
 
+    # What the model keeps besides files
+
+    def todo(self) -> tuple[TodoItem, ...]:
+        """What the model of this session has to do, as it said last."""
+        from handrail.store.todos import last_todo  # noqa: PLC0415  few ask
+
+        return self._enter(last_todo, self._session.journal.database)
+
+    def memories(self) -> tuple[Memory, ...]:
+        """The notes about this workspace, those that were changed last at the end. Models wrote them: what a person
+        says counts more."""
+        return self._enter(self._session.memories.listed)
+
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a
         yes given here would not count then."""
@@ -422,6 +437,14 @@ class Handrail(NamedTools):
         from handrail.runtime.conversation import Conversation  # noqa: PLC0415  who only calls tools has none
 
         return Conversation(self._session)
+
+    def fork_session(self, session: str | None = None) -> str:
+        """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
+        here, its own journal from here on. What people granted, what waits for an answer and what runs are not taken
+        along. The id to open it by; `session` chooses one."""
+        from handrail.runtime.forking import fork_session  # noqa: PLC0415  few do
+
+        return self._enter(fork_session, self._session, session or new_id("s"))
 
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""

@@ -60,6 +60,7 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 NEEDED = {
     "replay": ("cli",),
     "log export": ["cli"],
+    "skills show": ["tidy"],
     "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
     "processes log": ["p-", "--follow"],
     "processes write": ["p-", "hello"],
@@ -80,6 +81,9 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         run("call", "write", '{"path": "b.txt", "content": "hello\\n"}', "--mode", "auto")
     if name == "redo":
         run("undo")
+    if name == "skills show":
+        (workspace / ".claude/skills/tidy").mkdir(parents=True)
+        (workspace / ".claude/skills/tidy/SKILL.md").write_text("---\ndescription: Tidies up.\n---\n")
     if name.startswith("processes"):
         command = "echo hello" if name == "processes log" else "cat"
         assert run("call", "exec", f'{{"command": "{command}", "background": true}}', "--mode", "full").code == 0

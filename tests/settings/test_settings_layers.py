@@ -245,6 +245,7 @@ RESERVED = [
     ("paths.outside", "ask", FILES, "the user file can say so, a project cannot"),
     ("events.jsonl", ".tasklogs", FILES, "the user file can say so, a project cannot"),
     ("tools.folders", ["/opt/tools"], PERSON, "the user file or a flag can say so, a project cannot"),
+    ("skills.folders", ["/opt/skills"], PERSON, "the user file or a flag can say so, a project cannot"),
     ("undo.days", 1, PERSON, "the user file or a flag can say so, a project cannot"),
     ("sandbox.tier", 2, PERSON, "the user file or a flag can say so, a project cannot"),
     ("sandbox.toolchains", ["/opt/sdk"], PERSON, "the user file or a flag can say so, a project cannot"),

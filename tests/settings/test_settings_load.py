@@ -83,6 +83,10 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     deny = ["net.connect", "git.write"]
     folders = ["/opt/tools"]
     installed = true
+    [skills]
+    enabled = false
+    folders = ["~/shared/skills"]
+    disable = ["deploy"]
     """
     loaded = load_with(tmp_path, text)
     assert flat(loaded.settings) == {
@@ -95,6 +99,9 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "tools.deny": ("net.connect", "git.write"),
         "tools.folders": ("/opt/tools",),
         "tools.installed": True,
+        "skills.enabled": False,
+        "skills.folders": (f"{tmp_path}/shared/skills",),
+        "skills.disable": ("deploy",),
         "read.images": False,
         "results.characters": 1000,
         "results.batch_characters": 2000,

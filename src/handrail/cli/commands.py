@@ -70,6 +70,13 @@ COMMANDS: dict[str, Command] = {
         ("handrail approvals deny 8f2", "handrail approvals deny 8f2 --reason 'use the staging config'"),
         _EXITS | {FAILED: "nothing waits under this id", WAITING: "more of its batch waits"},
     ),
+    "approvals reply": Command(
+        "approvals_reply",
+        "Reply to a question of the model; its session goes on with that.",
+        options.for_approvals_reply,
+        ("handrail approvals reply 8f2 1", "handrail approvals reply 8f2 only in the checkout"),
+        _EXITS | {FAILED: "no question waits under this id"},
+    ),
     "approvals show": Command(
         "approvals_show",
         "Show a request with its preview; changes nothing.",
@@ -98,6 +105,20 @@ COMMANDS: dict[str, Command] = {
         options.for_tools,
         ("handrail tools", "handrail tools --openai > tools.json"),
         _EXITS,
+    ),
+    "skills": Command(
+        "skills",
+        "List the skills that are found here, and what they leave of the tools.",
+        options.for_skills,
+        ("handrail skills", "handrail skills show commit"),
+        _EXITS,
+    ),
+    "skills show": Command(
+        "skills_show",
+        "Show how a skill is understood: its tools, its rules, what it says; changes nothing.",
+        options.for_skills_show,
+        ("handrail skills show commit", "handrail skills show commit --json | jq .skill.allowedTools"),
+        _EXITS | {FAILED: "there is no such skill, or it cannot be used"},
     ),
     "schema": Command(
         "schema",
@@ -193,6 +214,27 @@ COMMANDS: dict[str, Command] = {
         options.for_processes_remove,
         ("handrail processes remove p-7fq", "handrail processes remove p-7fq --json"),
         _EXITS | {FAILED: "there is no such process session"},
+    ),
+    "memory": Command(
+        "memory",
+        "List the notes that models made about this workspace.",
+        options.for_memory,
+        ("handrail memory", "handrail memory --json | jq '.notes[].title'"),
+        _EXITS,
+    ),
+    "memory show": Command(
+        "memory_show",
+        "Print a note.",
+        options.for_one_note,
+        ("handrail memory show m-7fq2k", "handrail memory show m-7f --json"),
+        _EXITS | {FAILED: "there is no such note"},
+    ),
+    "memory remove": Command(
+        "memory_remove",
+        "Remove a note: no later session reads it.",
+        options.for_one_note,
+        ("handrail memory remove m-7fq2k", "handrail memory remove m-7f --json"),
+        _EXITS | {FAILED: "there is no such note, or it could not be removed"},
     ),
     "audit": Command(
         "audit",

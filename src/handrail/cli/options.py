@@ -79,6 +79,26 @@ def for_approvals_answer(parser: ArgumentParser) -> None:
     as_json(parser)
 
 
+def for_approvals_reply(parser: ArgumentParser) -> None:
+    """approvals reply"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the question, or the beginning of its id")
+    parser.add_argument("words", metavar="REPLY", nargs="*", help="the numbers of options, their texts, or own words")
+    parser.add_argument("--put-aside", action="store_true", help="no reply: the model is told to decide by itself")
+    for_approvals_answer(parser)
+
+
+def for_memory(parser: ArgumentParser) -> None:
+    """memory"""
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_one_note(parser: ArgumentParser) -> None:
+    """memory show, memory remove"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the note, or the beginning of its id")
+    for_memory(parser)
+
+
 def for_tools(parser: ArgumentParser) -> None:
     """tools"""
     form = parser.add_mutually_exclusive_group()
@@ -87,6 +107,19 @@ def for_tools(parser: ArgumentParser) -> None:
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
     form.add_argument("--guide", action="store_true", help="which tool to take for what, as Markdown")
     in_workspace(parser)
+
+
+def for_skills(parser: ArgumentParser) -> None:
+    """skills"""
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_skills_show(parser: ArgumentParser) -> None:
+    """skills show"""
+    parser.add_argument("name", metavar="NAME", type=some_text, help="the skill")
+    in_workspace(parser)
+    as_json(parser)
 
 
 def for_schema(parser: ArgumentParser) -> None:

@@ -85,7 +85,13 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
-        """The answer, piece by piece; the last is `Answered`. ModelError where there is none, or not all of it."""
+        """The answer, piece by piece; the last is `Answered`. ModelError where there is none, or not all of it.
+
+        Whoever stops listening closes the iterator (`contextlib.aclosing`): that ends the question at once."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of connections; whoever found the model does that at the end. A later question is still answered."""
         ...
 
 

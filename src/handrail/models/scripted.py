@@ -1,6 +1,7 @@
 """A model that plays a script: for tests, and for showing the loop at work without a key."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,8 +21,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Name and arguments of each."""
     finish: Finish | None = None
     spent: Spent = Spent()
-    fails: ModelError | None = None
-    """Raised when the words were said, in the place of the whole answer."""
+    fails: ModelError | tuple[ModelError, ...] | None = None
+    """Raised in the place of the whole answer: one every time, several one after the other and then no more."""
+    fails_after: int | None = None
+    """How many pieces are said before that; all of them where nothing is set."""
+    waits: Callable[[int], Awaitable[None]] | None = None
+    """Awaited before each piece with its number, and once more before the end: a test can hold the model there."""
 
 
 Script = Sequence[Line | Callable[[ModelRequest], Line]]
@@ -34,10 +39,11 @@ class Scripted:
         self, script: Script, *, name: str = "script", window: int = 200_000, summary: Line | None = None
     ) -> None:
         self._script = script
-        self.name = f"{_PROVIDER}:{name}"
-        self.window = window
         self._summary = summary
         """What it answers where it is to sum up the talk; without it, it cannot."""
+        self._failed: Counter[int] = Counter()
+        self.name = f"{_PROVIDER}:{name}"
+        self.window = window
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The next line of the script, piece by piece."""
@@ -49,16 +55,37 @@ class Scripted:
             raise ModelError("UNAVAILABLE", f"The script has {len(self._script)} lines, and all of them were played.")
         given = self._script[number]
         line = given(request) if callable(given) else given
-        for piece in _pieces(line):
+        failure = self._next_failure(line, number)
+        pieces = _pieces(line)
+        for place, piece in enumerate(pieces if failure is None else pieces[: line.fails_after]):
+            await _wait(line, place)
             yield piece
-        if line.fails is not None:
-            raise line.fails
+        await _wait(line, len(pieces))
+        if failure is not None:
+            raise failure
         yield _answer(line, number)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _next_failure(self, line: Line, number: int) -> ModelError | None:
+        if not isinstance(line.fails, tuple):
+            return line.fails
+        tried = self._failed[number]
+        self._failed[number] += 1
+        return line.fails[tried] if tried < len(line.fails) else None
+
+
+async def _wait(line: Line, place: int) -> None:
+    if line.waits is not None:
+        await line.waits(place)
 
 
 def _summed_up(line: Line | None) -> Answered:
     if line is None:
         raise ModelError("UNAVAILABLE", "The script has no line that sums the talk up.")
+    if isinstance(line.fails, ModelError):
+        raise line.fails
     return Answered(parts=(TextPart(text=line.text),), finish="stop", spent=line.spent)
 
 

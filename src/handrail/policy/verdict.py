@@ -58,6 +58,10 @@ def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
         for permission in spec.permissions
         if not _is_spoken_for(permission, facts)
     ]
+    if facts.memory is not None:
+        from handrail.policy.judging.memories import judge_memory  # noqa: PLC0415  few calls are about notes
+
+        judged.append(judge_memory(facts.memory, rules))
     if spec.category != "builtin":
         judged.append(_judge_foreign(spec, rules))
     if not rules.rules or facts.paths or facts.command is not None:

@@ -115,6 +115,14 @@ class Narrowing(Wire, frozen=True):
     """For commands their words, `git status`, or their first ones, `git:*`; for every other tool globs of paths."""
 
 
+class MemoryFact(Wire, frozen=True):
+    """What a call wants with the notes of a workspace."""
+
+    action: str
+    note: str = ""
+    """Its id, or the title of a new one."""
+
+
 class Facts(Wire, frozen=True):
     """Everything about the world that a decision may depend on."""
 
@@ -123,6 +131,7 @@ class Facts(Wire, frozen=True):
     process: ProcessFact | None = None
     narrowed: Narrowing | None = None
     """What active skills leave of the tool; None where they leave all of it."""
+    memory: MemoryFact | None = None
 
 
 class DecisionPart(Wire, frozen=True):

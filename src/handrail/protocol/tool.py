@@ -9,11 +9,15 @@ from handrail.protocol.permission import Permission
 from handrail.protocol.wire import Json, Wire
 
 Category = Literal["builtin", "custom", "mcp"]
-SideEffect = Literal["files", "processes", "network", "conversation"]
 Layer = Literal["base", "companion", "gain"]
 """`base`: the eight. `companion`: works on the talk, on no file. `gain`: adds what the layers below lack."""
 Stage = Literal["look", "read", "change", "run", "other"]
 """The step of work that a tool serves."""
+SideEffect = Literal["files", "processes", "network", "conversation", "memory"]
+"""`conversation`: what it says or asks, which stands in the journal with its result or not at all; `memory`: the notes
+of the workspace."""
+ASIDE: frozenset[SideEffect] = frozenset({"conversation", "memory"})
+"""The effects that touch nothing of the workspace."""
 BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
 
 

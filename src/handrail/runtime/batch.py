@@ -14,10 +14,11 @@ from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
 from handrail.runtime.closing import seal_error, sealed
-from handrail.runtime.pipeline import DECIDING, close, cut_short, fly, take_steps
+from handrail.runtime.pipeline import DECIDING, RUNNING, close, cut_short, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
+from handrail.runtime.side_by_side import has_run, run_ahead
 from handrail.runtime.stacking import stack
 from handrail.runtime.waiting_trials import sealed_in
 from handrail.store.journal import DuplicateCallError
@@ -48,6 +49,16 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
         if not isinstance(error, Exception):
             _cut_short(session, todo)
         raise
+
+
+def refuse_batch(session: Session, calls: tuple[ToolCall, ...], error: ToolError) -> Done | Parked:
+    """Ends the calls of a batch that nobody began: this error is their result. Those that were begun keep their own;
+    Parked where one waits for a person."""
+    from handrail.runtime.refusing import refused_flights  # noqa: PLC0415  hardly ever needed
+
+    flights = refused_flights(session, calls, error)
+    known = _known(session, flights)
+    return known if isinstance(known, Parked) else _outcome(_run_all(session, flights, known))
 
 
 def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
@@ -136,14 +147,16 @@ def _put_question(session: Session, calls: tuple[ToolCall, ...], todo: list[Flig
 
 
 def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> _Results | Parked:
-    """Runs decided calls in order, each with what is left of the batch's budget. Where what one of them came to asks,
-    it waits, and with it those after it."""
+    """Runs decided calls in order, each with what is left of the batch's budget; those that only look, side by side.
+    Where what one of them came to asks, it waits, and with it those after it."""
     left = session.batch_characters
     results: list[ToolResult[Any]] = []
     for number, flight in enumerate(flights, start=1):
-        flight.budget = min(session.characters, max(left, _SMALLEST_BUDGET))
+        budget = min(session.characters, max(left, _SMALLEST_BUDGET))
+        if number < len(flights) and flight.stopped is None:
+            run_ahead(session, flights[number - 1 :], known, budget)
         try:
-            result = known.get(flight.call.tool_call_id) or _run(session, flight)
+            result = known.get(flight.call.tool_call_id) or _run(session, flight, budget)
         except AsksError as asks:
             parked = _park_late(session, flight, [one for one in flights if one.call.tool_call_id not in known], asks)
             if parked is not None:
@@ -174,9 +187,11 @@ def _cut_short(session: Session, flights: list[Flight]) -> None:
     session.journal.deliver()
 
 
-def _run(session: Session, flight: Flight) -> ToolResult[Any]:
+def _run(session: Session, flight: Flight, budget: int) -> ToolResult[Any]:
+    ran = has_run(flight, budget)
+    flight.budget = budget
     try:
-        fly(session, flight)
+        fly(session, flight, () if ran else RUNNING)
     except DuplicateCallError:
         return _first_result(session, flight)
     return sealed(flight)

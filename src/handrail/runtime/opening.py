@@ -25,13 +25,17 @@ from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.folder import GRANTED, OPENED, StateFolder, make_private
 from handrail.store.journal import Journal
+from handrail.store.memories import Memories
 from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
 from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.commands import Commands
+from handrail.tools.companions.display import display_tool
+from handrail.tools.companions.memory import memory_tool
 from handrail.tools.companions.question import question_tool
 from handrail.tools.companions.skill_control import skill_control_tool
 from handrail.tools.companions.skill_list import skill_list_tool
+from handrail.tools.companions.todo import todo_tool
 from handrail.tools.contract import Background, Outputs, Seen, Tool
 from handrail.tools.delete import delete_tool
 from handrail.tools.edit import edit_tool
@@ -98,6 +102,7 @@ def open_session(
         }
         outside = open_outside(house, stores, session_id, state, rules)
         commands = Commands(settings, state.path, os.environ, variables)
+        memories = Memories(state.memories(root))
         background = BackgroundWork(folder, journal, settings.limits, root)
         base = _base_tools(
             journal,
@@ -107,6 +112,7 @@ def open_session(
             background,
             settings,
             lambda: recorder,
+            memories,
             unattended=rules.unattended,
         )
         skills = _skills(house, journal, settings, state)
@@ -126,6 +132,7 @@ def open_session(
             commands=commands,
             background=background,
             outside=outside,
+            memories=memories,
             granted={"session": os.path.join(folder, GRANTED), "workspace": state.granted(root)},
             crashes=state.crashes,
             characters=settings.results.characters,
@@ -157,7 +164,7 @@ def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing = _NoSession()
     commands = Commands(settings, "", {})
-    base = _base_tools(nothing, nothing, nothing, commands, nothing, settings, nothing.recorder)
+    base = _base_tools(nothing, nothing, nothing, commands, nothing, settings, nothing.recorder, Memories(""))
     registry = Registry((*base, *_skill_tools(nothing)), _tools_of(settings))
     tools = settings.tools
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
@@ -189,6 +196,9 @@ class _NoSession:
 
     def found(self) -> "Found":
         raise ToolError("UNAVAILABLE", "Without a session no skill is active.")
+
+    def skill(self, name: str) -> "Skill | None":  # noqa: ARG002  the protocol names it
+        return None
 
     def activate(self, skill: "Skill") -> object:  # noqa: ARG002  the protocol names it
         return self.found()
@@ -247,6 +257,7 @@ def _base_tools(
     background: Background,
     settings: Settings,
     recorder_of: Callable[[], Recorder],
+    memories: Memories,
     *,
     unattended: bool = False,
 ) -> tuple[Tool, ...]:
@@ -264,7 +275,10 @@ def _base_tools(
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),
         delete_tool(seen, recorder),
+        display_tool(),
         question_tool(unattended=unattended),
+        todo_tool(),
+        memory_tool(memories),
     )
 
 

@@ -121,6 +121,8 @@ def _description(flight: Flight) -> str:
     command = flight.facts.command
     if flight.facts.process is not None:
         return f"Write to {flight.facts.process.id}, which runs: {flight.facts.process.command}"
+    if (memory := flight.facts.memory) is not None:
+        return f"{flight.tool.spec.title}: {memory.action} {memory.note}".strip()
     about = command.text if command is not None else ", ".join(fact.path for fact in flight.facts.paths)
     where = f"in {command.cwd}: " if command is not None and command.cwd != "." else ""
     return f"{flight.tool.spec.title} {where}{about}".strip()

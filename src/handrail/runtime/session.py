@@ -24,6 +24,7 @@ from handrail.runtime.registry import Offer
 from handrail.runtime.skills import Skills
 from handrail.store.audit import Chain, Record
 from handrail.store.journal import Decided, Draft, Journal
+from handrail.store.memories import Memories
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.root import Root
@@ -51,6 +52,7 @@ class Session(msgspec.Struct, kw_only=True):
     commands: Commands
     background: BackgroundWork
     outside: OutsideFolders
+    memories: Memories
     granted: dict[Scope, str]
     """Where it is noted what people granted."""
     crashes: Callable[[], str]
@@ -119,6 +121,7 @@ class Flight:
         "result",
         "roots",
         "rules",
+        "stopped",
         "tool",
         "tried",
     )  # fmt: skip
@@ -162,6 +165,8 @@ class Flight:
         self.held: list[Release] = []
         self.roots: tuple[Root, ...] = ()
         """Folders that a person opened for this call only."""
+        self.stopped: threading.Event | None = None
+        """Set where it runs, or has run, beside others of its batch: whether they are to stop."""
         self.drafts: list[Draft] = []
         """Events that go with the call's next record."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from handrail.skills.skill import Place, Skill
 
 _MOST_ACTIVE = 32
+_LONG = 20_000
+"""Characters that may not fit into one result, so that the rest has to be read."""
 
 
 class Skills:
@@ -56,9 +58,9 @@ class Skills:
     def refresh(self) -> None:
         """Makes what is offered, and the roots, those of the skills that are active now. One look into the journal
         where nothing is new."""
-        active = self._store.listed()
-        if active is not self._active:
-            with self._lock:
+        with self._lock:  # else who looked first could come last, with what is no longer so
+            active = self._store.listed()
+            if active is not self._active:
                 self._apply(active)
 
     def narrowing(self, tool: str) -> Narrowing | None:
@@ -75,6 +77,13 @@ class Skills:
 
         known = () if self._base is None else self._base.registered
         return find_skills(self._workspace, self._places(), disabled=self._disabled, known=known)
+
+    def skill(self, name: str) -> "Skill | None":
+        """One skill, with its other files."""
+        from handrail.skills.finding import with_files  # noqa: PLC0415  as above
+
+        found = self.found().get(name)
+        return None if found is None else with_files(self._workspace, found)
 
     def entries(self) -> tuple[SkillEntry, ...]:
         """All of them, in the order of their names, also those that are active although they are gone."""
@@ -97,7 +106,7 @@ class Skills:
             patterns=skill.patterns,
             folders=self._folders(skill),
             outside=skill.origin != "project",
-            has_files=bool(skill.files),
+            has_files=bool(skill.files) or len(skill.body) > _LONG,
         )
         self._store.put(active, f"The skill {skill.name} is active.")
         self.refresh()

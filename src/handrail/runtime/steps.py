@@ -1,7 +1,8 @@
 """The steps of a call, in the order they are taken. Each is one function; pipeline.py strings them together."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from threading import Event
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.change import Change
-from handrail.protocol.decision import Access, Decision, Facts, PathFact
+from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
@@ -116,7 +117,8 @@ def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
     if touched.writes or touched.deletes:
         paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
         paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
-    return Facts(paths=tuple(paths))
+    use = touched.memory
+    return Facts(paths=tuple(paths), memory=MemoryFact(action=use.action, note=use.note) if use is not None else None)
 
 
 def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
@@ -296,8 +298,10 @@ def environment_of(session: Session) -> str:
 
 
 def write_started(session: Session, flight: Flight) -> None:
-    """The journal knows of a call with effects before the first of them; of a tool we did not write we never know."""
-    if flight.tool.spec.side_effects or flight.tool.spec.category != "builtin":
+    """The journal knows of a call with effects before the first of them; of a tool we did not write we never know.
+    What is only said is written with the result."""
+    spec = flight.tool.spec
+    if spec.category != "builtin" or any(effect != "conversation" for effect in spec.side_effects):
         mark_started(session, flight)
 
 
@@ -347,7 +351,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         ),
         facts=flight.facts,
         answered=flight.answer is not None,
-        cancelled=session.cancelled.is_set,
+        cancelled=session.cancelled.is_set if flight.stopped is None else _stopped(session, flight.stopped),
         metadata=metadata,
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
@@ -356,6 +360,11 @@ def context_of(session: Session, flight: Flight) -> Context:
         needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
+
+
+def _stopped(session: Session, stopped: Event) -> Callable[[], bool]:
+    """A call beside others is to stop with its session, or with them."""
+    return lambda: session.cancelled.is_set() or stopped.is_set()
 
 
 def _was_tried(flight: Flight) -> bool:

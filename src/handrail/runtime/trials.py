@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from handrail.protocol.decision import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import Preview
+from handrail.protocol.tool import ASIDE
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, judged
 
@@ -69,7 +70,7 @@ def _why_not(session: Session, flight: Flight, command: CommandFact) -> str | No
 
 def may_change(flight: Flight) -> bool:
     """Whether a call that did not run yet may change files."""
-    if flight.error is not None or not flight.tool.spec.side_effects:
+    if flight.error is not None or ASIDE.issuperset(flight.tool.spec.side_effects):
         return False
     if flight.asked is not None and "once" not in flight.asked.answers:
         return False  # its trial was stopped, so nothing of it is kept

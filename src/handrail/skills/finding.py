@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.protocol.error import ToolError, UsageError
-from handrail.settings.location import expand_home, user_file
+from handrail.settings.location import expand_home, lies_in, user_file
 from handrail.settings.model import Settings
 from handrail.skills.allowed import is_foreign
 from handrail.skills.reading import FILE, read_skill
@@ -77,10 +77,27 @@ def _is_same(workspace: Workspace, one: Skill, other: Skill) -> bool:
     return first == second
 
 
+def with_files(workspace: Workspace, skill: Skill) -> Skill:
+    """The same, with its other files: who only lists skills need not look for them."""
+    if skill.problem:
+        return skill
+    try:
+        if skill.origin == "project":
+            files = files_below(workspace, skill.folder, _MOST_FILES, _DEPTH)
+        else:
+            with Workspace(skill.folder) as own:
+                files = files_below(own, ".", _MOST_FILES, _DEPTH)
+    except UsageError:
+        return skill  # it is gone
+    return replace(skill, files=tuple(file for file in files if file != FILE))
+
+
 def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[Skill]:
     try:
         if place.origin == "project":
             return _skills(workspace, place.path, place, warnings)
+        if _is_the_agents(workspace, place.path):
+            return _skills(workspace, place.path, replace(place, origin="project"), warnings)
         with Workspace(place.path) as own:
             return _skills(own, ".", place, warnings)
     except UsageError:
@@ -89,6 +106,11 @@ def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[S
         if error.code not in {"NOT_FOUND", "NOT_A_DIRECTORY"}:
             warnings.append(f"{place.shown} cannot be looked into")
         return []
+
+
+def _is_the_agents(workspace: Workspace, path: str) -> bool:
+    """Whether who works here could put a link there: then it is no more the person's than the rest of the workspace."""
+    return any(root.writable and lies_in(path, root.path) for root in workspace.roots)
 
 
 def _skills(workspace: Workspace, path: str, place: Place, warnings: list[str]) -> list[Skill]:
@@ -117,11 +139,7 @@ def _read(workspace: Workspace, path: str, bare: Skill) -> Skill | None:
             return None
     except ToolError:
         return None
-    skill = read_skill(workspace, path, bare)
-    if skill.problem:
-        return skill
-    files = files_below(workspace, path, _MOST_FILES, _DEPTH)
-    return replace(skill, files=tuple(file for file in files if file != FILE))
+    return read_skill(workspace, path, bare)
 
 
 def _has_skill(workspace: Workspace, path: str) -> bool:

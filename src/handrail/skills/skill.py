@@ -43,4 +43,4 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     body: str = ""
     files: tuple[str, ...] = ()
-    """Its other files, relative to its folder."""
+    """Its other files, relative to its folder, where somebody looked for them."""

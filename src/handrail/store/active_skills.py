@@ -5,6 +5,7 @@ import msgspec
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Notice
 from handrail.protocol.wire import encode
+from handrail.store.database import Row
 from handrail.store.journal import Journal
 
 _SELECT = "SELECT name, data FROM skill ORDER BY name"
@@ -25,7 +26,7 @@ class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
     outside: bool = False
     """Whether its folder is in none of the session's own roots."""
     has_files: bool = False
-    """Whether there is more in its folder than what it says."""
+    """Whether there is more in its folder to read than what was told of it."""
 
 
 class ActiveSkills:
@@ -33,18 +34,15 @@ class ActiveSkills:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._rows: object = ()
-        self._known: tuple[ActiveSkill, ...] = ()
+        self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
+        """What was found the last time, and what it means."""
 
     def listed(self) -> tuple[ActiveSkill, ...]:
         """All of them, by their names; the same object as long as nothing has changed."""
         rows = self._journal.database.rows(_SELECT)
-        if rows and rows != self._rows:
-            self._known = tuple(self._read(*row) for row in rows)
-            self._rows = rows
-        elif not rows:
-            self._rows, self._known = (), ()
-        return self._known
+        if rows != self._last[0]:
+            self._last = rows, tuple(self._read(*row) for row in rows)
+        return self._last[1]
 
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Makes one active, in the place of what was active under its name."""

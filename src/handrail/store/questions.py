@@ -9,7 +9,7 @@ from handrail.protocol.question import Question
 from handrail.store.database import Database
 
 ASKED = """
-SELECT e.data, c.batch_id FROM call c JOIN event e ON e.seq = c.start_seq + 1
+SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq + 1
 WHERE c.state = 'parked' AND e.kind = 'tool_call.question-required'
 """
 _OF_BATCH = f"{ASKED} AND coalesce(?, c.batch_id) = c.batch_id ORDER BY c.start_seq"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from handrail.changes.layered.trial import Examined
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
+    from handrail.protocol.event import Event
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -109,6 +110,14 @@ class ProcessUse(msgspec.Struct, frozen=True):
     """Its id, or the beginning of it; empty where the call is about all of them."""
 
 
+class MemoryUse(msgspec.Struct, frozen=True):
+    """What a call wants with the notes of the workspace."""
+
+    action: str
+    note: str = ""
+    """Its id, or the title of a new one."""
+
+
 class Touched(msgspec.Struct, frozen=True):
     """The paths a call declares, before it runs: facts, policy and locks go by them."""
 
@@ -121,6 +130,8 @@ class Touched(msgspec.Struct, frozen=True):
     """What it would run; the paths are then those that the command names."""
     process: ProcessUse | None = None
     """The process session that it is about."""
+    memory: MemoryUse | None = None
+    """The note that it is about."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,6 +166,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[Attachment, ...] = ()
     warnings: tuple[str, ...] = ()
     changes: ChangeSet | None = None
+    events: "tuple[tuple[type[Event], dict[str, Any]], ...]" = ()
+    """What else there is to tell, of tools of our own only: it is written with the result, or not at all."""
 
 
 class Seen(Protocol):

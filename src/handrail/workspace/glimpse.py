@@ -2,6 +2,7 @@
 
 import heapq
 import os
+from collections import deque
 from collections.abc import Iterator
 
 from handrail.protocol.error import ToolError
@@ -46,15 +47,18 @@ def folder_names(workspace: Workspace, path: str, most: int) -> tuple[tuple[str,
 
 
 def files_below(workspace: Workspace, path: str, most: int, depth: int) -> tuple[str, ...]:
-    """The first regular files below a folder, in their order, relative to it; links are not followed."""
+    """The first regular files below a folder, upper levels first, relative to it; links are not followed. At most ten
+    names are looked at for each file that is wanted: a tree may be all folders."""
     found: list[str] = []
-    waiting = [("", 1)]
-    while waiting and len(found) < most:
-        folder, level = waiting.pop(0)
+    waiting, looks = deque([("", 1)]), 10 * most
+    while waiting and looks > 0 and len(found) < most:
+        folder, level = waiting.popleft()
+        looks -= 1
         try:
             names, _ = folder_names(workspace, f"{path}/{folder}" if folder else path, most)
         except ToolError:
             continue
+        looks -= len(names)
         for name in names:
             below = f"{folder}/{name}" if folder else name
             kind = _kind(workspace, f"{path}/{below}")

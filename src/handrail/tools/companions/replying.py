@@ -44,7 +44,9 @@ def output_of(question: Question, reply: Reply) -> Output:
     chosen = "; ".join(reply.chosen)
     told = [f"The person chose: {chosen}"] if chosen else []
     told += [f"The person {'added' if chosen else 'replied'}: {reply.text}"] if reply.text else []
-    summary = f"replied: {chosen or (reply.text or '').splitlines()[0]}"[:200]
+    # The audit keeps it: it says how, and not what.
+    how = [f"{len(reply.chosen)} of {len(question.options)} options"] if chosen else []
+    summary = f"replied with {' and '.join(how + (['own words'] if reply.text else []))}"
     data = QuestionData(chosen=reply.chosen, text=reply.text)
     return Output(title=question.question[:200], summary=summary, content="\n".join(told), data=data)
 

@@ -48,6 +48,10 @@ class SkillBook(Protocol):
         """All that there are."""
         ...
 
+    def skill(self, name: str) -> "Skill | None":
+        """One of them, with its other files."""
+        ...
+
     def entries(self) -> tuple[SkillEntry, ...]:
         """The same as they are listed, with those that are active and gone."""
         ...

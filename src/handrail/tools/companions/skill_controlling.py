@@ -36,10 +36,9 @@ def deactivate(book: SkillBook, name: str) -> Output:
 
 
 def _usable(book: SkillBook, name: str) -> Skill:
-    found = book.found()
-    skill = found.get(name)
+    skill = book.skill(name)
     if skill is None:
-        names = [one.name for one in found.skills if not one.problem and not one.by_name_only]
+        names = [one.name for one in book.found().skills if not one.problem and not one.by_name_only]
         there = f"There are: {', '.join(names[:20])}." if names else "There are none here."
         raise ToolError("NOT_FOUND", f"No skill {shown(name)}. {there}", details={"skills": names})
     if skill.problem:

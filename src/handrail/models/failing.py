@@ -1,0 +1,140 @@
+"""What a failure of a provider means: one line for the person, and whether waiting helps."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.models.model import ModelError
+from handrail.models.provider import Place
+
+_LONGEST = 200
+_TOO_LONG = re.compile(
+    r"context.{0,20}(length|window|size)|maximum.{0,20}(context|tokens)|too many tokens|prompt is too long"
+    r"|input.{0,30}(too long|exceeds)|token count.{0,40}exceeds|request_too_large",
+    re.IGNORECASE,
+)
+_NO_KEY = re.compile(r"api key (not valid|expired|not found)|invalid api key", re.IGNORECASE)
+_PASSING = {
+    408: "gave up waiting",
+    409: "was busy",
+    425: "was busy",
+    429: "is asked too often",
+    503: "is overloaded",
+    529: "is overloaded",
+}
+
+
+def explain(error: Exception, place: Place) -> ModelError:
+    """What the loop and the person are told. Nothing of the question and no key is in it."""
+    from httpx2 import TimeoutException, TransportError  # noqa: PLC0415
+    from pydantic_ai import exceptions as failures  # noqa: PLC0415
+
+    if isinstance(error, failures.ModelHTTPError):
+        return _refused(error, place)
+    if isinstance(error, failures.ModelTimeoutError | TimeoutException):
+        return _silent(error, place)
+    if isinstance(error, failures.ModelConnectionError | TransportError):
+        return _unreachable(error, place)
+    if isinstance(error, failures.ModelAPIError):
+        return _odd(place, _words(error, place))
+    if isinstance(error, failures.UserError):
+        return ModelError("INVALID_ARGUMENT", f"{place.name} cannot be asked this: {_one_line(str(error), place)}")
+    return _odd(place, type(error).__name__)
+
+
+def broken_off(place: Place) -> ModelError:
+    """An answer that ended before it was whole."""
+    return ModelError("UNAVAILABLE", f"{place.name} broke off in the middle of its answer.", retryable=True)
+
+
+def _refused(error: Any, place: Place) -> ModelError:
+    from pydantic_ai import exceptions as failures  # noqa: PLC0415
+
+    status, words = error.status_code, _words(error, place)
+    if isinstance(error, failures.ModelContextWindowExceededError) or status == 413 or _is_too_long(status, words):
+        return ModelError("LIMIT_EXCEEDED", f"The talk is longer than {place.name} takes. Begin a new session.")
+    if isinstance(error, failures.ModelQuotaExceededError):
+        said = f"{place.provider.name} refuses: quota or credit is used up. Look at your account there."
+        return ModelError("UNAVAILABLE", said)
+    if status in {401, 403} or (status == 400 and _NO_KEY.search(words)):
+        return ModelError("UNAVAILABLE", _key_refused(place))
+    if status == 404:
+        return ModelError("NOT_FOUND", _not_there(error, place))
+    if status >= 500 or status in _PASSING:
+        why = _PASSING.get(status, "failed")
+        said = f"{place.provider.name} {why} ({status})."
+        return ModelError("UNAVAILABLE", said, retryable=True, after=error.retry_after)
+    return ModelError("INVALID_ARGUMENT", f"{place.name} refuses the question ({status}): {words}")
+
+
+def _is_too_long(status: int, words: str) -> bool:
+    return status in {400, 422} and _TOO_LONG.search(words) is not None
+
+
+def _key_refused(place: Place) -> str:
+    if place.key is None:
+        return f"{place.provider.name} at {_host(place)} wants a key. Set {' or '.join(place.provider.keys)}."
+    return f"{place.provider.name} refused the key. Check {' or '.join(place.provider.keys)}."
+
+
+def _not_there(error: Any, place: Place) -> str:
+    near = f" Did you mean {error.suggested_model_id}?" if error.suggested_model_id else ""
+    where = "" if place.usual else f" at {_host(place)}"
+    return f"{place.provider.name}{where} has no model {place.model!r}.{near} {place.provider.lists}."
+
+
+def _silent(error: Exception, place: Place) -> ModelError:
+    if _in_connecting(error):
+        text = f"{place.provider.name} at {_host(place)} did not answer within {place.patience.connect:g} s."
+    else:
+        text = f"Nothing came from {place.name} for {place.patience.silence:g} s."
+    return ModelError("UNAVAILABLE", text, retryable=True)
+
+
+def _unreachable(error: Exception, place: Place) -> ModelError:
+    if not _in_connecting(error):
+        return ModelError("UNAVAILABLE", f"The connection to {place.name} broke.", retryable=True)
+    help_ = " Is the server running?" if place.provider.local else " Check the network."
+    return ModelError(
+        "UNAVAILABLE", f"{place.provider.name} at {_host(place)} cannot be reached.{help_}", retryable=True
+    )
+
+
+def _in_connecting(error: Exception) -> bool:
+    from httpx2 import ConnectError, ConnectTimeout  # noqa: PLC0415
+
+    return any(isinstance(one, ConnectError | ConnectTimeout) for one in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _odd(place: Place, words: str) -> ModelError:
+    said = f" ({words})" if words else ""
+    return ModelError("UNAVAILABLE", f"{place.name} gave no answer that can be read{said}.", retryable=True)
+
+
+def _host(place: Place) -> str:
+    """Without a user and a password that somebody may have written into it."""
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    parts = urlsplit(place.address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _words(error: Any, place: Place) -> str:
+    """What the provider says in its own words, and nothing but those."""
+    body = error.body
+    found = body.get("error", body) if isinstance(body, dict) else body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    said: Any = found.get("message") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return _one_line(said, place) if isinstance(said, str) else "it does not say why"
+
+
+def _one_line(text: str, place: Place) -> str:
+    if place.key is not None:
+        text = text.replace(place.key.reveal(), "…")
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

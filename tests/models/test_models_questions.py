@@ -1,0 +1,258 @@
+"""What a provider is sent: valid on its wire whatever was said, and the same bytes for the same talk.
+
+The wires check every question by their rules; a test here fails when one of them is broken."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.asking import READ, assistant, call, many, pieces, question, results, text, user
+from tests.wires.anthropic_wire import AnthropicWire, marks
+from tests.wires.openai_wire import OpenAIWire, events
+from tests.wires.server import Answer, WireServer
+
+from handrail.models.model import ModelRequest, Offered
+from handrail.protocol.message import (
+    CallPart,
+    Detail,
+    Message,
+    ReasoningPart,
+    ResultsMessage,
+    SummaryMessage,
+    TextPart,
+)
+from handrail.protocol.result import Attachment
+
+PICTURE = Attachment(type="image", path="a.png", mime="image/png", content=base64.b64encode(b"\x89PNG").decode())
+
+
+def sent(wire: WireServer, *messages: Message) -> list[dict[str, Any]]:
+    """The messages that the server got, but the system prompt."""
+    wire.says("ok")
+    pieces(wire, question(*messages))
+    return [message for message in wire.received[-1].body["messages"] if message["role"] != "system"]
+
+
+def blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in block.items() if name != "cache_control"} for block in message["content"]]
+
+
+def test_everything_that_is_said_in_a_row_is_one_message(wire: WireServer) -> None:
+    summary = SummaryMessage(text="So far: nothing.", kept_from=1)
+    [message] = sent(wire, summary, user("go on"), user("You were cut off.", by_loop=True))
+    said = "So far: nothing.\n\ngo on\n\nYou were cut off."
+    assert message["content"] == said or blocks(message) == [{"type": "text", "text": said}]
+
+
+def test_results_and_what_is_said_after_them(openai_wire, anthropic_wire) -> None:
+    talk = (user("go"), assistant(text("I look."), call(1), call(2)), results(1, 2), user("and?"))
+    roles = [message["role"] for message in sent(openai_wire, *talk)]
+    assert roles == ["user", "assistant", "tool", "tool", "user"]
+    *_, last = sent(anthropic_wire, *talk)
+    assert [block["type"] for block in last["content"]] == ["tool_result", "tool_result", "text"]
+
+
+def test_schemas_go_out_as_they_are(openai_wire, anthropic_wire) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"path": {"type": "string", "title": "Path", "pattern": "^a", "default": "a"}},
+        "$defs": {"x": {"const": 3}},
+        "additionalProperties": False,
+    }
+    tool = Offered(name="odd", description="Odd.", schema=schema)
+    for wire in (openai_wire, anthropic_wire):
+        wire.says("ok")
+        pieces(wire, question(tools=(READ, tool)))
+    assert openai_wire.received[0].body["tools"][1]["function"]["parameters"] == schema
+    assert "strict" not in openai_wire.received[0].body["tools"][1]["function"]
+    assert anthropic_wire.received[0].body["tools"][1]["input_schema"] == schema
+
+
+def test_a_failed_result_is_marked_where_the_wire_can(openai_wire, anthropic_wire) -> None:
+    talk = (user("go"), assistant(call(1)), results(1, ok=False, content="There is no a."))
+    assert sent(openai_wire, *talk)[-1]["content"] == "There is no a."
+    [block] = sent(anthropic_wire, *talk)[-1]["content"]
+    assert block["is_error"] is True
+    assert block["content"] == [{"type": "text", "text": "There is no a."}]
+
+
+def test_pictures_go_along_and_other_files_do_not(openai_wire, anthropic_wire) -> None:
+    other = Attachment(type="file", path="a.bin", mime="application/octet-stream", content="AAAA")
+    talk = (user("look"), assistant(call(1)), results(1, content="a.png", attachments=(PICTURE, other)))
+    *_, tool, picture = sent(openai_wire, *talk)
+    assert tool["role"] == "tool"
+    assert tool["content"] == "a.png"
+    [url] = [part["image_url"]["url"] for part in picture["content"] if part["type"] == "image_url"]
+    assert url == f"data:image/png;base64,{PICTURE.content}"
+    [block] = sent(anthropic_wire, *talk)[-1]["content"]
+    source = {"type": "base64", "media_type": "image/png", "data": PICTURE.content}
+    assert {"type": "image", "source": source} in block["content"]
+
+
+def test_nothing_empty_is_sent(wire: WireServer) -> None:
+    sent(wire, user(" "), assistant(text(" \n"), call(1)), results(1, content=""), assistant(text("")), user("go"))
+
+
+@pytest.mark.parametrize("args", ['{"path": "a', [1], 3, "x", None])
+def test_arguments_that_were_no_object_do_not_make_the_talk_invalid(wire: WireServer, args: Any) -> None:
+    part = CallPart(tool_call_id="call-1-00", name="read", args=args)
+    sent(wire, user("go"), assistant(part), results(1, ok=False, content="no JSON"))
+
+
+def test_a_provider_gets_back_what_it_gave(anthropic_wire) -> None:
+    calls = [("toolu_01", "read", '{"path": "a"}')]
+    anthropic_wire.says("I look.", reasoning="Hm.", signature="c2ln", redacted="eHh4", calls=calls)
+    answer = pieces(anthropic_wire)[-1]
+    parts = [_with_id(part, number) for number, part in enumerate(answer.parts)]
+    message = assistant(*parts, model=anthropic_wire.model)
+    _, said, told = sent(anthropic_wire, user("hello"), message, results(3))
+    assert said["content"] == [
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "eHh4"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "toolu_01", "name": "read", "input": {"path": "a"}},
+    ]
+    assert told["content"][0]["tool_use_id"] == "toolu_01"
+
+
+def test_a_server_gets_its_field_for_thoughts_back(openai_wire) -> None:
+    openai_wire.says("So.", reasoning="Hm.", reasoning_field="reasoning", calls=[("c1", "read", "{}")])
+    answer = pieces(openai_wire)[-1]
+    message = assistant(*[_with_id(part, number) for number, part in enumerate(answer.parts)])
+    _, said, _ = sent(openai_wire, user("hello"), message, results(2))
+    assert said["reasoning"] == "Hm."
+
+
+def test_thoughts_between_tags_are_told_and_not_sent_back(openai_wire) -> None:
+    stream = b"".join(events("123So", parts=5))
+    for sign, said in ((b'"1"', b'"<think>"'), (b'"2"', b'"Hm."'), (b'"3"', b'"</think>"')):
+        stream = stream.replace(sign, said)
+    openai_wire.sends(Answer(pieces=(stream,)))
+    answer = pieces(openai_wire)[-1]
+    assert [type(part) for part in answer.parts] == [ReasoningPart, TextPart]
+    _, said, _ = sent(openai_wire, user("hello"), assistant(*answer.parts), user("and?"))
+    assert said == {"role": "assistant", "content": "So"}
+
+
+def test_what_another_provider_gave_stays_here(wire: WireServer) -> None:
+    detail = Detail(provider="google", values={"signature": "xyz", "id": "t1"})
+    said = assistant(
+        ReasoningPart(text="A secret thought.", detail=detail),
+        text("So.", detail=detail),
+        call(1, provider_call_id="theirs:1", detail=detail),
+        model="google:gemini-3-pro",
+    )
+    talk = sent(wire, user("go"), said, results(1))
+    assert "xyz" not in json.dumps(talk)
+    assert "secret" not in json.dumps(talk)
+    assert "theirs" not in json.dumps(talk)
+    assert "call-1-00" in json.dumps(talk)
+
+
+def test_a_server_that_gives_every_call_one_id_is_sent_different_ones(wire: WireServer) -> None:
+    theirs = [call(number, provider_call_id="call_0") for number in (1, 2, 3)]
+    said = assistant(*theirs[:2], model=wire.model), results(1, 2), assistant(theirs[2], model=wire.model), results(3)
+    assert "call_0" in json.dumps(sent(wire, user("go"), *said))
+
+
+def test_halved_characters_can_be_sent(wire: WireServer) -> None:
+    sent(wire, user("a \ud83d b"), assistant(call(1, {"path\udc00": ["\ud83d"]})), results(1, content="\udcff"))
+
+
+def test_the_cache_points_are_at_the_tools_the_system_prompt_and_the_end(anthropic_wire) -> None:
+    anthropic_wire.says("ok")
+    pieces(anthropic_wire, question(user("go"), assistant(call(1), call(2)), results(1, 2), tools=(READ, _OTHER)))
+    assert sorted(marks(anthropic_wire.received[0].body)) == ["/messages/2/content/1", "/system/0", "/tools/1"]
+
+
+_OTHER = Offered(name="ls", description="Lists.", schema={"type": "object", "properties": {}})
+
+
+def _with_id(part: Any, number: int) -> Any:
+    if not isinstance(part, CallPart):
+        return part
+    return CallPart(
+        tool_call_id=f"call-{number:x}-00", name=part.name, args=part.args, provider_call_id=part.provider_call_id
+    )
+
+
+_texts = st.text(st.characters(codec="utf-8"), max_size=12)
+_args = st.dictionaries(_texts, st.one_of(_texts, st.integers(), st.none()), max_size=3) | _texts | st.integers()
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> list[Message]:
+    """Any talk that a loop may have had, with models of any provider."""
+    talk: list[Message] = [user(draw(_texts))]
+    if draw(st.booleans()):
+        talk.insert(0, SummaryMessage(text=draw(_texts), kept_from=0))
+    for turn in range(draw(st.integers(0, 4))):
+        model = draw(st.sampled_from(["openai:gpt-4o", "anthropic:claude-sonnet-5-5", "google:gemini-3-pro"]))
+        provider = model.partition(":")[0]
+        parts: list[Any] = []
+        if draw(st.booleans()):
+            values = {"id": "reasoning"} if provider == "openai" else {"signature": "c2ln"}
+            parts.append(ReasoningPart(text=draw(_texts), detail=Detail(provider=provider, values=values)))
+        if draw(st.booleans()):
+            parts.append(TextPart(text=draw(_texts)))
+        numbers = [turn * 16 + number for number in range(draw(st.integers(0, 3)))]
+        ids = st.sampled_from([None, "", "call_0", "toolu_1"])
+        parts += [call(number, draw(_args), provider_call_id=draw(ids)) for number in numbers]
+        talk.append(assistant(*parts, model=model))
+        if numbers:
+            talk.append(_told(draw, numbers))
+        if not numbers or draw(st.booleans()):
+            talk.append(user(draw(_texts), by_loop=draw(st.booleans())))
+    return talk
+
+
+def _told(draw: st.DrawFn, numbers: list[int]) -> ResultsMessage:
+    return results(*numbers, ok=draw(st.booleans()), content=draw(_texts), attachments=draw(st.sampled_from(_WITH)))
+
+
+_WITH: list[tuple[Attachment, ...]] = [(), (PICTURE,)]
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _unmarked(one) for name, one in value.items() if name != "cache_control"}
+    return value
+
+
+@given(talk=talks(), wire_class=st.sampled_from([OpenAIWire, AnthropicWire]))
+def test_any_talk_is_valid_and_more_of_it_leaves_the_beginning_as_it_was(talk: list[Message], wire_class) -> None:
+    wire = wire_class()
+    try:
+        _expect_valid_and_stable(wire, talk)
+    finally:
+        wire.close()
+
+
+def _expect_valid_and_stable(wire: WireServer, talk: list[Message]) -> None:
+    if isinstance(talk[-1], ResultsMessage):
+        more = [*talk, assistant(text("Done."), model=wire.model), user("next")]
+    else:
+        more = [*talk, assistant(text("Yes."), call(999), model=wire.model), results(999)]
+    for _ in range(3):
+        wire.says("ok")
+    requests = [question(*talk), question(*talk), question(*more)]
+    list(many(wire, *requests))
+    assert wire.problems == []
+    first, again, longer = (received.body for received in wire.received)
+    assert wire.received[0].raw == wire.received[1].raw
+    assert first == again
+    start = _unmarked(longer["messages"])[: len(first["messages"])]
+    assert _unmarked(first["messages"]) == start
+
+
+def test_the_length_of_an_answer_can_be_limited(openai_wire, anthropic_wire) -> None:
+    for wire in (openai_wire, anthropic_wire):
+        wire.says("ok")
+        asked = question()
+        pieces(wire, ModelRequest(system="", messages=asked.messages, most_tokens=77))
+        assert wire.received[0].body["max_tokens"] == 77
