@@ -69,6 +69,8 @@ MEMORY = ToolSpec(
     side_effects=("memory",),
     enabled=False,
     plain_arguments=("action", "id"),
+    layer="companion",
+    intent="note what later sessions should know",
 )
 
 

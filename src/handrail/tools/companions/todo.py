@@ -43,6 +43,8 @@ TODO = ToolSpec(
     data=TodoData,
     side_effects=("conversation",),
     enabled=False,
+    layer="companion",
+    intent="keep the list of steps of a longer task",
 )
 
 
