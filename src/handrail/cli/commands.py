@@ -32,6 +32,28 @@ _EXITS = {
 
 
 COMMANDS: dict[str, Command] = {
+    "run": Command(
+        "run",
+        "Have a model do a task here, with the tools; its words on stdout, progress on stderr.",
+        options.for_run,
+        ("handrail run 'fix the failing test'", "git diff | handrail run 'review this' --json"),
+        _EXITS
+        | {
+            OK: "done",
+            FAILED: "the model or the loop failed, or there is no such session",
+            WAITING: "something waits for you; the session is kept",
+            INFRASTRUCTURE: "the provider, the sandbox or the state folder cannot be used; the session is kept",
+            LIMIT: "a limit ended it; the session is kept",
+            INTERRUPTED: "interrupted; the session is kept",
+        },
+    ),
+    "demo": Command(
+        "demo",
+        "See it at work without a key: a scripted model fixes a test in a temporary folder.",
+        options.for_demo,
+        ("handrail demo", "handrail demo --plain"),
+        _EXITS | {FAILED: "something was not as it should be; it is named"},
+    ),
     "call": Command(
         "call",
         "Run one tool call and print its result.",

@@ -19,6 +19,37 @@ def for_call(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole result; never asks")
 
 
+def for_run(parser: ArgumentParser) -> None:
+    """run"""
+    parser.add_argument(
+        "prompt",
+        metavar="PROMPT",
+        nargs="?",
+        help="what is to be done; - reads it from stdin; what is piped in beside it is its material",
+    )
+    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    in_mode(parser)
+    in_workspace(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
+    which.add_argument("--resume", metavar="ID", type=some_text, help="go on in this session (or the id's beginning)")
+    which.add_argument("--fork", metavar="ID", type=some_text, help="begin a new session where this one is")
+    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+    whom = parser.add_mutually_exclusive_group()
+    whom.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
+    whom.add_argument("--park", action="store_true", help="leave what asks waiting, and exit 3")
+    parser.add_argument("-o", dest="out", metavar="FILE", help="write the last answer to this file")
+    parser.add_argument("--max-calls", metavar="N", type=counting_number, help="tool calls of the turn, at most")
+    parser.add_argument("--max-tokens", metavar="N", type=counting_number, help="tokens of the turn, at most")
+    in_plain_form(parser)
+    parser.add_argument("--json", action="store_true", help="print one event a line, end or error last; never asks")
+
+
+def for_demo(parser: ArgumentParser) -> None:
+    """demo"""
+    in_plain_form(parser)
+
+
 def for_approvals(parser: ArgumentParser) -> None:
     """approvals"""
     in_workspace(parser)

@@ -39,11 +39,11 @@ class Scripted:
         self, script: Script, *, name: str = "script", window: int = 200_000, summary: Line | None = None
     ) -> None:
         self._script = script
-        self._summary = summary
-        """What it answers where it is to sum up the talk; without it, it cannot."""
         self._failed: Counter[int] = Counter()
         self.name = f"{_PROVIDER}:{name}"
         self.window = window
+        self._summary = summary
+        """What it answers where it is to sum up the talk; without it, it cannot."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The next line of the script, piece by piece."""

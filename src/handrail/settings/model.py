@@ -25,8 +25,8 @@ Variable = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\
 Time = Annotated[str, msgspec.Meta(pattern=TIME)] | Annotated[int, msgspec.Meta(ge=1)]
 Size = Annotated[str, msgspec.Meta(pattern=SIZE)] | Annotated[int, msgspec.Meta(ge=1)]
 Tier = Annotated[int, msgspec.Meta(ge=0, le=3)]
-ModelName = Annotated[str, msgspec.Meta(pattern=r"\A[a-z][a-z0-9_-]{0,31}:[!-~]{1,200}\Z")]
-"""The provider and its name for the model: `anthropic:claude-…`."""
+ModelName = Annotated[str, msgspec.Meta(pattern=r"\A[!-~]{1,200}\Z")]
+"""The provider and its name for the model: `anthropic:claude-…`. Whether there is one, the providers say."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

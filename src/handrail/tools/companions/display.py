@@ -49,9 +49,10 @@ DISPLAY = ToolSpec(
     data=DisplayData,
     side_effects=("conversation",),
     enabled=False,
-    plain_arguments=("level",),
     layer="companion",
-    intent="show the person where you are, or what they should know now",
+    intent="show the person something while you work",
+    not_for=(("asking", "question"),),
+    plain_arguments=("level",),
 )
 
 

@@ -68,9 +68,10 @@ MEMORY = ToolSpec(
     data=MemoryData,
     side_effects=("memory",),
     enabled=False,
-    plain_arguments=("action", "id"),
     layer="companion",
-    intent="note what later sessions should know",
+    intent="note what later sessions in this workspace should know",
+    not_for=(("steps of this task", "todo"),),
+    plain_arguments=("action", "id"),
 )
 
 

@@ -44,7 +44,8 @@ TODO = ToolSpec(
     side_effects=("conversation",),
     enabled=False,
     layer="companion",
-    intent="keep the list of steps of a longer task",
+    intent="keep the list of steps of longer work",
+    not_for=(("what later sessions should know", "memory"),),
 )
 
 
