@@ -2,6 +2,7 @@
 
 The wires check every question by their rules; a test here fails when one of them is broken."""
 
+import asyncio
 import base64
 import json
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.asking import READ, assistant, call, many, pieces, question, results, text, user
+from tests.models.asking import READ, assistant, call, found, heard, many, pieces, question, results, text, user
 from tests.wires.anthropic_wire import AnthropicWire, marks
 from tests.wires.openai_wire import OpenAIWire, events
 from tests.wires.server import Answer, WireServer
 
-from handrail.models.model import ModelRequest, Offered
+from handrail.models.model import ModelError, ModelRequest, Offered
 from handrail.protocol.message import (
     CallPart,
     Detail,
@@ -90,6 +91,24 @@ def test_pictures_go_along_and_other_files_do_not(openai_wire, anthropic_wire) -
     [block] = sent(anthropic_wire, *talk)[-1]["content"]
     source = {"type": "base64", "media_type": "image/png", "data": PICTURE.content}
     assert {"type": "image", "source": source} in block["content"]
+
+
+def test_a_model_that_takes_no_pictures_is_asked_without_them_from_then_on(openai_wire) -> None:
+    talk = question(user("look"), assistant(call(1)), results(1, content="a.png", attachments=(PICTURE,)))
+    openai_wire.refuses(500, "image input is not supported by this model")
+    openai_wire.says("I cannot see it.")
+    model = found(openai_wire)
+
+    async def ask() -> None:
+        with pytest.raises(ModelError, match="takes no pictures") as raised:
+            await heard(model, talk)
+        assert raised.value.retryable
+        await heard(model, talk)
+        await model.close()
+
+    asyncio.run(ask())
+    *_, told = openai_wire.received[1].body["messages"]
+    assert told["content"] == "a.png\n[a picture was here; this model takes none]"
 
 
 def test_nothing_empty_is_sent(wire: WireServer) -> None:

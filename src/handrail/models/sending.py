@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from handrail.models.characters import whole, whole_values
 from handrail.models.model import ModelRequest
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _NOTHING = "(nothing)"
 """Wires refuse an empty text."""
+_UNSEEN = "[a picture was here; this model takes none]"
 
 
 def to_wire(request: ModelRequest, provider: str, connection: "Connection") -> "list[wire.ModelMessage]":
@@ -50,6 +52,17 @@ def to_wire(request: ModelRequest, provider: str, connection: "Connection") -> "
         else:
             sent.append(Asked(parts=list(_asked(run, ids, connection.rich_results))))
     return sent
+
+
+def shows_pictures(request: ModelRequest) -> bool:
+    """Whether there is a picture in the talk."""
+    told = (message for message in request.messages if isinstance(message, ResultsMessage))
+    return any(_visible(result) for message in told for result in message.results)
+
+
+def without_pictures(request: ModelRequest) -> ModelRequest:
+    """The same question for a model that takes none: a line says where one was."""
+    return replace(request, messages=tuple(map(_blindly, request.messages)))
 
 
 def to_parameters(request: ModelRequest) -> "ModelRequestParameters":
@@ -183,6 +196,16 @@ def _pictures_beside(result: CallResult) -> "Iterator[wire.UserContent]":
     for one in _visible(result):
         yield f"{whole(one.path)}, from {result.name}:"
         yield _picture(one)
+
+
+def _blindly(message: Message) -> Message:
+    if not isinstance(message, ResultsMessage):
+        return message
+    told = (
+        replace(result, content=f"{result.content}\n{_UNSEEN}", attachments=()) if _visible(result) else result
+        for result in message.results
+    )
+    return ResultsMessage(results=tuple(told))
 
 
 def _visible(result: CallResult) -> list[Attachment]:

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from handrail.models.connection import Connection, watch_responses
-from handrail.models.failing import broken_off, explain
+from handrail.models.failing import broken_off, explain, wants_no_pictures, without_sight
 from handrail.models.loading import load
-from handrail.models.model import ModelRequest, Piece
+from handrail.models.model import ModelError, ModelRequest, Piece
 from handrail.models.provider import Place
 from handrail.models.receiving import Pieces, from_wire
-from handrail.models.sending import to_parameters, to_wire
+from handrail.models.sending import shows_pictures, to_parameters, to_wire, without_pictures
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -23,6 +23,7 @@ class WiredModel:
 
     def __init__(self, place: Place, window: int | None = None) -> None:
         self._place, self._window = place, window
+        self._sees = True
         self._opening = threading.Lock()
         self._open: tuple[AbstractEventLoop, Connection] | None = None
 
@@ -43,6 +44,7 @@ class WiredModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The answer, piece by piece. Whoever stops listening ends the question: the connection is closed."""
         connection = await self._connected()
+        request = request if self._sees else without_pictures(request)
         pieces, whole, responses = Pieces(), None, watch_responses()
         try:
             async with connection.model.request_stream(
@@ -56,7 +58,7 @@ class WiredModel:
                 whole = answer.get()
         except Exception as error:  # whatever a server sends and its package stumbles over is the server's failure
             # The cause is left out: it holds the whole question.
-            raise explain(error, self._place) from None
+            raise self._explain(error, request) from None
         finally:
             for response in responses:
                 await response.aclose()
@@ -71,6 +73,12 @@ class WiredModel:
         opened, self._open = self._open, None
         if opened is not None:
             await opened[1].client.aclose()
+
+    def _explain(self, error: Exception, request: ModelRequest) -> ModelError:
+        if shows_pictures(request) and wants_no_pictures(error, self._place):
+            self._sees = False
+            return without_sight(self._place)
+        return explain(error, self._place)
 
     async def _connected(self) -> Connection:
         import asyncio  # noqa: PLC0415
