@@ -5,10 +5,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec.structs import replace
 
 from handrail.models.characters import whole, whole_values
 from handrail.models.model import ModelRequest
+from handrail.models.pictures import to_picture, visible
 from handrail.protocol.message import (
     AssistantMessage,
     CallPart,
@@ -21,7 +21,6 @@ from handrail.protocol.message import (
     SystemMessage,
     TextPart,
 )
-from handrail.protocol.result import Attachment
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as wire
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
 
     from handrail.models.connection import Connection
 
-PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _NOTHING = "(nothing)"
 """Wires refuse an empty text."""
-_UNSEEN = "[a picture was here; this model takes none]"
 
 
 def to_wire(request: ModelRequest, provider: str, connection: "Connection") -> "list[wire.ModelMessage]":
@@ -52,17 +49,6 @@ def to_wire(request: ModelRequest, provider: str, connection: "Connection") -> "
         else:
             sent.append(Asked(parts=list(_asked(run, ids, connection.rich_results))))
     return sent
-
-
-def shows_pictures(request: ModelRequest) -> bool:
-    """Whether there is a picture in the talk."""
-    told = (message for message in request.messages if isinstance(message, ResultsMessage))
-    return any(_visible(result) for message in told for result in message.results)
-
-
-def without_pictures(request: ModelRequest) -> ModelRequest:
-    """The same question for a model that takes none: a line says where one was."""
-    return replace(request, messages=tuple(map(_blindly, request.messages)))
 
 
 def to_parameters(request: ModelRequest) -> "ModelRequestParameters":
@@ -183,7 +169,7 @@ def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPa
     from pydantic_ai.messages import ToolReturnPart  # noqa: PLC0415
 
     text = whole(result.content) if result.content.strip() else _NOTHING
-    pictures = [_picture(one) for one in _visible(result)] if rich else []
+    pictures = [to_picture(one) for one in visible(result)] if rich else []
     return ToolReturnPart(
         tool_name=result.name,
         content=[text, *pictures] if pictures else text,
@@ -193,28 +179,6 @@ def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPa
 
 
 def _pictures_beside(result: CallResult) -> "Iterator[wire.UserContent]":
-    for one in _visible(result):
+    for one in visible(result):
         yield f"{whole(one.path)}, from {result.name}:"
-        yield _picture(one)
-
-
-def _blindly(message: Message) -> Message:
-    if not isinstance(message, ResultsMessage):
-        return message
-    told = (
-        replace(result, content=f"{result.content}\n{_UNSEEN}", attachments=()) if _visible(result) else result
-        for result in message.results
-    )
-    return ResultsMessage(results=tuple(told))
-
-
-def _visible(result: CallResult) -> list[Attachment]:
-    return [one for one in result.attachments if one.mime in PICTURES and one.content]
-
-
-def _picture(attachment: Attachment) -> "wire.BinaryContent":
-    from base64 import b64decode  # noqa: PLC0415
-
-    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415
-
-    return BinaryContent(data=b64decode(attachment.content or ""), media_type=attachment.mime)
+        yield to_picture(one)

@@ -8,9 +8,10 @@ from handrail.models.connection import Connection, watch_responses
 from handrail.models.failing import broken_off, explain, wants_no_pictures, without_sight
 from handrail.models.loading import load
 from handrail.models.model import ModelError, ModelRequest, Piece
+from handrail.models.pictures import shows_pictures, without_pictures
 from handrail.models.provider import Place
 from handrail.models.receiving import Pieces, from_wire
-from handrail.models.sending import shows_pictures, to_parameters, to_wire, without_pictures
+from handrail.models.sending import to_parameters, to_wire
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
