@@ -110,7 +110,8 @@ def test_after_a_failure_the_next_question_is_answered(wire: WireServer) -> None
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OLLAMA_BASE_URL", "ANTHROPIC_BASE_URL"])
-def test_a_host_that_is_not_there(variable: str) -> None:
+def test_a_host_that_is_not_there(variable: str, monkeypatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     provider = variable.partition("_")[0].lower()
