@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
@@ -142,6 +143,19 @@ def test_one_model_serves_several_event_loops_one_after_the_other(wire: WireServ
 
         asyncio.run(ask())
     assert len(wire.received) == 2
+
+
+def test_event_loops_of_several_threads_share_a_model(wire: WireServer) -> None:
+    wire.always(kind(wire).answer("ok"))
+    model = found(wire)
+
+    async def ask() -> int:
+        said = [await heard(model, question()) for _ in range(5)]
+        await model.close()
+        return len(said)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(lambda _: asyncio.run(ask()), range(4))] == [5] * 4
 
 
 def test_many_questions_at_once_share_a_model(wire: WireServer) -> None:
