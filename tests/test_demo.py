@@ -1,5 +1,6 @@
-"""The demo shows what its headings say."""
+"""The demo shows what it says, and leaves nothing behind."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,56 +8,75 @@ from pathlib import Path
 
 import pytest
 
-PLAY = Path(__file__).resolve().parent.parent / "scripts" / "play.py"
-SHOWN = [
-    ("✓", "ls", "What is here?"),
-    ("✓", "grep", "Where is it rounded?"),
-    ("✓", "read", "One file of it."),
-    ("✓", "write", "A change: the person sees the difference and says yes."),
-    ("✓", "edit", "An edit without the indentation: only one place can be meant."),
-    ("✗", "edit", "An edit that guesses a number: what is there instead."),
-    ("✓", "apply_patch", "A patch: all of its files, or none."),
-    ("✓", "undo", "The person takes it back, in one step."),
-    ("✓", "exec", "A script is tried in a throw-away copy first; yes keeps exactly what was shown."),
-    ("✓", "undo", "What it did is one change, and goes back like any other."),
-    ("✗", "read", "A wrong name, and the answer that helps."),
-    ("✗", "read", "A path that leads out."),
-    ("✗", "read", "Credentials stay closed, even to read."),
-    ("✗", "read", "A call with the arguments of another system."),
-    ("✗", "write", "Somebody else changed the file meanwhile: nothing is overwritten."),
-    ("✗", "undo", "Nor does undo overwrite it."),
-]
+import handrail
+
+SOURCE = Path(handrail.__file__).parent.parent
+
+
+DEMO = ("-m", "handrail", "demo")
+WEAKER = (
+    "-c",
+    "import sys; from handrail.cli.arguments import parse; from handrail.cli.demo import play;"
+    "sys.exit(play(parse('demo', ['--plain']), {'sandbox.tier': 2}))",
+)
+
+
+def play(folder: Path, program: tuple[str, ...] = DEMO, **variables: str) -> tuple[int, str, str]:
+    """Plays the demo with a home and a folder for what is temporary of its own."""
+    home, temporary = folder / "home", folder / "tmp"
+    for one in (home, temporary):
+        one.mkdir(exist_ok=True)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        "TERM": "xterm",
+    }
+    environment |= {"PYTHONPATH": str(SOURCE), **variables}
+    command = [sys.executable, "-X", "utf8", *program]
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=False, timeout=120)
+    assert (os.listdir(temporary), os.listdir(home)) == ([], [])
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.fixture(scope="module")
-def played() -> str:
-    """What the demo prints."""
-    command = [sys.executable, "-X", "utf8", PLAY]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def test_every_call_comes_out_as_its_heading_says(played: str) -> None:
-    found = re.findall(r"^(\S.*)\n  ([✓✗]) (\w+)  ", played, re.MULTILINE)
-    assert [(mark, name, heading) for heading, mark, name in found] == SHOWN
-
-
-def test_no_change_breaks_the_sample(played: str) -> None:
-    assert "⚠" not in played
+def played(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the demo prints, under CI."""
+    code, out, err = play(tmp_path_factory.mktemp("demo"), CI="1")
+    assert (code, err) == (0, ""), out
+    return out
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        "lines 7–8, found but for the indentation.",
-        "Closest is line 3: line 3 has 01, oldText has 10.",
-        "M src/total.py +1 −1\n    A src/tax.py +1 −0\n",
-        "Took back 3: 2 files.",
-        "Would change 2 files:\n      D README.md  −1  deletes!\n      A src/rates.py  +1\n",
-        "Took back 5: 2 files.",
-        "the chain is intact",
+        "the model is scripted",
+        "FAILED (failures=1)",
+        "✓ You allowed Edit cart.py once",
+        "⊘ read  .env: Rule fs.secret forbids reading .env",
+        "$ python3 -B -m unittest -q && ./prices.sh",
+        "6 calls, 3 kept, 1 denied",
+        "$ handrail log --changes",
+        "$ handrail diff",
+        "-    return round(sum(prices) * (100 - discount) / 100)",
+        "$ handrail undo --turn",
+        "the tests fail again (exit 1)",
+        "$ handrail redo",
+        "$ handrail audit verify",
+        "records intact",
     ],
 )
 def test_what_there_is_to_see_is_shown(played: str, words: str) -> None:
     assert words in played
+
+
+def test_every_answer_is_said_to_be_the_scripts(played: str) -> None:
+    assert played.count("┌ Permission") == played.count("in the demo the script does") == 3
+
+
+def test_a_weaker_sandbox_is_said_and_the_demo_still_holds(tmp_path: Path) -> None:
+    code, out, _ = play(tmp_path, program=WEAKER)
+    assert code == 0, out
+    assert "not tried first" in out
+    assert not re.search(r"[┌│✓⊘]", out)

@@ -8,9 +8,9 @@ import handrail
 
 def test_the_root_exports_exactly_these_names() -> None:
     assert sorted(handrail.__all__) == [
-        "Answer", "AsyncHandrail", "Context", "Done", "Handrail", "HandrailError", "Output", "Parked",
-        "PermissionRequest", "SettingsError", "StoreError", "Tool", "ToolCall", "ToolError", "ToolResult",
-        "UsageError", "__version__", "tool", "tool_from_definition",
+        "Agent", "Answer", "AsyncHandrail", "Context", "Done", "Handrail", "HandrailError", "Output", "Parked",
+        "PermissionRequest", "Question", "Reply", "SettingsError", "StoreError", "Tool", "ToolCall", "ToolError",
+        "ToolResult", "Turn", "TurnLimits", "UsageError", "__version__", "tool", "tool_from_definition",
     ]  # fmt: skip
 
 

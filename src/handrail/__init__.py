@@ -5,11 +5,15 @@ from typing import TYPE_CHECKING, Any
 from handrail.protocol.version import VERSION
 
 if TYPE_CHECKING:
+    from handrail.agent.limits import TurnLimits
+    from handrail.agent.loop import Agent
+    from handrail.agent.turn import Turn
     from handrail.async_rail import AsyncHandrail
     from handrail.protocol.batch import Done, Parked
     from handrail.protocol.call import ToolCall
     from handrail.protocol.error import HandrailError, StoreError, ToolError, UsageError
     from handrail.protocol.permission import Answer, PermissionRequest
+    from handrail.protocol.question import Question, Reply
     from handrail.protocol.result import ToolResult
     from handrail.rail import Handrail
     from handrail.settings import SettingsError
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "Agent": "agent.loop",
     "Answer": "protocol.permission",
     "AsyncHandrail": "async_rail",
     "Context": "tools.contract",
@@ -29,18 +34,23 @@ _HOMES = {
     "Output": "tools.contract",
     "Parked": "protocol.batch",
     "PermissionRequest": "protocol.permission",
+    "Question": "protocol.question",
+    "Reply": "protocol.question",
     "SettingsError": "settings",
     "StoreError": "protocol.error",
     "Tool": "tools.contract",
     "ToolCall": "protocol.call",
     "ToolError": "protocol.error",
     "ToolResult": "protocol.result",
+    "Turn": "agent.turn",
+    "TurnLimits": "agent.limits",
     "UsageError": "protocol.error",
     "tool": "tools.custom",
     "tool_from_definition": "tools.definition",
 }
 
 __all__ = [
+    "Agent",
     "Answer",
     "AsyncHandrail",
     "Context",
@@ -50,12 +60,16 @@ __all__ = [
     "Output",
     "Parked",
     "PermissionRequest",
+    "Question",
+    "Reply",
     "SettingsError",
     "StoreError",
     "Tool",
     "ToolCall",
     "ToolError",
     "ToolResult",
+    "Turn",
+    "TurnLimits",
     "UsageError",
     "__version__",
     "tool",

@@ -46,7 +46,7 @@ class Asking:
         """Runs the calls, with every answer that can be had now. `fresh`: no id can be known already."""
         outcome = run_batch(self._session, calls, fresh)
         of = len(outcome.requests) if isinstance(outcome, Parked) else 0
-        while isinstance(outcome, Parked) and self._can_ask():
+        while isinstance(outcome, Parked) and outcome.requests and self._can_ask():
             said = self._ask(outcome.requests[0], of - len(outcome.requests) + 1, of)
             request, answer = said.request, said.answer
             if answer is None and self._is_open(request):

@@ -1,7 +1,8 @@
 """AsyncHandrail: the library for asyncio."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -48,15 +49,24 @@ class AsyncHandrail:
 
     So nobody is asked at the terminal: without `on_permission`, a call that needs a yes waits. Many of them may share
     a `pool`, which is then theirs to end.
+
+    In the place of a workspace there may be a Handrail: this is the same session then, its work goes to the event
+    loop's own pool, and whoever opened the Handrail closes it.
     """
 
     def __init__(
-        self, workspace: str | os.PathLike[str], *, threads: int = 8, pool: "Executor | None" = None, **options: Any
+        self,
+        workspace: str | os.PathLike[str] | Handrail,
+        *,
+        threads: int = 8,
+        pool: "Executor | None" = None,
+        **options: Any,
     ) -> None:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
 
-        self.rail = Handrail(workspace, **options)
-        self._own = None if pool else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
+        self._lent = isinstance(workspace, Handrail)
+        self.rail = workspace if isinstance(workspace, Handrail) else Handrail(workspace, **options)
+        self._own = None if pool or self._lent else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
         self._pool: Executor | None = pool or self._own
 
     async def __aenter__(self) -> Self:
@@ -73,6 +83,15 @@ class AsyncHandrail:
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
+    @contextmanager
+    def working_in(self, pool: "Executor") -> Generator[None]:
+        """While it lasts, calls run in another pool."""
+        before, self._pool = self._pool, pool
+        try:
+            yield
+        finally:
+            self._pool = before
+
     async def end_session(self) -> None:
         """Ends what the session left running, forgets it, and closes."""
         import asyncio  # noqa: PLC0415  as above
@@ -88,7 +107,8 @@ class AsyncHandrail:
     def _end(self, close: Callable[[], None]) -> None:
         if self._own is not None:
             self._own.shutdown()
-        close()
+        if not self._lent:
+            close()
 
     @property
     def session_id(self) -> str:
@@ -133,9 +153,14 @@ class AsyncHandrail:
     call = _hopped(Handrail.call)
     batch = _hopped(Handrail.batch)
     answer = _hopped(Handrail.answer)
+    fork_session = _hopped(Handrail.fork_session)
     retry = _hopped(Handrail.retry)
     outdated = _hopped(Handrail.outdated)
     waiting = _hopped(Handrail.waiting)
+    reply = _hopped(Handrail.reply)
+    waiting_questions = _hopped(Handrail.waiting_questions)
+    todo = _hopped(Handrail.todo)
+    memories = _hopped(Handrail.memories)
     would_differ = _hopped(Handrail.would_differ)
     resume = _hopped(Handrail.resume)
     grants = _hopped(Handrail.grants)
@@ -143,6 +168,8 @@ class AsyncHandrail:
     opened_folders = _hopped(Handrail.opened_folders)
     close_folder = _hopped(Handrail.close_folder)
     set_mode = _hopped(Handrail.set_mode)
+    skills = _hopped(Handrail.skills)
+    active_skills = _passed_on(Handrail.active_skills)
     specs = _passed_on(Handrail.specs)
     why_off = _passed_on(Handrail.why_off)
     openai_tools = _passed_on(Handrail.openai_tools)

@@ -18,6 +18,7 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.memory import Memory
 from handrail.protocol.permission import (
     PERMISSIONS,
     Answer,
@@ -28,7 +29,9 @@ from handrail.protocol.permission import (
     PermissionRequest,
 )
 from handrail.protocol.process import ProcessRecord
+from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
+from handrail.protocol.todo import TodoItem
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
+    from handrail.protocol.skill import SkillEntry
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
     from handrail.tools.undo import UndoData
@@ -256,6 +260,10 @@ class Handrail(NamedTools):
         outcome = self._run((call,), fresh=tool_call_id is None)
         if isinstance(outcome, Done):
             return outcome.results[0]
+        if not outcome.requests:
+            from handrail.runtime.questions import interim as unanswered  # noqa: PLC0415  few calls ask something
+
+            return unanswered(self._session, call, outcome.questions[0])
         own = [request for request in outcome.requests if request.tool_call_id == call_id]
         return interim(self._session, call, (own or outcome.requests)[0])
 
@@ -304,6 +312,35 @@ class Handrail(NamedTools):
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
+
+    def reply(self, question: str | Question, said: Reply | str | None) -> Done:
+        """Replies to a question of the model: with options, with own words, or with a text that is either; None puts it
+        aside, which the model is told. By any process, exactly once: UsageError where it had its reply, or where it
+        cannot be answered so."""
+        from handrail.runtime.questions import reply  # noqa: PLC0415  few calls ask something
+
+        call_id = question if isinstance(question, str) else question.tool_call_id
+        outcome = self._enter(reply, self._session, call_id, said)
+        if outcome is None:
+            raise UsageError(f"the question {call_id[:80]!r} had its reply already")
+        return outcome
+
+    def waiting_questions(self) -> tuple[Question, ...]:
+        """What the model of this session asks, and nobody has replied to."""
+        return latch.waiting(self._session).questions
+
+    # What the model keeps besides files
+
+    def todo(self) -> tuple[TodoItem, ...]:
+        """What the model of this session has to do, as it said last."""
+        from handrail.store.todos import last_todo  # noqa: PLC0415  few ask
+
+        return self._enter(last_todo, self._session.journal.database)
+
+    def memories(self) -> tuple[Memory, ...]:
+        """The notes about this workspace, those that were changed last at the end. Models wrote them: what a person
+        says counts more."""
+        return self._enter(self._session.memories.listed)
 
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a
@@ -371,6 +408,15 @@ class Handrail(NamedTools):
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
         return self._session.offer.why_off(name)
 
+    def skills(self) -> "tuple[SkillEntry, ...]":
+        """The skills that this session finds, in the order of their names, and which of them are active. Their files
+        are read for that."""
+        return self._enter(self._session.skills.entries)
+
+    def active_skills(self) -> tuple[str, ...]:
+        """The names of the skills that are active, in order. No file is read."""
+        return self._enter(self._session.skills.active_names)
+
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""
         return [openai_tool(spec) for spec in self.specs()]
@@ -396,6 +442,14 @@ class Handrail(NamedTools):
         from handrail.runtime.conversation import Conversation  # noqa: PLC0415  who only calls tools has none
 
         return Conversation(self._session)
+
+    def fork_session(self, session: str | None = None) -> str:
+        """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
+        here, its own journal from here on. What people granted, what waits for an answer and what runs are not taken
+        along. The id to open it by; `session` chooses one."""
+        from handrail.runtime.forking import fork_session  # noqa: PLC0415  few do
+
+        return self._enter(fork_session, self._session, session or new_id("s"))
 
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""

@@ -34,6 +34,16 @@ def test_tools_come_in_the_two_vendors_forms(here) -> None:
     assert anthropic["input_schema"]["additionalProperties"] is False
 
 
+def test_the_guide_says_which_of_the_offered_tools_to_take_for_what(here, config) -> None:
+    assert "| Locate files by name | `find(pattern, path=., maxResults=1000 files, exclude=[])` |" in (
+        here("tools", "--guide").out
+    )
+    config('[tools]\nenable = ["delete"]\ndisable = ["find"]\n')
+    text = here("tools", "--guide").out
+    assert "| Delete a file | `delete(path)` (off by default) |" in text
+    assert "find" not in text
+
+
 def test_only_one_form_at_a_time(here) -> None:
     done = here("tools", "--json", "--openai")
     assert (done.code, done.out) == (2, "")

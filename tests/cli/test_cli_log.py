@@ -166,3 +166,19 @@ def test_an_export_is_as_private_as_the_journal(here, tmp_path: Path) -> None:
     files = [path for path in out.rglob("*") if path.is_file()]
     assert files
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+@pytest.mark.usefixtures("played")
+def test_export_in_a_dialect_is_what_that_system_would_be_told(here, workspace: Path) -> None:
+    assert here("log", "export", "cli", "--out", "logs", "--dialect", "deepchat").code == 0
+    [file] = (workspace / "logs" / "cli").iterdir()
+    assert file.name.startswith("deepchat-")
+    told = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [one["data"]["tool_call"] for one in told] == ["start", "end", "start", "error"]
+
+
+@pytest.mark.usefixtures("played")
+def test_export_in_a_dialect_that_there_is_not_names_those_there_are(here) -> None:
+    refused = here("log", "export", "cli", "--dialect", "klingon")
+    assert refused.code == 2
+    assert "deepchat, devminds, onething" in refused.err

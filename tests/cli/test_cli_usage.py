@@ -58,7 +58,9 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 
 
 NEEDED = {
+    "replay": ("cli",),
     "log export": ["cli"],
+    "skills show": ["tidy"],
     "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
     "processes log": ["p-", "--follow"],
     "processes write": ["p-", "hello"],
@@ -72,17 +74,22 @@ GOES_ON = "processes forward"
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != GOES_ON])
-def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path) -> None:
+def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path, config) -> None:
+    config('[tools]\nenable = ["question", "memory"]\n')
     (workspace / "a.txt").write_text("hello\n")
     first = run("call", "read", '{"path": "a.txt"}', "-q")
     if name in {"diff", "undo", "redo"}:
         run("call", "write", '{"path": "b.txt", "content": "hello\\n"}', "--mode", "auto")
     if name == "redo":
         run("undo")
+    if name == "skills show":
+        (workspace / ".claude/skills/tidy").mkdir(parents=True)
+        (workspace / ".claude/skills/tidy/SKILL.md").write_text("---\ndescription: Tidies up.\n---\n")
     if name.startswith("processes"):
         command = "echo hello" if name == "processes log" else "cat"
         assert run("call", "exec", f'{{"command": "{command}", "background": true}}', "--mode", "full").code == 0
     needed = [*NEEDED.get(name, ()), *(what_waits(run, name) if name.startswith("approvals") else ())]
+    needed += [*(what_is_noted(run, name) if name.startswith("memory") else ())]
     done = run(*name.split(), *needed, "-q") if name != "call" else first
     assert (done.code, done.err) == (3 if name == "approvals retry" else 0, "")
     assert done.out
@@ -90,8 +97,18 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         run("processes", "stop", "--all")
 
 
+def what_is_noted(run, name: str) -> list[str]:
+    """The id of a note, for a command that is about one."""
+    args = '{"action": "create", "title": "Tests", "content": "make test"}'
+    (note,) = run("call", "memory", args, "--mode", "full", "--json").json["data"]["notes"]
+    return [] if name == "memory" else [note["id"]]
+
+
 def what_waits(run, name: str) -> list[str]:
-    """The id that a command of `approvals` is about: a request that waits, or a grant."""
+    """The id that a command of `approvals` is about: a request that waits, a question with its reply, or a grant."""
+    if name == "approvals reply":
+        asked = run("call", "question", '{"question": "Which?", "options": ["left", "right"]}', "--json")
+        return [asked.json["tool_call_id"], "left"]
     run("call", "exec", '{"command": "touch made && ls"}')
     [waiting] = run("approvals", "--json").json["waiting"]
     if name == "approvals revoke":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from handrail.settings import Loaded, SettingsError, flat, load
-from handrail.settings.strictness import EVERYBODY, FILES, PERSON, STRICTNESS, may_loosen
+from handrail.settings.strictness import ANYBODY, EVERYBODY, FILES, PERSON, STRICTNESS, may_loosen
 
 NOBODY: Mapping[str, object] = {}
 
@@ -245,6 +245,7 @@ RESERVED = [
     ("paths.outside", "ask", FILES, "the user file can say so, a project cannot"),
     ("events.jsonl", ".tasklogs", FILES, "the user file can say so, a project cannot"),
     ("tools.folders", ["/opt/tools"], PERSON, "the user file or a flag can say so, a project cannot"),
+    ("skills.folders", ["/opt/skills"], PERSON, "the user file or a flag can say so, a project cannot"),
     ("undo.days", 1, PERSON, "the user file or a flag can say so, a project cannot"),
     ("sandbox.tier", 2, PERSON, "the user file or a flag can say so, a project cannot"),
     ("sandbox.toolchains", ["/opt/sdk"], PERSON, "the user file or a flag can say so, a project cannot"),
@@ -271,5 +272,5 @@ def test_every_setting_says_what_is_stricter_and_who_may_loosen_it() -> None:
     assert list(STRICTNESS) == list(flat(load({"HOME": "/nowhere"}, {}).settings))
     for key, rule in STRICTNESS.items():
         assert rule.why
-        assert rule.loosened_by in (EVERYBODY, PERSON, FILES)
-        assert not may_loosen("environment", key, None)
+        assert rule.loosened_by in ((ANYBODY,) if key == "model" else (EVERYBODY, PERSON, FILES))
+        assert may_loosen("environment", key, None) is (key == "model")

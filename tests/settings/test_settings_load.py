@@ -30,6 +30,7 @@ def test_an_empty_user_file_changes_nothing(tmp_path: Path) -> None:
 def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     text = """
     mode = "auto"
+    model = "anthropic:a"
     preview = "never"
     profile = "restricted"
     read.images = false
@@ -70,16 +71,27 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     file_size = "500 KB"
     idle = "2 h"
     sessions = 8
+    [agent]
+    calls = 10
+    tokens = 20_000
+    repeats = 3
+    attempts = 2
+    full = 0.5
     [tools]
     enable = ["todo"]
     disable = ["exec"]
     deny = ["net.connect", "git.write"]
     folders = ["/opt/tools"]
     installed = true
+    [skills]
+    enabled = false
+    folders = ["~/shared/skills"]
+    disable = ["deploy"]
     """
     loaded = load_with(tmp_path, text)
     assert flat(loaded.settings) == {
         "mode": "auto",
+        "model": "anthropic:a",
         "preview": "never",
         "profile": "restricted",
         "tools.enable": ("todo",),
@@ -87,6 +99,9 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "tools.deny": ("net.connect", "git.write"),
         "tools.folders": ("/opt/tools",),
         "tools.installed": True,
+        "skills.enabled": False,
+        "skills.folders": (f"{tmp_path}/shared/skills",),
+        "skills.disable": ("deploy",),
         "read.images": False,
         "results.characters": 1000,
         "results.batch_characters": 2000,
@@ -114,6 +129,11 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "limits.file_size": "500 KB",
         "limits.idle": "2 h",
         "limits.sessions": 8,
+        "agent.calls": 10,
+        "agent.tokens": 20_000,
+        "agent.repeats": 3,
+        "agent.attempts": 2,
+        "agent.full": 0.5,
     }
     assert set(loaded.sources.values()) == {f"user file {tmp_path}/.config/handrail/config.toml"}
 

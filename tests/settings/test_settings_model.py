@@ -24,6 +24,7 @@ print(*sorted(set(sys.modules) - before))
 def test_the_defaults_are_the_documented_ones() -> None:
     assert flat(Settings()) == {
         "mode": "ask",
+        "model": None,
         "preview": "when-asked",
         "profile": "standard",
         "tools.enable": (),
@@ -31,6 +32,9 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "tools.deny": (),
         "tools.folders": (),
         "tools.installed": False,
+        "skills.enabled": True,
+        "skills.folders": (),
+        "skills.disable": (),
         "read.images": True,
         "results.characters": 30_000,
         "results.batch_characters": 100_000,
@@ -58,6 +62,11 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "limits.file_size": "2 GB",
         "limits.idle": "30 min",
         "limits.sessions": 64,
+        "agent.calls": 200,
+        "agent.tokens": None,
+        "agent.repeats": 4,
+        "agent.attempts": 5,
+        "agent.full": 0.8,
     }
 
 

@@ -29,6 +29,7 @@ def some_of(*values: str) -> st.SearchStrategy[Any]:
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mode": one_of(*MODES),
+    "model": one_of("anthropic:a", "openai:b"),
     "preview": one_of("when-asked", "never"),
     "profile": one_of("standard", "restricted"),
     "tools.enable": some_of("todo", "memory", "delete"),
@@ -36,6 +37,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "tools.deny": some_of("fs.write", "proc.exec", "net.connect"),
     "tools.folders": some_of("/opt/a", "/opt/b", "~/c"),
     "tools.installed": st.booleans(),
+    "skills.enabled": st.booleans(),
+    "skills.folders": some_of("/opt/a", "/opt/b", "~/c"),
+    "skills.disable": some_of("commit", "review", "deploy"),
     "read.images": st.booleans(),
     "results.characters": st.integers(1_000, 100_000),
     "results.batch_characters": st.integers(1_000, 200_000),
@@ -63,6 +67,11 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "limits.file_size": one_of(*SIZES),
     "limits.idle": one_of(*IDLE),
     "limits.sessions": st.integers(1, 1_000),
+    "agent.calls": st.integers(1, 1_000),
+    "agent.tokens": st.integers(1, 1_000),
+    "agent.repeats": st.integers(2, 100),
+    "agent.attempts": st.integers(1, 100),
+    "agent.full": one_of(0.1, 0.5, 0.8, 1.0),
 }
 
 
@@ -96,6 +105,10 @@ def higher(one: int, other: int) -> bool:
     return one > other
 
 
+def lets_more(one: int | None, other: int | None) -> bool:
+    return other is not None and (one is None or one > other)
+
+
 def lower(one: int, other: int) -> bool:
     return one < other
 
@@ -110,6 +123,7 @@ def differs(one: object, other: object) -> bool:
 
 LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "mode": later_in(*MODES),
+    "model": differs,
     "preview": later_in("never", "when-asked"),
     "profile": later_in("restricted", "standard"),
     "tools.enable": has_more,
@@ -117,6 +131,9 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "tools.deny": lacks_some,
     "tools.folders": has_more,
     "tools.installed": higher,
+    "skills.enabled": higher,
+    "skills.folders": has_more,
+    "skills.disable": lacks_some,
     "read.images": higher,
     "results.characters": higher,
     "results.batch_characters": higher,
@@ -144,6 +161,11 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "limits.file_size": larger,
     "limits.idle": larger,
     "limits.sessions": higher,
+    "agent.calls": higher,
+    "agent.tokens": lets_more,
+    "agent.repeats": higher,
+    "agent.attempts": higher,
+    "agent.full": higher,
 }
 """Said here in other words than in the settings themselves."""
 

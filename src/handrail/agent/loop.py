@@ -2,78 +2,139 @@
 it is killed at, `go_on` goes on from what is written down, and nothing is done twice."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 
-from handrail.agent.answering import ask_model
-from handrail.agent.compacting import compact_if_full
+from handrail.agent.answering import OnPiece, ask_model
+from handrail.agent.compacting import compact_after_refusal, compact_if_full
+from handrail.agent.ending import end, ended_before, fail, wait
+from handrail.agent.guards import notes_to, stuck, used_up
 from handrail.agent.limits import TurnLimits
 from handrail.agent.prompting import prepare_system
+from handrail.agent.retrying import Sleep, patiently
+from handrail.agent.settling import hear, refused, settle
+from handrail.agent.stopping import Stopping, to_its_end
 from handrail.agent.talk import Talk, calls_of
 from handrail.agent.turn import Reason, Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
 from handrail.protocol.batch import Done, Parked
-from handrail.protocol.event import End, Error
 from handrail.protocol.message import AssistantMessage
+from handrail.rail import Handrail
 
 Person = Callable[[Parked], Awaitable[Done | Parked]]
 """Puts what waits to a person; what came of it, or what still waits."""
 
 
 class Agent:
-    """A model at work in one session."""
+    """A model at work in one session. `model`: one, or its name, such as `anthropic:…`.
+
+    `person` is asked where something waits for a yes or a reply; without it the turn ends there, and `go_on` goes on
+    when somebody has answered. `on_piece` hears what the model says as it says it. `sleep`: how to wait for a provider.
+    """
 
     def __init__(
         self,
-        rail: AsyncHandrail,
-        model: Model,
+        rail: AsyncHandrail | Handrail,
+        model: Model | str,
         *,
         limits: TurnLimits | None = None,
         person: Person | None = None,
+        on_piece: OnPiece | None = None,
+        sleep: Sleep | None = None,
     ) -> None:
-        self._rail, self._model, self._person = rail, model, person
+        self._rail = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
+        self._model = _found(model) if isinstance(model, str) else model
         self._limits = limits or TurnLimits()
-        self._talk = Talk(rail.conversation)
+        self._person, self._on_piece, self._sleep = person, on_piece, sleep
+        self._conversation = self._rail.conversation
+        self._talk = Talk(self._conversation)
+        self._stopping = Stopping(self._rail)
 
     async def run(self, prompt: str) -> Turn:
         """A turn: from what the person says to where nothing is left to do, or somebody has to answer."""
-        self._talk.add_prompt(prompt)
-        return await self.go_on()
+        with self._conversation.lease():
+            self._talk.refresh()
+            return await self._stopping.watched(self._turn(prompt), self._cancelled)
 
     async def go_on(self) -> Turn:
-        """Goes on with the last turn, wherever it is."""
-        self._rail.conversation.begin_turn(self._talk.turn)
+        """Goes on with the last turn, wherever it is; one that is over is not begun again."""
+        with self._conversation.lease():
+            self._talk.refresh()
+            return ended_before(self._talk) or await self._stopping.watched(self._turn(), self._cancelled)
+
+    def run_sync(self, prompt: str) -> Turn:
+        """The same as `run`, for a program that knows nothing of asyncio. Ctrl-C ends the turn."""
+        from handrail.agent.waiting import wait_for  # noqa: PLC0415  who is in a loop does not need it
+
+        return wait_for(self._rail, lambda: self.run(prompt), self.cancel)
+
+    def cancel(self) -> bool:
+        """Ends the turn that is at work, from any thread; whether there was one. The next prompt works as ever."""
+        return self._stopping.cancel()
+
+    async def _turn(self, prompt: str | None = None) -> Turn:
         try:
+            if prompt is not None:
+                await hear(self._rail, self._talk, prompt)
+            self._conversation.begin_turn(self._talk.turn)
             return await self._work()
         except ModelError as error:
-            told = {"code": error.code, "message": error.message, "retryable": error.retryable}
-            self._rail.conversation.tell((Error, told))
-            return Turn(reason="error", code=error.code, message=error.message)
+            return fail(self._conversation, self._talk, error)
 
     async def _work(self) -> Turn:
         while True:
             message = self._talk.open_message or await self._ask_model()
             if not message.calls:
-                return self._end("done", message)
-            outcome = await self._rail.batch(calls_of(message, self._talk.turn, datetime.now(UTC)))
-            if isinstance(outcome, Parked) and self._person is not None:
-                outcome = await self._person(outcome)
+                return self._end("limit" if message.finish == "length" else "done")
+            if why := used_up(self._talk, self._limits, len(message.calls)):
+                self._talk.add_results(await refused(self._rail, self._talk, message, why))
+                return self._end("limit", why)
+            outcome = await self._run_batch(message)
             if isinstance(outcome, Parked):
-                return self._end("question" if outcome.questions else "parked", message, outcome)
-            self._talk.add_results(outcome.results)
+                return wait(self._conversation, self._talk, outcome)
+            self._talk.add_results(outcome.results, *notes_to(self._talk, message, outcome, self._limits))
+            if self._conversation.cancelled:
+                return self._end("cancelled")
+            if why := stuck(self._talk, self._limits):
+                return self._end("limit", why)
 
     async def _ask_model(self) -> AssistantMessage:
-        await prepare_system(self._rail, self._talk)
-        await compact_if_full(self._rail, self._model, self._talk, self._limits)
-        return await ask_model(self._rail, self._model, self._talk)
+        message = None
+        while message is None:
+            await prepare_system(self._rail, self._talk)
+            await compact_if_full(self._rail, self._model, self._talk, self._limits)
+            message = await patiently(self._ask_once, self._conversation, self._limits, self._sleep)
+        return message
 
-    def _end(self, reason: Reason, message: AssistantMessage, parked: Parked | None = None) -> Turn:
-        turn = Turn(
-            reason=reason,
-            text=message.text,
-            requests=parked.requests if parked else (),
-            questions=parked.questions if parked else (),
-        )
-        told = {"reason": reason, "calls": turn.calls, "files_changed": turn.files_changed, "text": turn.text}
-        self._rail.conversation.tell((End, told))
-        return turn
+    async def _ask_once(self) -> AssistantMessage | None:
+        try:
+            return await ask_model(self._rail, self._model, self._talk, self._limits, self._on_piece)
+        except ModelError as error:
+            shorter = error.code == "LIMIT_EXCEEDED" and await compact_after_refusal(
+                self._rail, self._model, self._talk, self._limits
+            )
+            if not shorter:
+                raise
+            return None  # asked again, with what is left of the talk
+
+    async def _run_batch(self, message: AssistantMessage) -> Done | Parked:
+        """Runs the calls, each once however often this is asked for, and puts what waits to the person."""
+        calls = calls_of(message, self._talk.turn)
+        while True:
+            outcome = await to_its_end(self._rail.batch(calls), self._rail.cancel)
+            if isinstance(outcome, Done) or self._person is None:
+                return outcome
+            if isinstance(left := await self._person(outcome), Parked):
+                return left
+
+    def _end(self, reason: Reason, why: str | None = None) -> Turn:
+        return end(self._conversation, self._talk, reason, why)
+
+    async def _cancelled(self) -> Turn:
+        await settle(self._rail, self._talk)
+        return self._end("cancelled")
+
+
+def _found(name: str) -> Model:
+    from handrail.models import find_model  # noqa: PLC0415  # pyright: ignore
+
+    return find_model(name)  # pyright: ignore

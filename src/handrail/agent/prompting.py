@@ -1,12 +1,35 @@
-"""The system prompt of a session: made once, written down, and made anew only when other tools are offered."""
+"""The system prompt of a session: made once and written down. It stays as it is, also in a later process, so that the
+provider's cache holds; only when other tools are offered, or other skills are active, is it made anew."""
 
+from handrail.agent.prompt.project import instructions_section
+from handrail.agent.prompt.skills import SKILL_SWITCH, listed_skills
+from handrail.agent.prompt.system import system_prompt
 from handrail.agent.talk import Talk
 from handrail.async_rail import AsyncHandrail
+from handrail.protocol.event import Notice
 from handrail.protocol.message import SystemMessage
+from handrail.runtime.instructions import Instructions
+from handrail.store.journal import Draft
 
 
 async def prepare_system(rail: AsyncHandrail, talk: Talk) -> None:
-    """Writes the system prompt down where the one that there is does not speak of the tools that are offered now."""
-    names = tuple(spec.name for spec in rail.specs())
-    if talk.system is None or talk.system.tools != names:
-        talk.add(SystemMessage(text="You work in a folder of files with the tools you are given.", tools=names))
+    """Writes a system prompt down where there is none yet that speaks of the tools and skills of now."""
+    active = rail.conversation.active_skills()
+    specs, before = rail.specs(), talk.system
+    names = tuple(spec.name for spec in specs)
+    if before is not None and (before.tools, before.skills) == (names, active):
+        return
+    instructions = await rail.in_pool(rail.conversation.instructions)
+    skills = await rail.skills() if SKILL_SWITCH in names else ()
+    text = system_prompt(specs, instructions, skills=listed_skills(skills))
+    talk.add(SystemMessage(text=text, tools=names, skills=active), *_changed(before, instructions))
+
+
+def _changed(before: SystemMessage | None, instructions: Instructions | None) -> tuple[Draft, ...]:
+    """Tells the person where the instructions are others than those the session began with."""
+    section = instructions_section(instructions)
+    had = before is not None and "<project-instructions " in before.text
+    if before is None or (section in before.text if section else not had):
+        return ()
+    what = f"{instructions.name} as it is now is" if instructions else "The project's instructions are no longer"
+    return ((Notice, {"text": f"{what} part of the system prompt: it was made anew, since the tools changed."}),)

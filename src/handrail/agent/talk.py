@@ -1,18 +1,22 @@
 """The talk with the model: what was said, what is still open, and what the model is sent of it."""
 
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
+from handrail.agent.compaction.sending import sent
 from handrail.protocol.call import ToolCall
-from handrail.protocol.event import User
+from handrail.protocol.event import End, Error, User
 from handrail.protocol.message import (
     AssistantMessage,
     CallResult,
     Message,
     ResultsMessage,
-    SummaryMessage,
     SystemMessage,
     UserMessage,
 )
+from handrail.protocol.plain import readable
 from handrail.protocol.result import ToolResult
 from handrail.runtime.conversation import Conversation
 from handrail.store.identity import new_id
@@ -20,22 +24,47 @@ from handrail.store.journal import Draft
 from handrail.store.messages import Numbered
 
 
+class SoFar(msgspec.Struct, frozen=True):
+    """What a turn has used and left up to now."""
+
+    calls: int
+    files_changed: tuple[str, ...]
+    tokens: int
+
+
 class Talk:
     """The messages of one session, as the journal has them."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self.messages: list[Numbered] = conversation.messages()
+        self.messages: list[Numbered] = []
+        self.mark: User | End | Error | None = None
+        """Where the last turn was when the talk was last read; None once something was added."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reads what others have added."""
+        self._read_on()
+        self.mark = self._conversation.last_mark()
 
     def add(self, message: Message, *drafts: Draft) -> None:
         """Writes a message down, with the events that belong to it."""
-        self._conversation.add((message,), *drafts)
-        self.messages += self._conversation.messages(self.messages[-1].number if self.messages else 0)
+        self.add_all((message,), *drafts)
 
-    def add_prompt(self, text: str) -> None:
-        """Begins a turn with what the person says."""
-        message_id = new_id("m")
-        self.add(UserMessage(message_id=message_id, text=text), (User, {"message_id": message_id, "text": text}))
+    def add_all(self, messages: tuple[Message, ...], *drafts: Draft) -> None:
+        """Writes messages down that stand or fall together."""
+        self._conversation.add(messages, *drafts)
+        self._read_on()
+        self.mark = None
+
+    def add_prompt(self, text: str, *before: Message) -> None:
+        """Begins a turn with what the person says; `before`: what closes the last one."""
+        said = UserMessage(message_id=new_id("m"), text=readable(text))
+        self.add_all((*before, said), (User, {"message_id": said.message_id, "text": said.text}))
+
+    def add_results(self, results: tuple[ToolResult[Any], ...], *notes: UserMessage) -> None:
+        """Writes down what the model is told of the results of its calls, and what the loop has to say to them."""
+        self.add_all((results_message(results), *notes))
 
     @property
     def turn(self) -> str:
@@ -44,19 +73,41 @@ class Talk:
         return next((one.message_id for one in said if isinstance(one, UserMessage) and not one.by_loop), "")
 
     @property
+    def of_turn(self) -> list[Message]:
+        """What was said since the person's last prompt."""
+        said: list[Message] = []
+        for one in reversed(self.messages):
+            if _is_prompt(one.message):
+                break
+            said.append(one.message)
+        return said[::-1]
+
+    @property
+    def so_far(self) -> SoFar:
+        """What the turn has used and left."""
+        said = self.of_turn
+        results = [one for message in said if isinstance(message, ResultsMessage) for one in message.results]
+        files = dict.fromkeys(path for one in results for path in one.files_changed)
+        answers = [message for message in said if isinstance(message, AssistantMessage)]
+        tokens = sum(message.input_tokens + message.output_tokens for message in answers)
+        return SoFar(len(results), tuple(files), tokens)
+
+    @property
     def last(self) -> Message | None:
         """The last message."""
         return self.messages[-1].message if self.messages else None
 
     @property
-    def open_message(self) -> AssistantMessage | None:
-        """The model's message whose calls have no results yet."""
-        last = self.last
-        return last if isinstance(last, AssistantMessage) and last.calls else None
+    def last_words(self) -> str:
+        """What the model last said in this turn."""
+        said = (one.text for one in reversed(self.of_turn) if isinstance(one, AssistantMessage))
+        return next(filter(None, said), "")
 
-    def add_results(self, results: tuple[ToolResult[Any], ...]) -> None:
-        """Writes down what the model is told of the results of its calls."""
-        self.add(ResultsMessage(results=tuple(map(_told, results))))
+    @property
+    def open_message(self) -> AssistantMessage | None:
+        """The model's message that nothing followed: its calls have no results yet, or it has none."""
+        last = self.last
+        return last if isinstance(last, AssistantMessage) else None
 
     @property
     def system(self) -> SystemMessage | None:
@@ -66,27 +117,36 @@ class Talk:
 
     def shown(self) -> tuple[Message, ...]:
         """What the model is sent: all of it, or the last summary and what came after."""
-        said = [one.message for one in self.messages if isinstance(one.message, SummaryMessage)]
-        summary = said[-1] if said else None
-        kept = [one for one in self.messages if summary is None or one.number >= summary.kept_from]
-        shown = [one.message for one in kept if not isinstance(one.message, SystemMessage | SummaryMessage)]
-        return (*([summary] if summary else []), *shown)
+        return tuple(one for one in sent(self.messages) if not _is_nothing(one))
+
+    def _read_on(self) -> None:
+        self.messages += self._conversation.messages(self.messages[-1].number if self.messages else 0)
 
 
-def calls_of(message: AssistantMessage, turn: str, time: Any) -> list[ToolCall]:
+def note(text: str) -> UserMessage:
+    """What the loop tells the model in the person's place."""
+    return UserMessage(message_id=new_id("m"), text=text, by_loop=True)
+
+
+def calls_of(message: AssistantMessage, turn: str) -> tuple[ToolCall, ...]:
     """The calls of a message as the runtime takes them: always the same for the same message."""
-    return [
+    return tuple(
         ToolCall(
             tool_call_id=part.tool_call_id,
             name=part.name,
             args=part.args,
             trace_id=turn,
-            timestamp=time,
+            timestamp=datetime.now(UTC),
             provider_call_id=part.provider_call_id,
             message_id=message.message_id,
         )
         for part in message.calls
-    ]
+    )
+
+
+def results_message(results: tuple[ToolResult[Any], ...]) -> ResultsMessage:
+    """As much of results as belongs into the talk."""
+    return ResultsMessage(results=tuple(map(_told, results)))
 
 
 def _told(result: ToolResult[Any]) -> CallResult:
@@ -96,4 +156,14 @@ def _told(result: ToolResult[Any]) -> CallResult:
         ok=result.ok,
         content=result.content,
         attachments=result.attachments,
+        files_changed=result.artifacts.files_changed,
     )
+
+
+def _is_prompt(message: Message) -> bool:
+    return isinstance(message, UserMessage) and not message.by_loop
+
+
+def _is_nothing(message: Message) -> bool:
+    """An answer that had nothing in it: providers refuse to be sent one."""
+    return isinstance(message, AssistantMessage) and not message.parts

@@ -17,7 +17,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """The model's last words."""
     calls: int = 0
+    """How many calls it made."""
     files_changed: tuple[str, ...] = ()
+    """By its calls, in the order they were first changed."""
+    tokens: int = 0
+    """Input and output of all its questions to the model."""
     requests: tuple[PermissionRequest, ...] = ()
     """What waits for a yes."""
     questions: tuple[Question, ...] = ()

@@ -9,7 +9,7 @@ from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
 from handrail.cli.output import answer, answer_json, cut, note, table
 from handrail.protocol.permission import OpenedFolder, PermissionRequest
 from handrail.protocol.wire import encode
-from handrail.store.inbox import Kept, Waiting
+from handrail.store.inbox import Asked, Kept, Waiting
 from handrail.terminal.changed import gist
 from handrail.terminal.request import subject
 
@@ -25,15 +25,19 @@ def run(options: Namespace) -> int:
         from handrail.cli.watching import watch  # noqa: PLC0415  only who stays needs it
 
         return watch(options, inbox)
-    waiting, granted = inbox.waiting(), inbox.granted()
-    names = short_names(waiting, granted)
+    waiting, granted, asked = inbox.waiting(), inbox.granted(), inbox.questions()
+    names = short_names(waiting, granted, asked)
     for problem in inbox.unreadable.values():
         note(f"warning: {problem}")
     if options.json:
         told = {"waiting": [waiting_row(one, names) for one in waiting]}
+        told |= {"questions": [_question_row(one, names) for one in asked]}
         answer_json(encode({"schema": SCHEMA, **told, "granted": [_grant_row(one, names) for one in granted]}))
-    elif waiting or granted:
-        answer(table(_rows(waiting, granted, names, places=options.all)))
+    elif waiting or granted or asked:
+        rows = _rows(waiting, granted, names, places=options.all)
+        answer(table([*rows[:1], *_question_rows(asked, names, places=options.all), *rows[1:]]))
+        if asked and not options.quiet:
+            note(f"to reply: handrail approvals reply {names[asked[0].question.tool_call_id]} NUMBER-OR-TEXT")
         if waiting and not options.quiet:
             first = names[waiting[0].request.id]
             note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
@@ -48,6 +52,22 @@ def waiting_row(one: Waiting, names: dict[str, str]) -> dict[str, Any]:
     request = one.request
     told = {"id": request.id, "short": names[request.id], "state": one.state, "sessionId": request.session_id}
     return told | {"workspace": one.workspace, "time": one.time, "mode": one.mode, "request": request}
+
+
+def _question_row(one: Asked, names: dict[str, str]) -> dict[str, Any]:
+    question = one.question
+    told = {"id": question.tool_call_id, "short": names[question.tool_call_id], "sessionId": one.session_id}
+    return told | {"workspace": one.workspace, "time": one.time, "question": question}
+
+
+def _question_rows(asked: list[Asked], names: dict[str, str], *, places: bool) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for one in asked:
+        question, place = one.question, (one.workspace or _UNKNOWN,) if places else ()
+        options = (f"{number} {cut(option, 30)}" for number, option in enumerate(question.options, start=1))
+        what = " · ".join((cut(question.question, 80), *options))
+        rows.append((names[question.tool_call_id], "question", _ago(one.time), one.session_id, *place, what))
+    return rows
 
 
 def _grant_row(kept: Kept, names: dict[str, str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import ErrorInfo
+from handrail.protocol.question import Question
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
@@ -41,13 +42,16 @@ def run(options: Namespace) -> int:
         if asks:
             result = _asked(rail, result, options)
         why_off = rail.why_off(options.tool)
+        question = _asked_by(rail, result)
     if options.json:
         answer_json(encode(result))
+    elif question is not None:
+        _print_question(question)
     elif asks and exit_of(result) == WAITING:
         _print_how_to_answer(result.error)
     else:
         show(result, options, loaded.settings.mode, why_off)
-    return exit_of(result)
+    return WAITING if question is not None else exit_of(result)
 
 
 def _what(tool: str, arguments: Any) -> str:
@@ -74,6 +78,20 @@ def _asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolR
     except KeyboardInterrupt:
         say_left()
         raise
+
+
+def _asked_by(rail: Handrail, result: ToolResult[Any]) -> Question | None:
+    """What the call asks the person, where it waits for the reply."""
+    if result.error is None or result.error.code != "UNAVAILABLE":
+        return None
+    return next((one for one in rail.waiting_questions() if one.tool_call_id == result.tool_call_id), None)
+
+
+def _print_question(question: Question) -> None:
+    from handrail.cli.questions import how_to_reply, question_text  # noqa: PLC0415  few calls ask something
+
+    answer(question_text(question))
+    note(how_to_reply(question))
 
 
 def exit_of(result: ToolResult[Any]) -> int:

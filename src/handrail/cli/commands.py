@@ -32,6 +32,28 @@ _EXITS = {
 
 
 COMMANDS: dict[str, Command] = {
+    "run": Command(
+        "run",
+        "Have a model do a task here, with the tools; its words on stdout, progress on stderr.",
+        options.for_run,
+        ("handrail run 'fix the failing test'", "git diff | handrail run 'review this' --json"),
+        _EXITS
+        | {
+            OK: "done",
+            FAILED: "the model or the loop failed, or there is no such session",
+            WAITING: "something waits for you; the session is kept",
+            INFRASTRUCTURE: "the provider, the sandbox or the state folder cannot be used; the session is kept",
+            LIMIT: "a limit ended it; the session is kept",
+            INTERRUPTED: "interrupted; the session is kept",
+        },
+    ),
+    "demo": Command(
+        "demo",
+        "See it at work without a key: a scripted model fixes a test in a temporary folder.",
+        options.for_demo,
+        ("handrail demo", "handrail demo --plain"),
+        _EXITS | {FAILED: "something was not as it should be; it is named"},
+    ),
     "call": Command(
         "call",
         "Run one tool call and print its result.",
@@ -70,6 +92,13 @@ COMMANDS: dict[str, Command] = {
         ("handrail approvals deny 8f2", "handrail approvals deny 8f2 --reason 'use the staging config'"),
         _EXITS | {FAILED: "nothing waits under this id", WAITING: "more of its batch waits"},
     ),
+    "approvals reply": Command(
+        "approvals_reply",
+        "Reply to a question of the model; its session goes on with that.",
+        options.for_approvals_reply,
+        ("handrail approvals reply 8f2 1", "handrail approvals reply 8f2 only in the checkout"),
+        _EXITS | {FAILED: "no question waits under this id"},
+    ),
     "approvals show": Command(
         "approvals_show",
         "Show a request with its preview; changes nothing.",
@@ -99,6 +128,20 @@ COMMANDS: dict[str, Command] = {
         ("handrail tools", "handrail tools --openai > tools.json"),
         _EXITS,
     ),
+    "skills": Command(
+        "skills",
+        "List the skills that are found here, and what they leave of the tools.",
+        options.for_skills,
+        ("handrail skills", "handrail skills show commit"),
+        _EXITS,
+    ),
+    "skills show": Command(
+        "skills_show",
+        "Show how a skill is understood: its tools, its rules, what it says; changes nothing.",
+        options.for_skills_show,
+        ("handrail skills show commit", "handrail skills show commit --json | jq .skill.allowedTools"),
+        _EXITS | {FAILED: "there is no such skill, or it cannot be used"},
+    ),
     "schema": Command(
         "schema",
         "Print the JSON Schema of everything on the wire.",
@@ -119,6 +162,13 @@ COMMANDS: dict[str, Command] = {
         options.for_log_export,
         ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
         _EXITS | {FAILED: "there is no such session"},
+    ),
+    "replay": Command(
+        "replay",
+        "Play a recorded session again on a copy of the workspace as it was, and compare every result.",
+        options.for_replay,
+        ("handrail replay cli", "handrail replay cli --json | jq '.calls[] | select(.verdict == \"differs\")'"),
+        _EXITS | {FAILED: "a result differs, or there is no such session"},
     ),
     "diff": Command(
         "diff",
@@ -186,6 +236,27 @@ COMMANDS: dict[str, Command] = {
         options.for_processes_remove,
         ("handrail processes remove p-7fq", "handrail processes remove p-7fq --json"),
         _EXITS | {FAILED: "there is no such process session"},
+    ),
+    "memory": Command(
+        "memory",
+        "List the notes that models made about this workspace.",
+        options.for_memory,
+        ("handrail memory", "handrail memory --json | jq '.notes[].title'"),
+        _EXITS,
+    ),
+    "memory show": Command(
+        "memory_show",
+        "Print a note.",
+        options.for_one_note,
+        ("handrail memory show m-7fq2k", "handrail memory show m-7f --json"),
+        _EXITS | {FAILED: "there is no such note"},
+    ),
+    "memory remove": Command(
+        "memory_remove",
+        "Remove a note: no later session reads it.",
+        options.for_one_note,
+        ("handrail memory remove m-7fq2k", "handrail memory remove m-7f --json"),
+        _EXITS | {FAILED: "there is no such note, or it could not be removed"},
     ),
     "audit": Command(
         "audit",

@@ -2,19 +2,22 @@
 
 from datetime import datetime
 
-from handrail.cli.output import cut
+from handrail.cli.output import can_show, cut
 from handrail.protocol.event import (
     Change,
+    Display,
     Event,
     Network,
     PermissionEvent,
     Process,
     ToolCallEnd,
     ToolCallError,
+    ToolCallQuestionRequired,
     ToolEvent,
     kind_of,
 )
 from handrail.store.journal import Broken
+from handrail.terminal.display_line import ICONS, display_line
 
 
 def event_row(event: Event | Broken) -> tuple[str, str, str, str]:
@@ -32,6 +35,8 @@ def when(time: datetime) -> str:
 def _what(event: Event) -> str:
     if isinstance(event, ToolEvent):
         return f"{event.tool_call_name}{_about_call(event)}"
+    if isinstance(event, Display):
+        return display_line(event, plain=not can_show(ICONS))
     if isinstance(event, Network):
         return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
     if isinstance(event, Process):
@@ -50,6 +55,8 @@ def _about_call(event: ToolEvent) -> str:
         case PermissionEvent():
             request = event.permission_request
             return f": {request.description} ({request.rule}, {request.id})"
+        case ToolCallQuestionRequired():
+            return f": {event.question}"
         case Change():
             number = f" (undo {event.change.number})" if event.change.number is not None else ""
             return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}{number}"

@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from collections.abc import Sequence
 
 from handrail.cli.exits import FAILED, Stop
 from handrail.cli.output import cut
@@ -9,7 +10,7 @@ from handrail.cli.place import workspace_of
 from handrail.cli.sessions import state_of_here
 from handrail.cli.short_ids import matching, short_ids
 from handrail.protocol.permission import OpenedFolder
-from handrail.store.inbox import Inbox, Kept, Waiting
+from handrail.store.inbox import Asked, Inbox, Kept, Waiting
 from handrail.terminal.request import subject
 
 _NEXT = "handrail approvals lists what does."
@@ -34,6 +35,8 @@ def found_request(options: Namespace) -> Waiting:
     if len(before) == 1:
         told = f"{_quoted(options.id)} was answered already: {answered[before[0]].kind}."
         raise Stop(f"{told} Nothing more was run; handrail log tells what came of it.", FAILED)
+    if matching(options.id, (one.question.tool_call_id for one in Inbox(state_of_here(), None).questions())):
+        raise Stop(f"{_quoted(options.id)} is a question; handrail approvals reply answers it. Nothing was done.")
     raise Stop(f"nothing waits under {_quoted(options.id)}. Nothing was run. {_NEXT}", FAILED)
 
 
@@ -60,9 +63,10 @@ def short_id_of(request_id: str) -> str:
     return short_ids(dict.fromkeys([request_id, *waiting]))[request_id]
 
 
-def short_names(waiting: list[Waiting], granted: list[Kept]) -> dict[str, str]:
+def short_names(waiting: list[Waiting], granted: list[Kept], asked: Sequence[Asked] = ()) -> dict[str, str]:
     """The short ids of all of them: none means two."""
-    return short_ids([*(one.request.id for one in waiting), *map(grant_id, granted)])
+    questions = (one.question.tool_call_id for one in asked)
+    return short_ids([*(one.request.id for one in waiting), *map(grant_id, granted), *questions])
 
 
 def grant_id(kept: Kept) -> str:

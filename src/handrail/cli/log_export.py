@@ -2,18 +2,31 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from handrail.cli.exits import OK
+from handrail.cli.exits import OK, Stop
 from handrail.cli.files import OutFolder
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.sessions import session_folder
 from handrail.protocol.event import Event
 from handrail.protocol.wire import encode
+from handrail.protocol.wording import shown
 from handrail.runtime.event_lines import line_file
 from handrail.store.archive import reading
 from handrail.store.journal import Broken
+
+
+def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
+    """How an event is written: as one line of ours, or as what another system would be told of it."""
+    if dialect is None:
+        return lambda event: iter((encode(event) + b"\n",))
+    from handrail.dialects.events import ADAPTERS  # noqa: PLC0415  few speak to other systems
+
+    if dialect not in ADAPTERS:
+        raise Stop(f"there is no dialect {shown(dialect)} for events; there are {', '.join(ADAPTERS)}")
+    adapter = ADAPTERS[dialect]()
+    return lambda event: (encode(one) + b"\n" for one in adapter.render(event))
 
 
 def run(options: Namespace) -> int:
@@ -22,13 +35,15 @@ def run(options: Namespace) -> int:
     broken: list[Broken] = []
     written: dict[str, int] = {}
 
+    spelled = _spelling(options.dialect)
+
     def lines(name: str, events: Iterable[Event | Broken]) -> Iterator[bytes]:
         for event in events:
             written[name] = written.get(name, 0) + 1
-            yield encode(event) + b"\n"
+            yield from spelled(event) if isinstance(event, Event) else ()
 
     def file_of(event: Event | Broken) -> str | None:
-        return line_file(options.task, event) if isinstance(event, Event) else None
+        return line_file(options.task, event, options.dialect or "events") if isinstance(event, Event) else None
 
     with reading(session_folder(options, options.task)) as journal:
         for name, events in groupby(journal.events(), file_of):

@@ -19,6 +19,37 @@ def for_call(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole result; never asks")
 
 
+def for_run(parser: ArgumentParser) -> None:
+    """run"""
+    parser.add_argument(
+        "prompt",
+        metavar="PROMPT",
+        nargs="?",
+        help="what is to be done; - reads it from stdin; what is piped in beside it is its material",
+    )
+    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    in_mode(parser)
+    in_workspace(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
+    which.add_argument("--resume", metavar="ID", type=some_text, help="go on in this session (or the id's beginning)")
+    which.add_argument("--fork", metavar="ID", type=some_text, help="begin a new session where this one is")
+    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+    whom = parser.add_mutually_exclusive_group()
+    whom.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
+    whom.add_argument("--park", action="store_true", help="leave what asks waiting, and exit 3")
+    parser.add_argument("-o", dest="out", metavar="FILE", help="write the last answer to this file")
+    parser.add_argument("--max-calls", metavar="N", type=counting_number, help="tool calls of the turn, at most")
+    parser.add_argument("--max-tokens", metavar="N", type=counting_number, help="tokens of the turn, at most")
+    in_plain_form(parser)
+    parser.add_argument("--json", action="store_true", help="print one event a line, end or error last; never asks")
+
+
+def for_demo(parser: ArgumentParser) -> None:
+    """demo"""
+    in_plain_form(parser)
+
+
 def for_approvals(parser: ArgumentParser) -> None:
     """approvals"""
     in_workspace(parser)
@@ -79,13 +110,47 @@ def for_approvals_answer(parser: ArgumentParser) -> None:
     as_json(parser)
 
 
+def for_approvals_reply(parser: ArgumentParser) -> None:
+    """approvals reply"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the question, or the beginning of its id")
+    parser.add_argument("words", metavar="REPLY", nargs="*", help="the numbers of options, their texts, or own words")
+    parser.add_argument("--put-aside", action="store_true", help="no reply: the model is told to decide by itself")
+    for_approvals_answer(parser)
+
+
+def for_memory(parser: ArgumentParser) -> None:
+    """memory"""
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_one_note(parser: ArgumentParser) -> None:
+    """memory show, memory remove"""
+    parser.add_argument("id", metavar="ID", type=some_text, help="the note, or the beginning of its id")
+    for_memory(parser)
+
+
 def for_tools(parser: ArgumentParser) -> None:
     """tools"""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
     form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
+    form.add_argument("--guide", action="store_true", help="which tool to take for what, as Markdown")
     in_workspace(parser)
+
+
+def for_skills(parser: ArgumentParser) -> None:
+    """skills"""
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_skills_show(parser: ArgumentParser) -> None:
+    """skills show"""
+    parser.add_argument("name", metavar="NAME", type=some_text, help="the skill")
+    in_workspace(parser)
+    as_json(parser)
 
 
 def for_schema(parser: ArgumentParser) -> None:
@@ -112,6 +177,17 @@ def for_log_export(parser: ArgumentParser) -> None:
     """log export"""
     parser.add_argument("task", metavar="TASK", help="the id of the session")
     parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
+    parser.add_argument(
+        "--dialect", metavar="D", help="as another system is told of them: deepchat, devminds or onething"
+    )
+    in_workspace(parser)
+    as_json(parser)
+
+
+def for_replay(parser: ArgumentParser) -> None:
+    """replay"""
+    parser.add_argument("task", metavar="SESSION", help="the id of the session")
+    parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
     in_workspace(parser)
     as_json(parser)
 

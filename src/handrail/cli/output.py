@@ -15,6 +15,11 @@ def answer(text: str) -> None:
     _write(sys.stdout, text)
 
 
+def piece(text: str) -> None:
+    """Writes a part of a text to stdout, at once and as it is; more of it may come."""
+    _write(sys.stdout, text)
+
+
 def answer_json(data: bytes) -> bool:
     """Writes one JSON value to stdout, on a line; into a pipe always as UTF-8. Whether somebody may still read it."""
     if sys.stdout is None or _is_terminal(sys.stdout):

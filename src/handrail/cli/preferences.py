@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from collections.abc import Mapping
 
 import msgspec
 
@@ -11,10 +12,15 @@ from handrail.settings import Loaded, Settings, load
 
 
 def loaded_for(
-    options: Namespace, mode: str | None = None, workspace: str | None = None, *, review: bool = True
+    options: Namespace,
+    mode: str | None = None,
+    workspace: str | None = None,
+    *,
+    flags: Mapping[str, object] | None = None,
+    review: bool = True,
 ) -> Loaded:
     """What all layers say, the project's too where a workspace is named; what a person should know goes to stderr."""
-    loaded = load(os.environ, {"mode": mode}, workspace, review=review)
+    loaded = load(os.environ, {"mode": mode, **(flags or {})}, workspace, review=review)
     if not options.quiet:
         for text in loaded.notes:
             note(text)

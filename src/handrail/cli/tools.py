@@ -11,7 +11,7 @@ from handrail.runtime.opening import offered
 
 
 def run(options: Namespace) -> int:
-    """Lists the tools, for people or in one of three JSON forms."""
+    """Lists the tools, for people, in one of three JSON forms, or as a guide."""
     specs = [tool.spec for tool in offered(settings_for(options, workspace=project_folder(options))).tools]
     if options.json:
         answer_json(encode([describe(spec) for spec in specs]))
@@ -19,6 +19,10 @@ def run(options: Namespace) -> int:
         answer_json(encode([openai_tool(spec) for spec in specs]))
     elif options.anthropic:
         answer_json(encode([anthropic_tool(spec) for spec in specs]))
+    elif options.guide:
+        from handrail.agent.prompt.guide import guide  # noqa: PLC0415  few ask
+
+        answer(guide(specs))
     else:
         answer(table([("tool", "version", "permissions", "description"), *map(_row, specs)]))
     return OK

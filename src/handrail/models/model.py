@@ -1,7 +1,7 @@
 """What a model is to the loop: it is sent a talk and a list of tools, and answers piece by piece."""
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -27,6 +27,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[Offered, ...] = ()
     most_tokens: int | None = None
     """Of the answer."""
+    purpose: Literal["work", "summary"] = "work"
+    """`summary`: the answer is no part of the talk; it goes in the place of an older part of it."""
 
 
 class TextPiece(msgspec.Struct, frozen=True):

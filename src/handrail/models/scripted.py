@@ -35,14 +35,21 @@ Script = Sequence[Line | Callable[[ModelRequest], Line]]
 class Scripted:
     """Answers with one line after the other. It goes by the talk it is sent, so it goes on after a restart."""
 
-    def __init__(self, script: Script, *, name: str = "script", window: int = 200_000) -> None:
+    def __init__(
+        self, script: Script, *, name: str = "script", window: int = 200_000, summary: Line | None = None
+    ) -> None:
         self._script = script
         self._failed: Counter[int] = Counter()
         self.name = f"{_PROVIDER}:{name}"
         self.window = window
+        self._summary = summary
+        """What it answers where it is to sum up the talk; without it, it cannot."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The next line of the script, piece by piece."""
+        if request.purpose == "summary":
+            yield _summed_up(self._summary)
+            return
         number = _lines_played(request)
         if number >= len(self._script):
             raise ModelError("UNAVAILABLE", f"The script has {len(self._script)} lines, and all of them were played.")
@@ -72,6 +79,14 @@ class Scripted:
 async def _wait(line: Line, place: int) -> None:
     if line.waits is not None:
         await line.waits(place)
+
+
+def _summed_up(line: Line | None) -> Answered:
+    if line is None:
+        raise ModelError("UNAVAILABLE", "The script has no line that sums the talk up.")
+    if isinstance(line.fails, ModelError):
+        raise line.fails
+    return Answered(parts=(TextPart(text=line.text),), finish="stop", spent=line.spent)
 
 
 def _pieces(line: Line) -> list[Piece]:

@@ -43,7 +43,12 @@ def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fac
     else:
         judged += [_judge_path(spec, fact, rules) for fact in facts.paths]
         judged += _bulk(facts.paths, rules)
-    return judged + _judge_tool(spec, facts, rules)
+    judged += _judge_tool(spec, facts, rules)
+    if facts.narrowed is not None:
+        from handrail.policy.judging.narrowing import outside_skills  # noqa: PLC0415  few have skills that narrow
+
+        judged += outside_skills(spec, facts.narrowed, facts)
+    return judged
 
 
 def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
@@ -53,6 +58,10 @@ def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
         for permission in spec.permissions
         if not _is_spoken_for(permission, facts)
     ]
+    if facts.memory is not None:
+        from handrail.policy.judging.memories import judge_memory  # noqa: PLC0415  few calls are about notes
+
+        judged.append(judge_memory(facts.memory, rules))
     if spec.category != "builtin":
         judged.append(_judge_foreign(spec, rules))
     if not rules.rules or facts.paths or facts.command is not None:

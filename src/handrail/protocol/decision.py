@@ -106,12 +106,32 @@ class ProcessFact(Wire, frozen=True):
     """Whether what it changes goes into a layer, and can be taken back."""
 
 
+class Narrowing(Wire, frozen=True):
+    """What the tool of a call is left to be used for while skills are active. It never allows anything."""
+
+    skills: tuple[str, ...]
+    """The active skills that say so."""
+    patterns: tuple[str, ...] = ()
+    """For commands their words, `git status`, or their first ones, `git:*`; for every other tool globs of paths."""
+
+
+class MemoryFact(Wire, frozen=True):
+    """What a call wants with the notes of a workspace."""
+
+    action: str
+    note: str = ""
+    """Its id, or the title of a new one."""
+
+
 class Facts(Wire, frozen=True):
     """Everything about the world that a decision may depend on."""
 
     paths: tuple[PathFact, ...] = ()
     command: CommandFact | None = None
     process: ProcessFact | None = None
+    narrowed: Narrowing | None = None
+    """What active skills leave of the tool; None where they leave all of it."""
+    memory: MemoryFact | None = None
 
 
 class DecisionPart(Wire, frozen=True):

@@ -56,6 +56,8 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
     text: str
     tools: tuple[str, ...]
     """The tools that it speaks of."""
+    skills: tuple[str, ...] = ()
+    """The skills that were active."""
 
 
 class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
@@ -74,6 +76,9 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     model: str
     parts: tuple[Part, ...]
     finish: Finish
+    input_tokens: int = 0
+    """Of the question that it answers, all of it: so full the model's window was."""
+    output_tokens: int = 0
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
@@ -94,6 +99,8 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ok: bool
     content: str
     attachments: tuple[Attachment, ...] = ()
+    files_changed: tuple[str, ...] = ()
+    """Not for the model, which reads of it in `content`: for who tells what a turn left."""
 
 
 class ResultsMessage(_Message, frozen=True, kw_only=True, tag="results"):
@@ -108,6 +115,11 @@ class SummaryMessage(_Message, frozen=True, kw_only=True, tag="summary"):
     text: str
     kept_from: int
     """The number of the first message before this one that the model still sees as it was."""
+    cut: int | None = None
+    """Of the results before this one, the model sees at most so many characters each, and no pictures: they would not
+    have fitted. None where they are as they were."""
+    notes: str = ""
+    """The part of it that a model wrote."""
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ResultsMessage | SummaryMessage

@@ -9,7 +9,15 @@ from handrail.protocol.permission import Permission
 from handrail.protocol.wire import Json, Wire
 
 Category = Literal["builtin", "custom", "mcp"]
-SideEffect = Literal["files", "processes", "network", "conversation"]
+Layer = Literal["base", "companion", "gain"]
+"""`base`: the eight. `companion`: works on the talk, on no file. `gain`: adds what the layers below lack."""
+Stage = Literal["look", "read", "change", "run", "other"]
+"""The step of work that a tool serves."""
+SideEffect = Literal["files", "processes", "network", "conversation", "memory"]
+"""`conversation`: what it says or asks, which stands in the journal with its result or not at all; `memory`: the notes
+of the workspace."""
+ASIDE: frozenset[SideEffect] = frozenset({"conversation", "memory"})
+"""The effects that touch nothing of the workspace."""
 BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
 
 
@@ -36,6 +44,14 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Text arguments the audit keeps as they are; every other text is redacted."""
     format_error: Callable[[tuple[str, ...]], str] | None = None
     """Words the problems of wrong arguments in the tool's own way."""
+    layer: Layer = "gain"
+    """Where it stands. No tool may have the intent of another, least of all of one in a lower layer."""
+    stage: Stage = "other"
+    intent: str = ""
+    """What somebody wants who should take this tool: "locate files by name". Rules of choice are made of it."""
+    not_for: tuple[tuple[str, str], ...] = ()
+    """What it could be taken for and should not, each with the name of the tool for that: ("part of a file", "edit").
+    Told only where that tool is offered."""
 
 
 class ToolDescription(Wire, frozen=True, omit_defaults=False):

@@ -14,10 +14,11 @@ from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
 from handrail.runtime.closing import seal_error, sealed
-from handrail.runtime.pipeline import DECIDING, close, cut_short, fly, take_steps
+from handrail.runtime.pipeline import DECIDING, RUNNING, close, cut_short, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
+from handrail.runtime.side_by_side import has_run, run_ahead
 from handrail.runtime.stacking import stack
 from handrail.runtime.waiting_trials import sealed_in
 from handrail.store.journal import DuplicateCallError
@@ -36,7 +37,10 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
         return known
     todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
     try:
-        if _decide_all(session, todo, fresh):
+        _decide_all(session, todo, fresh)
+        if (asked := _put_question(session, calls, todo)) is not None:
+            return asked
+        if latch.ask(session, todo):
             return latch.park(session, todo)
         return _outcome(_run_all(session, flights, known))
     except DuplicateCallError:
@@ -45,6 +49,16 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
         if not isinstance(error, Exception):
             _cut_short(session, todo)
         raise
+
+
+def refuse_batch(session: Session, calls: tuple[ToolCall, ...], error: ToolError) -> Done | Parked:
+    """Ends the calls of a batch that nobody began: this error is their result. Those that were begun keep their own;
+    Parked where one waits for a person."""
+    from handrail.runtime.refusing import refused_flights  # noqa: PLC0415  hardly ever needed
+
+    flights = refused_flights(session, calls, error)
+    known = _known(session, flights)
+    return known if isinstance(known, Parked) else _outcome(_run_all(session, flights, known))
 
 
 def answer(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
@@ -114,25 +128,35 @@ def _let_be(session: Session, calls: list[str]) -> None:
             latch.let_be(session, batch_id)
 
 
-def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> bool:
-    """Decides every call; whether a person has to be asked."""
+def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> None:
+    """Decides every call."""
     for flight in todo:
         flight.fresh, flight.batch_id = fresh, todo[0].call.tool_call_id
         take_steps(session, flight, DECIDING)
     if len(todo) > 1:
         session.workspace.let_go()  # the calls before it may change the file
-    return latch.ask(session, todo)
+
+
+def _put_question(session: Session, calls: tuple[ToolCall, ...], todo: list[Flight]) -> Parked | None:
+    """What the model asks waits for its reply; but only a question that is alone is put."""
+    if len(calls) != 1 or not todo or todo[0].tool.asks is None:
+        return None
+    from handrail.runtime.questions import put  # noqa: PLC0415  few calls ask something
+
+    return put(session, todo[0])
 
 
 def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> _Results | Parked:
-    """Runs decided calls in order, each with what is left of the batch's budget. Where what one of them came to asks,
-    it waits, and with it those after it."""
+    """Runs decided calls in order, each with what is left of the batch's budget; those that only look, side by side.
+    Where what one of them came to asks, it waits, and with it those after it."""
     left = session.batch_characters
     results: list[ToolResult[Any]] = []
     for number, flight in enumerate(flights, start=1):
-        flight.budget = min(session.characters, max(left, _SMALLEST_BUDGET))
+        budget = min(session.characters, max(left, _SMALLEST_BUDGET))
+        if number < len(flights) and flight.stopped is None:
+            run_ahead(session, flights[number - 1 :], known, budget)
         try:
-            result = known.get(flight.call.tool_call_id) or _run(session, flight)
+            result = known.get(flight.call.tool_call_id) or _run(session, flight, budget)
         except AsksError as asks:
             parked = _park_late(session, flight, [one for one in flights if one.call.tool_call_id not in known], asks)
             if parked is not None:
@@ -163,9 +187,11 @@ def _cut_short(session: Session, flights: list[Flight]) -> None:
     session.journal.deliver()
 
 
-def _run(session: Session, flight: Flight) -> ToolResult[Any]:
+def _run(session: Session, flight: Flight, budget: int) -> ToolResult[Any]:
+    ran = has_run(flight, budget)
+    flight.budget = budget
     try:
-        fly(session, flight)
+        fly(session, flight, () if ran else RUNNING)
     except DuplicateCallError:
         return _first_result(session, flight)
     return sealed(flight)
@@ -180,7 +206,7 @@ def _known(session: Session, flights: list[Flight]) -> dict[str, ToolResult[Any]
             continue
         if entry.state == "parked":
             parked = latch.waiting(session, entry.batch_id)
-            if parked.requests:
+            if parked.requests or parked.questions:
                 return parked  # otherwise somebody answered just now, and runs it
         known[entry.id] = _first_result(session, flight)
     return known

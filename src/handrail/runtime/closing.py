@@ -38,6 +38,8 @@ def seal_output(session: Session, flight: Flight) -> None:
     result = _success(session, flight, output)
     if flight.tool.spec.category != "builtin":
         _prove(result, output)
+    else:
+        flight.drafts += output.events
     if output.changes is not None and not any(kind is Change for kind, _ in flight.drafts):
         flight.drafts.append((Change, {**named(flight), "change": output.changes}))
     flight.result = result

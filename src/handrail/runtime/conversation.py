@@ -2,9 +2,16 @@
 
 from collections.abc import Iterable
 
+from handrail.protocol.batch import Done, Parked
+from handrail.protocol.call import ToolCall
+from handrail.protocol.error import ToolError
+from handrail.protocol.event import End, Error, User
 from handrail.protocol.message import Message
+from handrail.runtime.batch import refuse_batch
+from handrail.runtime.instructions import Instructions, project_instructions
 from handrail.runtime.session import Session
 from handrail.store.journal import Draft
+from handrail.store.lease import Lease
 from handrail.store.messages import Messages, Numbered
 
 
@@ -15,6 +22,10 @@ class Conversation:
         self._session = session
         self._messages = Messages(session.journal)
 
+    def lease(self) -> Lease:
+        """To be held by whoever runs the loop; UsageError where somebody else does."""
+        return Lease(self._session.folder, self._session.id)
+
     def new_call_id(self) -> str:
         """An id for a call that the model wants to be made."""
         return self._session.journal.new_call_id()
@@ -22,6 +33,16 @@ class Conversation:
     def begin_turn(self, turn: str) -> None:
         """What is changed from here on belongs to this turn, for who takes a whole turn back."""
         self._session.turn = turn
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the session refuses calls for now."""
+        return self._session.cancelled.is_set()
+
+    def refuse(self, calls: tuple[ToolCall, ...], error: ToolError) -> Done | Parked:
+        """Gives calls that nobody began this error as their result; those that were begun keep their own. Parked where
+        one of them waits for a person."""
+        return refuse_batch(self._session, calls, error)
 
     def tell(self, *drafts: Draft) -> None:
         """Writes events."""
@@ -34,3 +55,17 @@ class Conversation:
     def messages(self, after: int = 0) -> list[Numbered]:
         """All messages behind a number, oldest first."""
         return self._messages.after(after)
+
+    def last_mark(self) -> User | End | Error | None:
+        """Where the last turn is: it began, it ended, or it failed. None where there was none."""
+        found = self._session.journal.last_of("user", "end", "error")
+        return found if isinstance(found, User | End | Error) else None
+
+    def instructions(self) -> Instructions | None:
+        """What the workspace says about how to work in it, as it is now."""
+        return project_instructions(self._session)
+
+    def active_skills(self) -> tuple[str, ...]:
+        """The names of the skills that are active, in their order: a look into the journal where nothing is new."""
+        self._session.skills.refresh()
+        return tuple(sorted(self._session.skills.active_names()))

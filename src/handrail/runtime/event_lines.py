@@ -5,9 +5,9 @@ from handrail.protocol.wire import encode
 from handrail.workspace.workspace import Workspace
 
 
-def line_file(session_id: str, event: Event) -> str:
+def line_file(session_id: str, event: Event, kind: str = "events") -> str:
     """The file an event's line belongs in: one a session and day."""
-    return f"{session_id}/events-{event.time:%Y%m%d}.jsonl"
+    return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
 
 
 class EventLines:

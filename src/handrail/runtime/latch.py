@@ -23,6 +23,7 @@ from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.waiting_trials import drop_trial, forget_trial, sealed_in, tried_on
 from handrail.store.journal import Draft, NewCall
+from handrail.store.questions import waiting_questions
 from handrail.store.requests import Stored, answer_to, stored_request, waiting_requests
 
 
@@ -82,8 +83,13 @@ def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None
 
 
 def waiting(session: Session, batch_id: str | None = None) -> Parked:
-    """The questions that are open: of one batch, or of the session."""
-    return Parked(batch_id=batch_id or "", requests=waiting_requests(session.journal.database, batch_id))
+    """What is open, of one batch or of the session: what needs a yes, and what the model asks."""
+    database = session.journal.database
+    return Parked(
+        batch_id=batch_id or "",
+        requests=waiting_requests(database, batch_id),
+        questions=waiting_questions(database, batch_id),
+    )
 
 
 def answer(session: Session, request_id: str, given: Answer) -> list[str] | Parked | None:

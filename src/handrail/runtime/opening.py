@@ -16,17 +16,26 @@ from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders, boundary_of
 from handrail.runtime.registry import Offer, Registry
 from handrail.runtime.session import Session
+from handrail.runtime.skills import Skills
 from handrail.settings import Settings, user_file
 from handrail.settings.location import MANAGED_FILE
+from handrail.store.active_skills import ActiveSkills
 from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.folder import GRANTED, OPENED, StateFolder, make_private
 from handrail.store.journal import Journal
+from handrail.store.memories import Memories
 from handrail.store.opened import OpenedFolders
 from handrail.store.runner import Runner
 from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.commands import Commands
+from handrail.tools.companions.display import display_tool
+from handrail.tools.companions.memory import memory_tool
+from handrail.tools.companions.question import question_tool
+from handrail.tools.companions.skill_control import skill_control_tool
+from handrail.tools.companions.skill_list import skill_list_tool
+from handrail.tools.companions.todo import todo_tool
 from handrail.tools.contract import Background, Outputs, Seen, Tool
 from handrail.tools.delete import delete_tool
 from handrail.tools.edit import edit_tool
@@ -49,7 +58,11 @@ if TYPE_CHECKING:
     from handrail.changes.planned import Planned
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
+    from handrail.protocol.skill import SkillEntry
+    from handrail.skills.finding import Found
+    from handrail.skills.skill import Place, Skill
     from handrail.store.change_log import Step
+    from handrail.tools.companions.skill_control import SkillBook
     from handrail.tools.saving import Records
 
 Resolver = Literal["kernel", "walk"]
@@ -89,14 +102,27 @@ def open_session(
         }
         outside = open_outside(house, stores, session_id, state, rules)
         commands = Commands(settings, state.path, os.environ, variables)
+        memories = Memories(state.memories(root))
         background = BackgroundWork(folder, journal, settings.limits, root)
-        base = _base_tools(journal, outputs, recorder, commands, background, settings, lambda: recorder)
-        registry = Registry(base, (*custom, *found))
+        base = _base_tools(
+            journal,
+            outputs,
+            recorder,
+            commands,
+            background,
+            settings,
+            lambda: recorder,
+            memories,
+            unattended=rules.unattended,
+        )
+        skills = _skills(house, journal, settings, state)
+        registry = Registry((*base, *_skill_tools(skills)), (*custom, *found))
+        skills.attach(Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny))
         session = Session(
             id=session_id,
             folder=folder,
             workspace=house,
-            offer=Offer(registry, enable=settings.tools.enable, disable=settings.tools.disable, deny=deny),
+            skills=skills,
             rules=rules,
             journal=journal,
             chain=Chain(state.audit),
@@ -106,6 +132,7 @@ def open_session(
             commands=commands,
             background=background,
             outside=outside,
+            memories=memories,
             granted={"session": os.path.join(folder, GRANTED), "workspace": state.granted(root)},
             crashes=state.crashes,
             characters=settings.results.characters,
@@ -137,8 +164,8 @@ def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing = _NoSession()
     commands = Commands(settings, "", {})
-    base = _base_tools(nothing, nothing, nothing, commands, nothing, settings, nothing.recorder)
-    registry = Registry(base, _tools_of(settings))
+    base = _base_tools(nothing, nothing, nothing, commands, nothing, settings, nothing.recorder, Memories(""))
+    registry = Registry((*base, *_skill_tools(nothing)), _tools_of(settings))
     tools = settings.tools
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
@@ -163,6 +190,27 @@ class _NoSession:
 
     def make_room(self) -> None:
         pass
+
+    def entries(self) -> "tuple[SkillEntry, ...]":
+        return ()
+
+    def found(self) -> "Found":
+        raise ToolError("UNAVAILABLE", "Without a session no skill is active.")
+
+    def skill(self, name: str) -> "Skill | None":  # noqa: ARG002  the protocol names it
+        return None
+
+    def activate(self, skill: "Skill") -> object:  # noqa: ARG002  the protocol names it
+        return self.found()
+
+    def deactivate(self, name: str) -> bool:  # noqa: ARG002  as above
+        return False
+
+    def active_names(self) -> tuple[str, ...]:
+        return ()
+
+    def reaches(self, folder: str) -> bool:  # noqa: ARG002  as above
+        return False
 
     def told_begun(self, process: "ProcessSession") -> None:
         pass
@@ -209,8 +257,11 @@ def _base_tools(
     background: Background,
     settings: Settings,
     recorder_of: Callable[[], Recorder],
+    memories: Memories,
+    *,
+    unattended: bool = False,
 ) -> tuple[Tool, ...]:
-    """The base layer, each tool with what it needs."""
+    """The tools of our own, each with what it needs."""
     searching = Searching(settings.search.ignore, settings.search.engine)
     return (
         read_tool(seen, outputs, images=settings.read.images),
@@ -224,7 +275,27 @@ def _base_tools(
         apply_patch_tool(seen, recorder),
         multi_edit_tool(seen, recorder),
         delete_tool(seen, recorder),
+        display_tool(),
+        question_tool(unattended=unattended),
+        todo_tool(),
+        memory_tool(memories),
     )
+
+
+def _skills(house: Workspace, journal: Journal, settings: Settings, state: StateFolder) -> Skills:
+    def places() -> "tuple[Place, ...]":
+        from handrail.skills.finding import places_of  # noqa: PLC0415  only where skills are used
+
+        return places_of(settings, os.environ)
+
+    def boundary() -> Boundary:
+        return boundary_of(state.path, user_file(os.environ), MANAGED_FILE)
+
+    return Skills(house, ActiveSkills(journal), places, settings.skills.disable, boundary)
+
+
+def _skill_tools(skills: "SkillBook") -> tuple[Tool, ...]:
+    return skill_list_tool(skills.entries), skill_control_tool(skills)
 
 
 def tools_of_project(workspace: str) -> list[Tool]:

@@ -23,6 +23,7 @@ DECIDING: tuple[Step, ...] = (
 )
 RUNNING: tuple[Step, ...] = (
     steps.wait_in_queue,
+    steps.check_skills,
     steps.take_locks,
     steps.check_basis,
     steps.write_started,
@@ -51,11 +52,11 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
         flight.fail(internal_error(error, session.crashes))
 
 
-def fly(session: Session, flight: Flight) -> None:
-    """Runs a call that is decided, and closes it. An interrupt is left to the batch: `cut_short`; so is an AsksError:
-    what the call came to asks, and it has no result yet."""
+def fly(session: Session, flight: Flight, running: tuple[Step, ...] = RUNNING) -> None:
+    """Runs a call that is decided, and closes it; `running`: none where it has run. An interrupt is left to the batch:
+    `cut_short`; so is an AsksError: what the call came to asks, and it has no result yet."""
     try:
-        take_steps(session, flight, RUNNING)
+        take_steps(session, flight, running)
         close(session, flight)
     finally:
         _let_go(session, flight)

@@ -66,6 +66,11 @@ class Offer:
         self._offered = {tool.spec.name: tool for tool in registry.tools if self._reason(tool) is None}
         self.names = tuple(self._offered)
 
+    def narrowed(self, allowed: Collection[str] | None) -> "Offer":
+        """The same, with only what active skills allow; all of it where they do not say."""
+        given = {"enable": self._enable, "disable": self._disable}
+        return Offer(self._registry, **given, deny=self._deny, allowed=allowed)
+
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name, if it is offered."""
         return self._offered.get(name)
@@ -78,6 +83,10 @@ class Offer:
     def registered(self) -> tuple[str, ...]:
         """The names of all tools, offered or not."""
         return tuple(tool.spec.name for tool in self._registry.tools)
+
+    def denies(self, permission: Permission) -> bool:
+        """Whether no tool is offered that needs it."""
+        return permission in self._deny
 
     def why_off(self, name: str) -> str | None:
         """Why a registered tool is not offered, for the person whose settings these are; None where it is, or is not

@@ -21,8 +21,10 @@ from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders
 from handrail.runtime.registry import Offer
+from handrail.runtime.skills import Skills
 from handrail.store.audit import Chain, Record
 from handrail.store.journal import Decided, Draft, Journal
+from handrail.store.memories import Memories
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.root import Root
@@ -40,7 +42,7 @@ class Session(msgspec.Struct, kw_only=True):
     id: str
     folder: str
     workspace: Workspace
-    offer: Offer
+    skills: Skills
     rules: Rules
     journal: Journal
     chain: Chain
@@ -50,6 +52,7 @@ class Session(msgspec.Struct, kw_only=True):
     commands: Commands
     background: BackgroundWork
     outside: OutsideFolders
+    memories: Memories
     granted: dict[Scope, str]
     """Where it is noted what people granted."""
     crashes: Callable[[], str]
@@ -72,6 +75,11 @@ class Session(msgspec.Struct, kw_only=True):
     known_grants: Any = None
     turn: str = ""
     """What changes belong to, for who takes a whole turn back; empty: each batch is a turn of its own."""
+
+    @property
+    def offer(self) -> Offer:
+        """The tools that are offered now: fewer, where active skills say so."""
+        return self.skills.offer
 
     @property
     def grants(self) -> "Grants":
@@ -113,6 +121,7 @@ class Flight:
         "result",
         "roots",
         "rules",
+        "stopped",
         "tool",
         "tried",
     )  # fmt: skip
@@ -156,6 +165,8 @@ class Flight:
         self.held: list[Release] = []
         self.roots: tuple[Root, ...] = ()
         """Folders that a person opened for this call only."""
+        self.stopped: threading.Event | None = None
+        """Set where it runs, or has run, beside others of its batch: whether they are to stop."""
         self.drafts: list[Draft] = []
         """Events that go with the call's next record."""
 

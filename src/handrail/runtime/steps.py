@@ -1,16 +1,18 @@
 """The steps of a call, in the order they are taken. Each is one function; pipeline.py strings them together."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from threading import Event
 from typing import Any
 
 from msgspec.structs import replace
 
+from handrail.policy.judging.judged import SKILL
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.change import Change
-from handrail.protocol.decision import Access, Decision, Facts, PathFact
+from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
@@ -32,16 +34,21 @@ _MANY = 100
 def find_tool(session: Session, flight: Flight) -> None:
     """Exactly the name that was called, or nothing runs."""
     name = flight.call.name
+    session.skills.refresh()
     tool = session.offer.get(name)
     if tool is None and session.repair == "case":
         tool = session.offer.differing_in_case(name)
         if tool is not None:
             warn(flight, "UNKNOWN_TOOL", f"{readable(name)[:80]} was taken for {tool.spec.name}.")
     if tool is None:
-        message = f"Unknown Agent tool: {readable(name)[:200]}"
-        warn(flight, "UNKNOWN_TOOL", message)
-        raise ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
+        raise _unknown(session, flight)
     flight.tool = tool
+
+
+def _unknown(session: Session, flight: Flight) -> ToolError:
+    message = f"Unknown Agent tool: {readable(flight.call.name)[:200]}"
+    warn(flight, "UNKNOWN_TOOL", message)
+    return ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
 
 
 def check_version(_: Session, flight: Flight) -> None:
@@ -80,6 +87,9 @@ def gather_facts(session: Session, flight: Flight) -> None:
         flight.facts = touched_facts(session.workspace, touched)
     else:
         flight.facts = _facts_of_command(session, touched.command)
+    narrowed = session.skills.narrowing(flight.tool.spec.name)
+    if narrowed is not None:
+        flight.facts = replace(flight.facts, narrowed=narrowed)
 
 
 def _facts_of_command(session: Session, command: Command) -> Facts:
@@ -107,7 +117,8 @@ def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
     if touched.writes or touched.deletes:
         paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
         paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
-    return Facts(paths=tuple(paths))
+    use = touched.memory
+    return Facts(paths=tuple(paths), memory=MemoryFact(action=use.action, note=use.note) if use is not None else None)
 
 
 def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
@@ -131,12 +142,16 @@ def decide_call(session: Session, flight: Flight) -> None:
     flight.rules = rules
     decision = flight.decision = decide(flight.tool.spec, requested, flight.facts, rules)
     if decision.decision == "deny":
-        code = decision.code or "POLICY_DENIED"
-        warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
-        message = _refusal(decision, code, _doing(flight, decision.subject))
-        raise ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
+        raise _refused(flight, decision)
     if decision.decision == "confirm":
         _refuse_no_network(flight)
+
+
+def _refused(flight: Flight, decision: Decision) -> ToolError:
+    code = decision.code or "POLICY_DENIED"
+    warn(flight, code, f"{flight.name} was refused by {decision.rule}: {decision.reason}.")
+    message = _refusal(decision, code, _doing(flight, decision.subject))
+    return ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
 
 
 def _refuse_no_network(flight: Flight) -> None:
@@ -166,6 +181,8 @@ def _refusal(decision: Decision, code: ErrorCode, doing: str) -> str:
     if code == "PERMISSION_DENIED":
         return f"{doing} {subject} needs a person's yes: {decision.reason}. Nothing ran. Do not repeat this call."
     forbidden = f"Rule {decision.rule} forbids {doing} {subject}: {decision.reason}."
+    if decision.rule.startswith(SKILL):
+        return f"{forbidden} Nothing ran. Do it with what is named, or deactivate the skill when its task is done."
     return f"{forbidden} Do not try another way; say what you need it for."
 
 
@@ -182,6 +199,20 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
     flight.held.append(session.turns.leave)
     session.turns.take()
     _lock(session, flight, session.locks.of(f"session:{session.folder}"), session.queue_seconds, held_up)
+
+
+def check_skills(session: Session, flight: Flight) -> None:
+    """What a call before it in its batch activated speaks of it too."""
+    spec, narrowed = flight.tool.spec, session.skills.narrowing(flight.tool.spec.name)
+    if session.offer.get(spec.name) is None and session.offer.known(spec.name) is not None:
+        raise _unknown(session, flight)
+    if narrowed is None or narrowed == flight.facts.narrowed or flight.rules is None:
+        return
+    flight.facts = replace(flight.facts, narrowed=narrowed)
+    decision = decide(spec, flight.call.requested_permissions, flight.facts, flight.rules)
+    if decision.decision == "deny":
+        flight.judged = decision
+        raise _refused(flight, decision)
 
 
 def take_locks(session: Session, flight: Flight) -> None:
@@ -267,8 +298,10 @@ def environment_of(session: Session) -> str:
 
 
 def write_started(session: Session, flight: Flight) -> None:
-    """The journal knows of a call with effects before the first of them; of a tool we did not write we never know."""
-    if flight.tool.spec.side_effects or flight.tool.spec.category != "builtin":
+    """The journal knows of a call with effects before the first of them; of a tool we did not write we never know.
+    What is only said is written with the result."""
+    spec = flight.tool.spec
+    if spec.category != "builtin" or any(effect != "conversation" for effect in spec.side_effects):
         mark_started(session, flight)
 
 
@@ -318,7 +351,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         ),
         facts=flight.facts,
         answered=flight.answer is not None,
-        cancelled=session.cancelled.is_set,
+        cancelled=session.cancelled.is_set if flight.stopped is None else _stopped(session, flight.stopped),
         metadata=metadata,
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
@@ -327,6 +360,11 @@ def context_of(session: Session, flight: Flight) -> Context:
         needs_undo=lambda: _needs_undo(flight),
         alone=lambda: _alone(session),
     )
+
+
+def _stopped(session: Session, stopped: Event) -> Callable[[], bool]:
+    """A call beside others is to stop with its session, or with them."""
+    return lambda: session.cancelled.is_set() or stopped.is_set()
 
 
 def _was_tried(flight: Flight) -> bool:

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.protocol.decision import MODES
 from handrail.settings.check import DEFAULTS, refused
 from handrail.settings.errors import SettingsError, shown
+from handrail.settings.reference import REFERENCE
 
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
     from handrail.settings.strictness import LayerKind
+
+_VARIABLES = {"mode": "HANDRAIL_MODE", "model": "HANDRAIL_MODEL"}
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,16 +45,21 @@ def session_layer(said: Mapping[str, object]) -> Layer:
     return Layer(kind="session", source="session", values=values, rules=rules)
 
 
-def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """HANDRAIL_MODE, which can be stricter than what the layers below say, never looser."""
-    mode = environ.get("HANDRAIL_MODE")
-    if mode and mode not in MODES:
-        raise SettingsError(
-            "The environment cannot be used",
-            [f"HANDRAIL_MODE is {shown(mode)}; allowed: plan, ask, auto or full"],
-            "Nothing was run. Set HANDRAIL_MODE to one of these, or unset it.",
-        )
-    return Layer(kind="environment", source="environment HANDRAIL_MODE", values={"mode": mode} if mode else {})
+def environment_layers(environ: Mapping[str, str]) -> list[Layer]:
+    """HANDRAIL_MODE, which can be stricter than what the layers below say, never looser; HANDRAIL_MODEL."""
+    given = {key: (name, environ[name]) for key, name in _VARIABLES.items() if environ.get(name)}
+    for key, (name, value) in given.items():
+        if refused({key: value}):
+            allowed = REFERENCE[key].allowed
+            raise SettingsError(
+                "The environment cannot be used",
+                [f"{name} is {shown(value)}; allowed: {allowed}"],
+                f"Nothing was run. Set {name} to {'one of these' if key == 'mode' else 'such a name'}, or unset it.",
+            )
+    return [
+        Layer(kind="environment", source=f"environment {name}", values={key: value})
+        for key, (name, value) in given.items()
+    ]
 
 
 def flag_layer(flags: Mapping[str, object]) -> Layer:

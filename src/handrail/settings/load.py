@@ -8,7 +8,7 @@ import msgspec
 from handrail.settings.check import nest
 from handrail.settings.errors import SettingsError, shown_path
 from handrail.settings.files import Project, managed_layer, project_layer, user_layer
-from handrail.settings.layers import Layer, default_layer, environment_layer, flag_layer, session_layer
+from handrail.settings.layers import Layer, default_layer, environment_layers, flag_layer, session_layer
 from handrail.settings.location import MANAGED_FILE, expand_home, lies_in, state_folder, user_file
 from handrail.settings.model import Settings
 
@@ -51,7 +51,7 @@ def load(
     top = managed_layer(managed)
     found, project = _project(workspace, environ, state, trusted)
     layers = [user_layer(environ, workspace), *found]
-    layers += [session_layer(session or {}), environment_layer(environ), flag_layer(flags)]
+    layers += [session_layer(session or {}), *environment_layers(environ), flag_layer(flags)]
     loaded = _merged([layer for layer in layers if layer.values or layer.rules], top, project, review=review)
     loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
     _refuse_reach(loaded.settings.paths.writable, (user_file(environ), managed))
@@ -126,6 +126,7 @@ def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return msgspec.structs.replace(
         settings,
         tools=msgspec.structs.replace(settings.tools, folders=absolute(settings.tools.folders)),
+        skills=msgspec.structs.replace(settings.skills, folders=absolute(settings.skills.folders)),
         paths=msgspec.structs.replace(
             settings.paths,
             read_only=absolute(settings.paths.read_only),

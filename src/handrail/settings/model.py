@@ -25,6 +25,8 @@ Variable = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\
 Time = Annotated[str, msgspec.Meta(pattern=TIME)] | Annotated[int, msgspec.Meta(ge=1)]
 Size = Annotated[str, msgspec.Meta(pattern=SIZE)] | Annotated[int, msgspec.Meta(ge=1)]
 Tier = Annotated[int, msgspec.Meta(ge=0, le=3)]
+ModelName = Annotated[str, msgspec.Meta(pattern=r"\A[!-~]{1,200}\Z")]
+"""The provider and its name for the model: `anthropic:claude-…`. Whether there is one, the providers say."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +41,14 @@ class Tools(Section, frozen=True, kw_only=True):
     deny: tuple[Permission, ...] = ()
     folders: tuple[Folder, ...] = ()
     installed: bool = False
+
+
+class Skills(Section, frozen=True, kw_only=True):
+    """Which skills are found."""
+
+    enabled: bool = True
+    folders: tuple[Folder, ...] = ()
+    disable: tuple[str, ...] = ()
 
 
 class Read(Section, frozen=True, kw_only=True):
@@ -148,13 +158,25 @@ class Limits(Section, frozen=True, kw_only=True):
             amount(name, getattr(self, name))
 
 
+class Agent(Section, frozen=True, kw_only=True):
+    """How much one turn of a model may use."""
+
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 200
+    tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
+    repeats: Annotated[int, msgspec.Meta(ge=2, le=1_000)] = 4
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
+    full: Annotated[float, msgspec.Meta(ge=0.1, le=1.0)] = 0.8
+
+
 class Settings(Section, frozen=True, kw_only=True):
     """All settings of one session, merged."""
 
     mode: Mode = "ask"
+    model: ModelName | None = None
     preview: Previews = "when-asked"
     profile: Profile = "standard"
     tools: Tools = Tools()
+    skills: Skills = Skills()
     read: Read = Read()
     results: Results = Results()
     journal: Journal = Journal()
@@ -167,6 +189,7 @@ class Settings(Section, frozen=True, kw_only=True):
     sandbox: Sandbox = Sandbox()
     network: Network = Network()
     limits: Limits = Limits()
+    agent: Agent = Agent()
 
 
 def flat(settings: Settings) -> dict[str, object]:

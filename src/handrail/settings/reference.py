@@ -20,6 +20,10 @@ _SIZE = 'a size from "{}" to "{}", such as "{}", or a whole number of bytes'
 
 REFERENCE: dict[str, Entry] = {
     "mode": Entry("How much runs unasked; the environment can only make it stricter.", "plan, ask, auto or full"),
+    "model": Entry(
+        "Which model handrail run talks to; its provider sees what the model reads.",
+        'a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"',
+    ),
     "preview": Entry(
         "Whether a command that asks is tried in a copy first, to show what it would change.",
         "when-asked or never",
@@ -35,6 +39,9 @@ REFERENCE: dict[str, Entry] = {
     ),
     "tools.folders": Entry("Folders with custom tool files.", _FOLDERS),
     "tools.installed": Entry("Whether tools of installed packages (entry points) are registered.", "true or false"),
+    "skills.enabled": Entry("Whether skills (folders with a SKILL.md) are looked for.", "true or false"),
+    "skills.folders": Entry("Folders with skills, besides the usual ones and before them.", _FOLDERS),
+    "skills.disable": Entry("Skills that cannot be used.", "a list of names of skills"),
     "read.images": Entry("Whether read returns images as attachments.", "true or false"),
     "results.characters": Entry("Characters of one result before the rest is kept aside.", _CHARACTERS),
     "results.batch_characters": Entry("Characters of all results of one batch together.", _CHARACTERS),
@@ -93,6 +100,21 @@ REFERENCE: dict[str, Entry] = {
     ),
     "limits.sessions": Entry(
         "How many process sessions a session may have running at once.", "a whole number from 1 to 1000"
+    ),
+    "agent.calls": Entry("How many tool calls one turn may make.", "a whole number from 1 to 1000000"),
+    "agent.tokens": Entry(
+        "How many tokens one turn may use, questions and answers; without it, any number.",
+        "a whole number from 1 to 1000000000",
+    ),
+    "agent.repeats": Entry(
+        "How often the same calls may come to the same results in a row before the turn ends.",
+        "a whole number from 2 to 1000",
+    ),
+    "agent.attempts": Entry(
+        "How often a question is put to a provider that cannot answer just then.", "a whole number from 1 to 100"
+    ),
+    "agent.full": Entry(
+        "From which part of the model's window on the talk is made shorter.", "a number from 0.1 to 1.0"
     ),
 }
 """Every dotted key, in the order of the model."""

@@ -16,6 +16,7 @@ EVERYBODY: tuple[LayerKind, ...] = ("managed", "user", "project", "session", "fl
 """The project once it is trusted. The environment never: whatever starts a process can set it."""
 PERSON: tuple[LayerKind, ...] = ("managed", "user", "flag")
 FILES: tuple[LayerKind, ...] = ("managed", "user")
+ANYBODY: tuple[LayerKind, ...] = (*EVERYBODY, "environment")
 
 
 class Strictness(msgspec.Struct, frozen=True):
@@ -44,6 +45,12 @@ def _least(below: int, above: int) -> int:
 
 def _most(below: int, above: int) -> int:
     return max(below, above)
+
+
+def _least_of_some(below: int | None, above: int | None) -> int | None:
+    """None is as much as there is."""
+    given = [one for one in (below, above) if one is not None]
+    return min(given, default=None)
 
 
 def _smaller(name: str) -> Meet:
@@ -78,6 +85,7 @@ def _as_below(below: object, above: object) -> object:  # noqa: ARG001  whatever
 
 STRICTNESS: dict[str, Strictness] = {
     "mode": Strictness(_first(*MODES), "a looser mode asks less", reserved=("full",)),
+    "model": Strictness(_as_below, "whoever answers reads what the model is shown of the workspace", ANYBODY),
     "preview": Strictness(_first("never", "when-asked"), "what is tried runs before anybody said yes, be it in a copy"),
     "profile": Strictness(_first("restricted", "standard"), "restricted runs a short list of commands"),
     "tools.enable": Strictness(_common, "another tool is another way to act"),
@@ -87,6 +95,9 @@ STRICTNESS: dict[str, Strictness] = {
         _common, "its files run in this process, and may be others by the next start than those one trusted", PERSON
     ),
     "tools.installed": Strictness(_first(False, True), "code of other packages runs in this process"),
+    "skills.enabled": Strictness(_first(False, True), "a skill is text that the model goes by"),
+    "skills.folders": Strictness(_common, "what is there is told to the model as the person's own", PERSON),
+    "skills.disable": Strictness(_all_of, "a skill that is off says nothing"),
     "read.images": Strictness(_first(False, True), "an image costs, and can carry words to the model"),
     "results.characters": Strictness(_least, "more of a result costs more, and crowds out the person's words"),
     "results.batch_characters": Strictness(_least, "as above"),
@@ -114,5 +125,10 @@ STRICTNESS: dict[str, Strictness] = {
     "limits.file_size": Strictness(_smaller("file_size"), "a larger file fills the disk sooner"),
     "limits.idle": Strictness(_smaller("idle"), "what nobody asks for any more takes memory from others"),
     "limits.sessions": Strictness(_least, "more that goes on leaves less to others"),
+    "agent.calls": Strictness(_least, "more calls do more before anybody looks"),
+    "agent.tokens": Strictness(_least_of_some, "tokens cost the person's money"),
+    "agent.repeats": Strictness(_least, "who does the same again and again costs, and does nothing"),
+    "agent.attempts": Strictness(_least, "each attempt may cost"),
+    "agent.full": Strictness(_least, "a longer talk costs more with every question"),
 }
 """For every dotted key, in the order of the model."""

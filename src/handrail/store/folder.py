@@ -40,10 +40,7 @@ class StateFolder:
 
     def session(self, workspace: str, session_id: str) -> str:
         """The folder of one session of one workspace."""
-        if not _SESSION.fullmatch(session_id):
-            rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
-            raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
-        return self._made(os.path.join(self._workspace(workspace), session_id))
+        return self._made(os.path.join(self._workspace(workspace), session_name(session_id)))
 
     def changes(self, workspace: str) -> str:
         """The folder of a workspace's change log; no session can have its name."""
@@ -60,6 +57,10 @@ class StateFolder:
     def granted(self, workspace: str) -> str:
         """Where it is noted what people granted to a workspace; it is made with the first."""
         return os.path.join(self.home(workspace), f".{GRANTED}")
+
+    def memories(self, workspace: str) -> str:
+        """Where the notes about a workspace are; it is made with the first."""
+        return os.path.join(self.home(workspace), ".memories")
 
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""
@@ -81,6 +82,14 @@ class StateFolder:
     def make(self) -> None:
         """Makes the state folder itself."""
         make_private(self.path)
+
+
+def session_name(session_id: str) -> str:
+    """The name of a session's folder; UsageError where an id can be none."""
+    if not _SESSION.fullmatch(session_id):
+        rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
+        raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
+    return session_id
 
 
 def make_private(path: str) -> None:

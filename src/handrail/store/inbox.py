@@ -14,12 +14,14 @@ from handrail.protocol.decision import Mode
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import Answer, Granted, OpenedFolder, PermissionRequest
+from handrail.protocol.question import Question
 from handrail.store.database import Row
 from handrail.store.folder import GRANTED, OPENED, StateFolder
 from handrail.store.grants import GrantFiles
 from handrail.store.journal import Decided
 from handrail.store.opened import OpenedFolders
 from handrail.store.places import place_of
+from handrail.store.questions import ASKED, question_in
 from handrail.store.read_only import read_only
 from handrail.store.runner import is_dead
 
@@ -64,6 +66,25 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
         return place_of(os.path.dirname(self.folder))
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question of the model that nobody has replied to."""
+
+    question: Question
+    folder: str
+    """The folder of its session."""
+    time: datetime
+
+    @property
+    def session_id(self) -> str:
+        """The session that asks."""
+        return os.path.basename(self.folder)
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder it is about, where that is known."""
+        return place_of(os.path.dirname(self.folder))
+
+
 class Kept(msgspec.Struct, frozen=True):
     """Something that people granted, and whose part of the state folder it is in."""
 
@@ -90,6 +111,16 @@ class Inbox:
         """All that is open, the oldest first."""
         found = [one for folder in self._folders() for one in self._of_session(folder)]
         return sorted(found, key=lambda one: one.request.id)
+
+    def questions(self) -> list[Asked]:
+        """What models ask, the oldest first. A journal that cannot be read is named among the unreadable."""
+        found: list[Asked] = []
+        for folder in self._folders():
+            try:
+                found += [_asked(folder, row[0]) for row in _rows(folder, ASKED)]
+            except (StoreError, msgspec.DecodeError, UnicodeDecodeError) as error:
+                self.unreadable[folder] = str(error)
+        return sorted(found, key=lambda one: one.time)
 
     def answered(self) -> dict[str, Answer]:
         """What was answered before, by the ids of the requests."""
@@ -125,6 +156,10 @@ class Inbox:
         except StoreError as error:
             self.unreadable[folder] = str(error)
             return []
+
+
+def _asked(folder: str, data: bytes) -> Asked:
+    return Asked(question=question_in(data), folder=folder, time=decode_event(data).time)
 
 
 def _granted_in(beginning: str) -> tuple[Granted | OpenedFolder, ...]:

@@ -389,6 +389,13 @@ class Journal:
         row = self.database.row("SELECT seq, kind, data FROM event WHERE seq = ?", (seq,))
         return _read_event(*row) if row else Broken(seq, "", "there is no such event")
 
+    def last_of(self, *kinds: str) -> AnyEvent | Broken | None:
+        """The last event of one of these kinds."""
+        marks = ", ".join("?" * len(kinds))
+        query = f"SELECT seq, kind, data FROM event WHERE kind IN ({marks}) ORDER BY seq DESC LIMIT 1"  # noqa: S608
+        row = self.database.row(query, kinds)
+        return _read_event(*row) if row else None
+
     def entry(self, call_id: str) -> Entry | None:
         """What is known about one call."""
         # In this order: a call that is begun in between is then not known yet, and never taken for finished.

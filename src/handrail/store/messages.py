@@ -6,7 +6,7 @@ from functools import cache
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.message import Message
+from handrail.protocol.message import AssistantMessage, Message
 from handrail.protocol.wire import encode
 from handrail.store.journal import Draft, Journal
 
@@ -31,6 +31,16 @@ class Messages:
         """Writes messages and events in one transaction."""
         rows = tuple((_INSERT, (str(one.__struct_config__.tag), encode(one))) for one in messages)
         self._journal.append(*drafts, also=rows)
+
+    def any(self) -> bool:
+        """Whether anything was said."""
+        return bool(self._journal.database.rows("SELECT 1 FROM message LIMIT 1", ()))
+
+    def last_model(self) -> str | None:
+        """Who answered last."""
+        query = "SELECT number, data FROM message WHERE kind = 'assistant' ORDER BY number DESC LIMIT 1"
+        said = [self._read(*row) for row in self._journal.database.rows(query, ())]
+        return said[0].model if said and isinstance(said[0], AssistantMessage) else None
 
     def after(self, number: int = 0) -> list[Numbered]:
         """Every message behind a number, oldest first."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from handrail.protocol.permission import PermissionRequest
+    from handrail.protocol.question import Question, Reply
     from handrail.protocol.result import ToolResult
     from handrail.terminal.keys import Timing
     from handrail.terminal.source import Said, Source
@@ -37,6 +38,14 @@ def ask_on_terminal(
 
     screen = Screen(sys.stderr, os.environ, plain=plain)
     return Prompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, source or ALONE)
+
+
+def ask_question_on_terminal(question: "Question", *, plain: bool = False) -> "Reply | None":
+    """Puts a question of the model's to the person, on stdin and stderr; None where it is left for later."""
+    from handrail.terminal.replying import ask_for_reply  # noqa: PLC0415  only where somebody is asked
+    from handrail.terminal.screen import Screen  # noqa: PLC0415
+
+    return ask_for_reply(sys.stdin.fileno(), Screen(sys.stderr, os.environ, plain=plain), question)
 
 
 def say_kept(said: "Said", result: "ToolResult[Any] | None", *, plain: bool = False) -> None:

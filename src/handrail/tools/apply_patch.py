@@ -69,6 +69,9 @@ APPLY_PATCH = ToolSpec(
     permissions=("fs.read", "fs.write", "fs.delete"),  # what it refuses it explains, with lines of the file
     side_effects=("files",),
     enabled=False,
+    stage="change",
+    intent="change several files in one step, all or nothing",
+    not_for=(("one change in one file", "edit"),),
 )
 
 

@@ -10,6 +10,7 @@ from handrail.protocol.change import Change, ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import AnswerKind, Preview
+from handrail.protocol.question import Question
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from handrail.changes.layered.trial import Examined
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
+    from handrail.protocol.event import Event
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -38,6 +40,10 @@ class AsksError(Exception):
         super().__init__(decision.reason)
         self.decision = decision
         self.preview = preview
+
+
+def _nothing_to_do() -> None:
+    """Where nobody has anything to do meanwhile."""
 
 
 def _nobody_judges(_changes: tuple[Change, ...], _configs: Mapping[str, str]) -> Decision:
@@ -77,6 +83,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What the person said it of: a trial that was sealed."""
     below: "tuple[Examined, ...]" = ()
     """What earlier calls of the batch would change, in their order: a command is tried as if that had been kept."""
+    meanwhile: Callable[[], object] = _nothing_to_do
+    """What is best done while the sandbox of a command is made, and nobody waits for it; it may never be, or again."""
     judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision] = _nobody_judges
     """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
     needs_undo: Callable[[], Decision | None] = _nobody_relies
@@ -108,6 +116,14 @@ class ProcessUse(msgspec.Struct, frozen=True):
     """Its id, or the beginning of it; empty where the call is about all of them."""
 
 
+class MemoryUse(msgspec.Struct, frozen=True):
+    """What a call wants with the notes of the workspace."""
+
+    action: str
+    note: str = ""
+    """Its id, or the title of a new one."""
+
+
 class Touched(msgspec.Struct, frozen=True):
     """The paths a call declares, before it runs: facts, policy and locks go by them."""
 
@@ -120,6 +136,8 @@ class Touched(msgspec.Struct, frozen=True):
     """What it would run; the paths are then those that the command names."""
     process: ProcessUse | None = None
     """The process session that it is about."""
+    memory: MemoryUse | None = None
+    """The note that it is about."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +172,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[Attachment, ...] = ()
     warnings: tuple[str, ...] = ()
     changes: ChangeSet | None = None
+    events: "tuple[tuple[type[Event], dict[str, Any]], ...]" = ()
+    """What else there is to tell, of tools of our own only: it is written with the result, or not at all."""
 
 
 class Seen(Protocol):
@@ -229,3 +249,5 @@ class Tool(msgspec.Struct, frozen=True):
     run: Callable[[Context, Any], Output]
     touches: Callable[[Any], Touched] = touches_nothing
     preview: Callable[[Context, Any], Preview] | None = None
+    asks: Callable[[str, Any], Question] | None = None
+    """What a call of this id asks the person: it is not run, and the reply is its result."""

@@ -40,6 +40,8 @@ DELETE = ToolSpec(
     side_effects=("files",),
     enabled=False,
     plain_arguments=("path",),
+    stage="change",
+    intent="delete a file",
 )
 
 

@@ -53,6 +53,10 @@ EDIT = ToolSpec(
     permissions=("fs.read", "fs.write"),  # what it refuses it explains, with lines of the file
     side_effects=("files",),
     plain_arguments=("path",),
+    layer="base",
+    stage="change",
+    intent="replace an exact text in a file",
+    not_for=(("a new file", "write"),),
 )
 
 

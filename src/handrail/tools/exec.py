@@ -29,7 +29,7 @@ class ExecArguments(Arguments, frozen=True):
     cwd: Annotated[str, Meta(description="Folder to run it in, relative to the workspace.")] = "."
     timeout_ms: Annotated[
         Annotated[int, Meta(ge=100, le=MOST_MILLISECONDS)] | None,
-        Meta(description="Milliseconds after which it is stopped; 120000 if not given."),
+        Meta(description="Milliseconds after which it is stopped; 120000 if not given.", extra={"default": 120_000}),
     ] = None
     background: Annotated[
         bool, Meta(description="Return at once; it goes on as a process session, whose ports no other command reaches.")
@@ -72,6 +72,10 @@ EXEC = ToolSpec(
     permissions=("proc.exec",),
     side_effects=("files", "processes"),
     plain_arguments=("cwd",),
+    layer="base",
+    stage="run",
+    intent="run a command: tests, build, git, scripts",
+    not_for=(("reading files", "read"), ("searching them", "grep"), ("changing them", "edit")),
 )
 
 

@@ -26,7 +26,9 @@ class FindArguments(Arguments, frozen=True):
         ),
     ]
     path: Annotated[str, Meta(description="Folder to search, relative to the workspace; also an ignored one.")] = "."
-    max_results: Annotated[int, Meta(ge=1, le=10_000, description="Most files to return.")] = 1_000
+    max_results: Annotated[int, Meta(ge=1, le=10_000, description="Most files to return.", extra={"unit": "files"})] = (
+        1_000
+    )
     exclude: Annotated[Globs, Meta(description="Globs of files and folders to leave out.")] = ()
 
 
@@ -49,6 +51,10 @@ FIND = ToolSpec(
     permissions=("fs.read",),
     auto_execute=True,
     plain_arguments=("path", "pattern"),
+    layer="base",
+    stage="look",
+    intent="locate files by name",
+    not_for=(("what is inside files", "grep"),),
 )
 
 

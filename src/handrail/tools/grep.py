@@ -29,7 +29,9 @@ class GrepArguments(Arguments, frozen=True):
     ] = None
     case_sensitive: Annotated[bool, Meta(description="Whether upper and lower case differ.")] = True
     context_lines: Annotated[int, Meta(ge=0, le=20, description="Lines to show before and after each match.")] = 0
-    max_results: Annotated[int, Meta(ge=1, le=10_000, description="Most matching lines to return, in all.")] = 100
+    max_results: Annotated[
+        int, Meta(ge=1, le=10_000, description="Most matching lines to return, in all.", extra={"unit": "lines"})
+    ] = 100
 
 
 class GrepMatch(Wire, frozen=True):
@@ -61,6 +63,9 @@ GREP = ToolSpec(
     permissions=("fs.read",),
     auto_execute=True,
     plain_arguments=("path",),
+    layer="base",
+    stage="look",
+    intent="search for text inside files",
 )
 
 

@@ -13,7 +13,7 @@ class LsArguments(Arguments, frozen=True):
     """The arguments of ls."""
 
     path: Annotated[str, Meta(description="Folder to list, relative to the workspace; . is the workspace.")]
-    depth: Annotated[int, Meta(ge=1, le=20, description="How many levels to show.")] = 1
+    depth: Annotated[int, Meta(ge=1, le=20, description="How many levels to show.", extra={"unit": "levels"})] = 1
 
 
 class LsEntry(Wire, frozen=True):
@@ -44,6 +44,9 @@ LS = ToolSpec(
     permissions=("fs.read",),
     auto_execute=True,
     plain_arguments=("path",),
+    layer="base",
+    stage="look",
+    intent="see what is in a folder",
 )
 
 

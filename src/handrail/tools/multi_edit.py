@@ -73,6 +73,9 @@ MULTI_EDIT = ToolSpec(
     side_effects=("files",),
     enabled=False,
     plain_arguments=("path",),
+    stage="change",
+    intent="make several changes to one file in one step, all or nothing",
+    not_for=(("a single change", "edit"),),
 )
 
 

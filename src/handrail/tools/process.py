@@ -39,7 +39,8 @@ class ProcessArguments(Arguments, frozen=True):
         int | None, Meta(description="log: first line, from 1; negative counts from the end (-200 = the last 200).")
     ] = None
     limit: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_ROWS)] | None, Meta(description="log: most lines; 2000 if not given.")
+        Annotated[int, Meta(ge=1, le=MOST_ROWS)] | None,
+        Meta(description="log: most lines; 2000 if not given.", extra={"default": 2_000, "unit": "lines"}),
     ] = None
     data: Annotated[str | None, Meta(description="write: what to send; end a line with a newline.")] = None
     eof: Annotated[bool, Meta(description="write: end the input after the data.")] = False
@@ -74,6 +75,9 @@ PROCESS = ToolSpec(
     permissions=("proc.exec",),
     side_effects=("processes",),
     plain_arguments=("action", "sessionId"),
+    layer="base",
+    stage="run",
+    intent="look after a command that goes on in the background",
 )
 
 

@@ -43,7 +43,7 @@ class ReadArguments(Arguments, frozen=True):
     offset: Annotated[
         int, Meta(description="First line, from 1; negative counts from the end (-200 = the last 200 lines).")
     ] = 1
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="Most lines to return.")] = 2_000
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="Most lines to return.", extra={"unit": "lines"})] = 2_000
 
 
 class ReadData(Wire, frozen=True, omit_defaults=False):
@@ -70,6 +70,9 @@ READ = ToolSpec(
     permissions=("fs.read",),
     auto_execute=True,
     plain_arguments=("path",),
+    layer="base",
+    stage="read",
+    intent="read a file or a page of it, a picture, or kept output",
 )
 
 

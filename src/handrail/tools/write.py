@@ -48,6 +48,10 @@ WRITE = ToolSpec(
     permissions=("fs.write",),
     side_effects=("files",),
     plain_arguments=("path",),
+    layer="base",
+    stage="change",
+    intent="create a file, or replace all of it",
+    not_for=(("a change to part of a file", "edit"),),
 )
 
 

@@ -42,10 +42,13 @@ class _Own(threading.local):
 
 
 class Roots:
-    """The roots of a session: those that it was given, those that people opened, and those lent to one call."""
+    """The roots of a session: those that it was given, those of active skills, those that people opened, and those lent
+    to one call."""
 
     def __init__(self, given: tuple[Root, ...]) -> None:
         self._given = given
+        self._brought: tuple[Root, ...] = ()
+        self._opened: tuple[Root, ...] = ()
         self._shared = RootSet(given)
         self._own = _Own()
         self._retired: list[Root] = []
@@ -58,14 +61,31 @@ class Roots:
     @property
     def opened(self) -> tuple[Root, ...]:
         """Those that people opened."""
-        return self._shared.all[len(self._given) :]
+        return self._opened
 
     def open(self, roots: Sequence[Root]) -> None:
         """Puts these in the place of all that people opened before."""
-        before = self.opened
-        self._shared = RootSet((*self._given, *roots))
+        self._retire(self._opened, roots)
+        self._opened = tuple(roots)
+        self._share()
+
+    def bring(self, roots: Sequence[Root]) -> None:
+        """Puts these in the place of all that active skills brought before."""
+        self._retire(self._brought, roots)
+        self._brought = tuple(roots)
+        self._share()
+
+    @property
+    def brought(self) -> tuple[Root, ...]:
+        """Those that active skills brought."""
+        return self._brought
+
+    def _share(self) -> None:
+        self._shared = RootSet((*self._given, *self._brought, *self._opened))
+
+    def _retire(self, before: Sequence[Root], now: Sequence[Root]) -> None:
         # A call may be on its way through one of them, and its number must not become another file's meanwhile.
-        self._retired += [root for root in before if root not in roots]
+        self._retired += [root for root in before if root not in now]
 
     @contextmanager
     def lent(self, roots: Sequence[Root]) -> Generator[None]:

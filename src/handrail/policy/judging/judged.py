@@ -7,6 +7,9 @@ from handrail.policy.rules.rule import STRICTEST_FIRST, Rule
 from handrail.protocol.decision import DecisionPart, Mode, Verdict
 from handrail.protocol.error import ErrorCode
 
+SKILL = "skill."
+"""How the rule of an active skill begins; its name follows."""
+
 
 class Judged(msgspec.Struct, frozen=True):
     """A part with what follows from it."""

@@ -1,0 +1,69 @@
+"""The system prompts and the guide that are written down, so that a change of their words is seen and read."""
+
+import argparse
+from pathlib import Path
+
+from handrail.agent.prompt.guide import guide
+from handrail.agent.prompt.memory import Note
+from handrail.agent.prompt.skills import ListedSkill
+from handrail.agent.prompt.system import system_prompt
+from handrail.protocol.tool import ToolSpec
+from handrail.runtime.instructions import Instructions
+from handrail.runtime.opening import offered
+from handrail.settings import Settings
+from handrail.settings.model import Tools
+
+_PROMPTS = "tests/agent/prompts"
+_GUIDE = "docs/tools.md"
+_BEGIN, _END = "<!-- guide: scripts/prompts --write -->", "<!-- end of the guide -->"
+_CHANGING = ("write", "edit", "exec", "process")
+_INSTRUCTIONS = Instructions(name="AGENTS.md", text="# Sample\nRun `make test`. Style: @docs/style.md\n")
+_NOTES = (Note(title="tests", content="The slow ones are in tests/slow; the person runs them alone."),)
+_SKILLS = (
+    ListedSkill(name="release", description="How a release of this project is made."),
+    ListedSkill(name="review", description="How changes are reviewed here.", active=True),
+)
+
+
+def main(root: Path, description: str) -> int:
+    """Runs the command; the exit code."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--write", action="store_true", help="write the files")
+    choice.add_argument("--check", action="store_true", help="exit 1 when they are out of date")
+    write: bool = parser.parse_args().write
+    stale = {path: text for path, text in generated(root).items() if _read(root / path) != text}
+    for path, text in stale.items():
+        if write:
+            (root / path).write_text(text, encoding="utf-8")
+        print(f"wrote {path}" if write else f"{path} is out of date; scripts/prompts --write brings it up to date.")
+    return 1 if stale and not write else 0
+
+
+def generated(root: Path) -> dict[str, str]:
+    """The text of each file by its path."""
+    every = all_tools()
+    texts = {
+        "base": system_prompt(specs_of()),
+        "read-only": system_prompt(specs_of(disable=_CHANGING)),
+        "everything": system_prompt(every, _INSTRUCTIONS, _NOTES, _SKILLS),
+    }
+    head, _, rest = _read(root / _GUIDE).partition(_BEGIN)
+    tail = rest.partition(_END)[2]
+    pages = {f"{_PROMPTS}/{name}.md": text for name, text in texts.items()}
+    return pages | {_GUIDE: f"{head}{_BEGIN}\n{guide(every)}{_END}{tail}"}
+
+
+def all_tools() -> tuple[ToolSpec, ...]:
+    """Every tool that comes with handrail, on or off by default."""
+    return specs_of(enable=offered(Settings()).registered)
+
+
+def specs_of(enable: tuple[str, ...] = (), disable: tuple[str, ...] = ()) -> tuple[ToolSpec, ...]:
+    """The tools that a session with these settings offers."""
+    settings = Settings(tools=Tools(enable=enable, disable=disable))
+    return tuple(tool.spec for tool in offered(settings).tools)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -1,0 +1,62 @@
+"""How many tokens a talk has: as the provider counted them, and guessed for what came since."""
+
+from collections.abc import Callable, Sequence
+
+from handrail.agent.compaction.sending import last_summary, sent
+from handrail.protocol.message import AssistantMessage, CallPart, Message, ResultsMessage
+from handrail.protocol.tool import ToolSpec, describe
+from handrail.protocol.wire import encode
+from handrail.store.messages import Numbered
+
+BYTES_A_TOKEN = 3.5
+"""English has more and code fewer; rather too many tokens are guessed than too few."""
+_PICTURE = 1_600
+"""What large pictures cost, at most, with the vendors that say so."""
+_AROUND = 8
+"""What stands around a message or a part on the wire."""
+
+
+def measured(messages: Sequence[Numbered], fixed: Callable[[], int]) -> int:
+    """The tokens of the next question. `fixed` guesses those of system prompt and tools, where nobody counted."""
+    found = last_summary(messages)
+    since = 0
+    for one in reversed(messages):
+        message = one.message
+        if found is not None and one.number < found[0]:
+            break  # whatever was counted before, was counted of a longer talk
+        if isinstance(message, AssistantMessage) and message.input_tokens:
+            return message.input_tokens + max(message.output_tokens, 1) + since
+        since += tokens_of(message)
+    return fixed() + tokens_in(sent(messages))
+
+
+def tokens_in(messages: Sequence[Message]) -> int:
+    """A guess for several messages."""
+    return sum(map(tokens_of, messages))
+
+
+def tokens_of(message: Message) -> int:
+    """A guess for one message."""
+    if isinstance(message, AssistantMessage):
+        parts = (encode(part.args) if isinstance(part, CallPart) else part.text.encode() for part in message.parts)
+        return _AROUND + sum(_AROUND + _tokens(len(part)) for part in parts)
+    if isinstance(message, ResultsMessage):
+        pictures = sum(bool(one.content) for result in message.results for one in result.attachments)
+        texts = sum(_AROUND + tokens_of_text(result.content) for result in message.results)
+        return _AROUND + texts + pictures * _PICTURE
+    return _AROUND + tokens_of_text(message.text)
+
+
+def tokens_of_text(text: str) -> int:
+    """A guess for a text."""
+    return _tokens(len(text.encode("utf-8", "replace")))
+
+
+def tokens_of_tools(system: str, specs: Sequence[ToolSpec]) -> int:
+    """A guess for what stands before the talk."""
+    tools = (encode((spec.name, spec.description, describe(spec).input_schema)) for spec in specs)
+    return tokens_of_text(system) + sum(_AROUND + _tokens(len(tool)) for tool in tools)
+
+
+def _tokens(size: int) -> int:
+    return int(size / BYTES_A_TOKEN) + 1

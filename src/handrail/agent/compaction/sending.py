@@ -1,0 +1,60 @@
+"""What a model is sent of a talk: all of it, or the last summary and what is kept behind it."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from handrail.protocol.message import CallResult, Message, ResultsMessage, SummaryMessage, SystemMessage
+from handrail.store.messages import Numbered
+
+_REFERENCE = re.compile(r"@output/[!-.0-~]+")
+
+
+def sent(messages: Sequence[Numbered]) -> tuple[Message, ...]:
+    """The messages that the model sees, oldest first."""
+    found = last_summary(messages)
+    if found is None:
+        return tuple(one.message for one in in_full(messages))
+    number, summary = found
+    cut = summary.cut
+    kept = (
+        shortened(one.message, cut) if cut is not None and one.number < number else one.message
+        for one in in_full(messages)
+    )
+    return (summary, *kept)
+
+
+def last_summary(messages: Sequence[Numbered]) -> tuple[int, SummaryMessage] | None:
+    """The summary that counts, and its number."""
+    found = ((one.number, one.message) for one in reversed(messages) if isinstance(one.message, SummaryMessage))
+    return next(found, None)
+
+
+def in_full(messages: Sequence[Numbered]) -> list[Numbered]:
+    """The messages that no summary stands for."""
+    found = last_summary(messages)
+    first = found[1].kept_from if found else 0
+    aside = SystemMessage | SummaryMessage
+    return [one for one in messages if one.number >= first and not isinstance(one.message, aside)]
+
+
+def shortened(message: Message, most: int) -> Message:
+    """Results with at most so many characters each, and without pictures; any other message as it is."""
+    if not isinstance(message, ResultsMessage):
+        return message
+    return ResultsMessage(results=tuple(_shortened(result, most) for result in message.results))
+
+
+def _shortened(result: CallResult, most: int) -> CallResult:
+    text, left = result.content, len(result.content) - most
+    notes = ["a picture"] if any(one.content for one in result.attachments) else []
+    if left > 0:
+        notes.append(f"{left:,} characters from the middle")
+        text = f"{text[: most // 2]}\n[…]\n{text[-(most // 2) :]}"
+    if not notes:
+        return result
+    missing = [one for one in dict.fromkeys(_REFERENCE.findall(result.content)) if one not in text]
+    whole = f" The whole text: {', '.join(missing[:3])}." if missing else ""
+    told = f"[Left out to fit your window: {' and '.join(notes)}.{whole} Ask for a smaller part where you need it.]"
+    return replace(result, content=f"{text}\n{told}", attachments=())

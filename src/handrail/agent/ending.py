@@ -1,0 +1,74 @@
+"""The end of a turn, told once: however often somebody asks for it, and whatever process does."""
+
+from handrail.agent.talk import Talk
+from handrail.agent.turn import Reason, Turn
+from handrail.models.model import ModelError
+from handrail.protocol.batch import Parked
+from handrail.protocol.error import UsageError
+from handrail.protocol.event import End, Error, Notice
+from handrail.protocol.message import AssistantMessage
+from handrail.runtime.conversation import Conversation
+from handrail.store.journal import Draft
+
+_WAITS = {"parked", "question"}
+
+
+def ended_before(talk: Talk) -> Turn | None:
+    """The last turn, where it is over; None where there is something to go on with."""
+    mark, so_far = talk.mark, talk.so_far
+    if isinstance(mark, End) and mark.reason not in _WAITS:
+        return Turn(
+            reason=mark.reason,
+            text=mark.text,
+            calls=mark.calls,
+            files_changed=mark.files_changed,
+            tokens=so_far.tokens,
+        )
+    if talk.last is None:
+        raise UsageError("this session has nothing to go on with; give it a prompt")
+    if mark is None and isinstance(talk.last, AssistantMessage) and not talk.last.calls:
+        # A fork of a session whose turn was over: in this one nothing began.
+        return Turn(reason="done", text=talk.last.text, calls=so_far.calls, files_changed=so_far.files_changed)
+    return None
+
+
+def end(conversation: Conversation, talk: Talk, reason: Reason, why: str | None = None) -> Turn:
+    """Ends the turn; `why`: what ended it early, in words for a person."""
+    turn = _turn(talk, reason, code="LIMIT_EXCEEDED" if why else None, message=why)
+    told: Draft = (End, {"reason": reason, "calls": turn.calls, "files_changed": turn.files_changed, "text": turn.text})
+    warning: tuple[Draft, ...] = ((Notice, {"code": "LIMIT_EXCEEDED", "text": why}),) if why else ()
+    conversation.tell(*warning, told)
+    return turn
+
+
+def wait(conversation: Conversation, talk: Talk, parked: Parked) -> Turn:
+    """Ends the turn until somebody has answered. Who only looks whether they have is not told of it anew."""
+    reason: Reason = "question" if parked.questions else "parked"
+    turn = _turn(talk, reason, parked)
+    if not (isinstance(talk.mark, End) and talk.mark.reason == reason):
+        told = {"reason": reason, "calls": turn.calls, "files_changed": turn.files_changed, "text": turn.text}
+        conversation.tell((End, told))
+    return turn
+
+
+def fail(conversation: Conversation, talk: Talk, error: ModelError) -> Turn:
+    """Ends the turn with what went wrong; `go_on` goes on from where it was."""
+    conversation.tell((Error, {"code": error.code, "message": error.message, "retryable": error.retryable}))
+    return _turn(talk, "error", code=error.code, message=error.message)
+
+
+def _turn(
+    talk: Talk, reason: Reason, parked: Parked | None = None, code: str | None = None, message: str | None = None
+) -> Turn:
+    so_far = talk.so_far
+    return Turn(
+        reason=reason,
+        text=talk.last_words,
+        calls=so_far.calls,
+        files_changed=so_far.files_changed,
+        tokens=so_far.tokens,
+        requests=parked.requests if parked else (),
+        questions=parked.questions if parked else (),
+        code=code,
+        message=message,
+    )

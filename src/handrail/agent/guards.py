@@ -1,0 +1,62 @@
+"""What keeps a turn from going on for ever: how much it may use, and whether it gets anywhere."""
+
+from itertools import pairwise
+
+from handrail.agent.completing import CUT_OFF
+from handrail.agent.limits import TurnLimits
+from handrail.agent.talk import Talk, note, results_message
+from handrail.protocol.batch import Done
+from handrail.protocol.message import AssistantMessage, Message, ResultsMessage, UserMessage
+from handrail.protocol.wire import encode
+
+_REPEATED = (
+    "You made the same calls {count} times in a row, and they came to the same results. "
+    "Do something else, or say what keeps you from getting on."
+)
+
+
+def used_up(talk: Talk, limits: TurnLimits, more: int) -> str | None:
+    """Why the turn must not make so many calls more, in words for a person; None where it may."""
+    so_far = talk.so_far
+    if so_far.calls + more > limits.calls:
+        return f"The turn was ended: it may make {limits.calls} calls. Say so if it shall go on."
+    if limits.tokens is not None and so_far.tokens >= limits.tokens:
+        told = f"it may use {limits.tokens:,} tokens, and has used {so_far.tokens:,}"
+        return f"The turn was ended: {told}. Say so if it shall go on."
+    return None
+
+
+def notes_to(talk: Talk, message: AssistantMessage, done: Done, limits: TurnLimits) -> tuple[UserMessage, ...]:
+    """What the model is told beside these results of its calls."""
+    notes = [note(CUT_OFF)] if message.finish == "length" else []
+    count = _repeats([*talk.of_turn, results_message(done.results)])
+    if count == limits.repeats:
+        notes.append(note(_REPEATED.format(count=count)))
+    return tuple(notes)
+
+
+def stuck(talk: Talk, limits: TurnLimits) -> str | None:
+    """Why the turn gets nowhere although the model was told, in words for a person."""
+    count = _repeats(talk.of_turn)
+    if count <= limits.repeats:
+        return None
+    return f"The turn was ended: the model made the same calls {count} times, and they came to the same results."
+
+
+def _repeats(said: list[Message]) -> int:
+    """How often, at the end, the same calls had the same results."""
+    rounds: list[bytes] = []
+    for before, after in pairwise(said):
+        if isinstance(before, AssistantMessage) and isinstance(after, ResultsMessage):
+            rounds.append(_round(before, after))
+    count = 0
+    for one in reversed(rounds):
+        if one != rounds[-1]:
+            break
+        count += 1
+    return count
+
+
+def _round(message: AssistantMessage, results: ResultsMessage) -> bytes:
+    calls = [(call.name, call.args) for call in message.calls]
+    return encode([calls, [(result.ok, result.content) for result in results.results]])

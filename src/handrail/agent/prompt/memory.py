@@ -1,0 +1,38 @@
+"""Notes of earlier sessions, which rank below everything that is said now."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from handrail.agent.prompt.fences import fenced
+from handrail.agent.prompt.words import clipped
+
+_LONG_NOTE = 1_000
+_ALL = 8_000
+_HEAD = """\
+# Notes of earlier sessions
+They may be out of date. What the person says, and the project's own instructions, go before them."""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was worth keeping."""
+
+    title: str
+    content: str
+
+
+def notes_section(notes: Sequence[Note]) -> str:
+    """The notes in the order they are given, as many as there is room for."""
+    lines: list[str] = []
+    room = _ALL
+    for note in notes:
+        line = f"- {clipped(note.title, 120)}: {clipped(note.content, _LONG_NOTE)}"
+        if len(line) > room:
+            break
+        lines.append(line)
+        room -= len(line)
+    if not lines:
+        return ""
+    left = len(notes) - len(lines)
+    more = [f"{left} more {'is' if left == 1 else 'are'} not shown here; the memory tool lists all."] if left else []
+    return "\n".join((_HEAD, fenced("notes", "\n".join(lines)), *more))

@@ -1,0 +1,13 @@
+"""The order of tools in the prompt and the guide: the order of work, whoever registered them when."""
+
+from collections.abc import Sequence
+
+from handrail.protocol.tool import Layer, Stage, ToolSpec
+
+_STAGES: tuple[Stage, ...] = ("look", "read", "change", "run", "other")
+_LAYERS: tuple[Layer, ...] = ("base", "companion", "gain")
+
+
+def in_order(specs: Sequence[ToolSpec]) -> list[ToolSpec]:
+    """By the step of work that they serve; within one the lower layer first, then by name."""
+    return sorted(specs, key=lambda spec: (_STAGES.index(spec.stage), _LAYERS.index(spec.layer), spec.name))

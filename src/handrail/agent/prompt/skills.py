@@ -1,0 +1,48 @@
+"""The skills that there are, and how one is taken up."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from handrail.agent.prompt.fences import fenced
+from handrail.agent.prompt.words import clipped
+from handrail.protocol.skill import SkillEntry
+from handrail.protocol.tool import ToolSpec
+
+SKILL_SWITCH = "skill_control"
+"""The tool that activates a skill."""
+_LONG = 240
+_MOST = 50
+_HEAD = """\
+# Skills
+Instructions for particular kinds of work, each in a text of its own. Where one fits the task, take it up before you \
+begin: call skill_control with its name and the action activate. The result holds its text. While a skill is active, \
+it may narrow the tools you have; deactivate it when its part is done."""
+
+
+class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as the prompt names it."""
+
+    name: str
+    description: str
+    active: bool = False
+
+
+def listed_skills(entries: Iterable[SkillEntry]) -> list[ListedSkill]:
+    """Those that the prompt tells of: they can be used, and nobody wants them to be used only where they are named."""
+    told = (entry for entry in entries if entry.active or (entry.usable and not entry.by_name_only))
+    return [ListedSkill(name=one.name, description=one.description, active=one.active) for one in told]
+
+
+def skills_section(specs: Sequence[ToolSpec], skills: Sequence[ListedSkill]) -> str:
+    """The skills by name; nothing where none can be activated."""
+    if not skills or SKILL_SWITCH not in {spec.name for spec in specs}:
+        return ""
+    shown = sorted(skills, key=lambda skill: (not skill.active, skill.name))
+    more = [f"- … and {len(shown) - _MOST} more."] if len(shown) > _MOST else []
+    return "\n".join((_HEAD, fenced("skills", "\n".join((*map(_line, shown[:_MOST]), *more)))))
+
+
+def _line(skill: ListedSkill) -> str:
+    mark = " (active)" if skill.active else ""
+    return f"- {clipped(skill.name, 80)}{mark}: {clipped(skill.description, _LONG)}"

@@ -1,0 +1,76 @@
+"""The calls of a session as the journal has them: what came in, how it was answered, what came of it."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, cast
+
+import msgspec
+
+from handrail.protocol.call import ToolCall
+from handrail.protocol.decision import Mode
+from handrail.protocol.event import ToolCallPermissionDenied, ToolCallPermissionGranted
+from handrail.protocol.permission import Answer
+from handrail.protocol.result import ToolResult
+from handrail.store.archive import reading
+from handrail.store.journal import Broken
+from handrail.store.past_calls import PastCall, past_calls
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """One call."""
+
+    call: ToolCall
+    batch_id: str
+    mode: Mode | None
+    answer: Answer | None
+    result: ToolResult[Any] | None
+    """None where it has none that can be read."""
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments, where they are named ones."""
+        given = self.call.args
+        return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """All calls of a session."""
+
+    calls: tuple[Recorded, ...]
+    unreadable: int = 0
+
+    def batches(self) -> Iterator[tuple[Recorded, ...]]:
+        """The calls that came in one message, in their order."""
+        for _, calls in groupby(self.calls, lambda one: one.batch_id):
+            yield tuple(calls)
+
+
+def recording_of(folder: str) -> Recording:
+    """Reads the journal in the folder of a session."""
+    results: dict[str, ToolResult[Any]] = {}
+    answers: dict[str, Answer] = {}
+    with reading(folder) as journal:
+        results |= {call_id: result for call_id, result in journal.finished() if result is not None}
+        for event in journal.events():
+            if isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):
+                answers[event.tool_call_id] = event.answer
+    found = list(past_calls(folder))
+    calls = [_recorded(one, results, answers) for one in found if isinstance(one, PastCall)]
+    return Recording(tuple(calls), sum(isinstance(one, Broken) for one in found))
+
+
+def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict[str, Answer]) -> Recorded:
+    start = past.start
+    call = ToolCall(
+        tool_call_id=start.tool_call_id,
+        name=start.tool_call_name,
+        args=start.args,
+        trace_id=start.trace_id,
+        timestamp=start.time,
+        version=start.version,
+        provider_call_id=start.provider_call_id,
+        message_id=start.message_id,
+        requested_permissions=start.requested_permissions,
+    )
+    call_id = call.tool_call_id
+    return Recorded(call, past.decided.batch_id, past.decided.mode, answers.get(call_id), results.get(call_id))

@@ -1,0 +1,80 @@
+"""Cancel: from any thread, at any moment; what runs is ended, and what is open is closed before anybody hears of it."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from handrail.async_rail import AsyncHandrail
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Task
+
+Result = TypeVar("Result")
+
+
+class Stopping:
+    """Watches over one turn at a time."""
+
+    def __init__(self, rail: AsyncHandrail) -> None:
+        self._rail = rail
+        self._lock = Lock()
+        self._running: tuple[AbstractEventLoop, Task[Any]] | None = None
+        self._asked = False
+
+    def cancel(self) -> bool:
+        """Ends the turn that is at work; whether there was one."""
+        with self._lock:
+            if self._running is None:
+                return False
+            self._asked = True
+            self._rail.cancel()  # at once: a command is ended even while the event loop is busy
+            self._running[0].call_soon_threadsafe(self._cancel_task)
+            return True
+
+    def _cancel_task(self) -> None:
+        if self._running is not None and self._asked:
+            self._running[1].cancel()
+
+    async def watched(
+        self, work: Coroutine[Any, Any, Result], settle: Callable[[], Coroutine[Any, Any, Result]]
+    ) -> Result:
+        """What comes of the work; where it is cancelled, what comes of `settle`. A cancellation that is not ours goes
+        on to whoever wanted it, once all is settled."""
+        import asyncio  # noqa: PLC0415  who is here has it
+
+        task = asyncio.current_task()
+        if task is None:
+            raise AssertionError("a coroutine runs in a task")
+        refusing = self._rail.conversation.cancelled  # somebody else said so, and has to take it back
+        self._running, self._asked = (asyncio.get_running_loop(), task), False
+        try:
+            return await work
+        except asyncio.CancelledError:
+            settled = await to_its_end(settle())
+            if not self._asked or task.uncancel() > 0:
+                raise
+            return settled
+        finally:
+            with self._lock:
+                self._running = None
+                if not refusing:
+                    self._rail.uncancel()
+
+
+async def to_its_end(work: Awaitable[Result], stop: Callable[[], object] = lambda: None) -> Result:
+    """Waits for work that must not be left alone. Cancelled meanwhile, it is told to stop, and waited for all the
+    same."""
+    import asyncio  # noqa: PLC0415  as above
+
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            stop()
+    if cancelled is not None:
+        task.exception()  # looked at, so that nobody reports it as forgotten
+        raise cancelled
+    return task.result()

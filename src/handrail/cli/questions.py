@@ -1,0 +1,54 @@
+"""What models ask, as the words of a command mean it."""
+
+from argparse import Namespace
+
+from handrail.cli.exits import FAILED, Stop
+from handrail.cli.output import cut, one_line
+from handrail.cli.sessions import state_of_here
+from handrail.cli.short_ids import matching, short_ids
+from handrail.protocol.question import Question, Reply
+from handrail.store.inbox import Asked, Inbox
+
+
+def found_question(options: Namespace) -> Asked:
+    """The question that an id means, of any workspace."""
+    asked = {one.question.tool_call_id: one for one in Inbox(state_of_here(), None).questions()}
+    ids = matching(options.id, asked)
+    if len(ids) == 1:
+        return asked[ids[0]]
+    spelled = repr(cut(options.id, 80))
+    if ids:
+        names = ", ".join(f"{name} ({cut(one_line(asked[one].question.question), 40)})" for one, name in named(ids))
+        raise Stop(f"{spelled} could be {names}. Nothing was done. Say more of the id.")
+    raise Stop(f"no question waits under {spelled}. Nothing was done. handrail approvals lists what does.", FAILED)
+
+
+def named(ids: list[str]) -> list[tuple[str, str]]:
+    """Ids with their short ones."""
+    return list(short_ids(ids).items())
+
+
+def question_text(question: Question) -> str:
+    """A question with its options, each with the number that chooses it."""
+    rows = [f"  {number}  {one_line(option)}" for number, option in enumerate(question.options, start=1)]
+    return "\n".join((question.question.rstrip(), *rows, ""))
+
+
+def how_to_reply(question: Question) -> str:
+    """What to type."""
+    said = "1" if question.options else "'TEXT'"
+    more = " (or in your own words)" if question.options and question.custom else ""
+    return f"to reply: handrail approvals reply {question.tool_call_id} {said}{more}"
+
+
+def typed_reply(question: Question, words: list[str]) -> Reply | str:
+    """What somebody typed: the numbers of options, or words."""
+    text = " ".join(words)
+    numbers = text.replace(",", " ").split()
+    if text not in question.options and numbers and all(_is_number(one, question) for one in numbers):
+        return Reply(chosen=tuple(question.options[int(one) - 1] for one in numbers))
+    return text
+
+
+def _is_number(text: str, question: Question) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(question.options)

@@ -1,0 +1,174 @@
+"""run: one task for a model, from the shell."""
+
+import os
+import shlex
+import sys
+from argparse import Namespace
+
+from msgspec.structs import replace
+
+from handrail.cli.exits import Stop
+from handrail.cli.output import answer_json, note, one_line
+from handrail.cli.place import workspace_of
+from handrail.cli.preferences import loaded_for
+from handrail.cli.running.choosing import chosen_session, found_session, last_event_of
+from handrail.cli.running.companions import with_companions
+from handrail.cli.running.ending import ending_lines, exit_of
+from handrail.cli.running.form import Form, form_of
+from handrail.cli.running.model import model_for, no_model, warm_up
+from handrail.cli.running.prompt import prompt_of
+from handrail.cli.running.turn import Played, Task, play
+from handrail.cli.running.view import View
+from handrail.models.model import Model
+from handrail.protocol.event import End, Error, Event
+from handrail.protocol.wire import encode
+from handrail.settings import Loaded
+
+
+def run(options: Namespace, model: Model | None = None) -> int:
+    """Does what the prompt says, or goes on where the session is. `model`: in the place of the one that is named."""
+    if options.park and options.unattended:
+        raise Stop("--park leaves what asks waiting, --unattended refuses it: use one of them. Nothing was run.")
+    prompt = prompt_of(options)
+    if prompt is None and not (options.last or options.resume or options.fork or options.session):
+        told = "give a prompt, or - to read it from stdin; -c goes on with the last session"
+        raise Stop(f"{told}. Nothing was run. Example: handrail run 'fix the failing test'")
+    workspace = workspace_of(_quietly(options))
+    loaded = with_companions(_loaded(options, workspace), workspace)
+    form = form_of(options)
+    task = _task(options, prompt, workspace, loaded, model)
+    if options.out is not None:
+        from handrail.cli.files import refuse_unwritable  # noqa: PLC0415  few want a file
+
+        refuse_unwritable(options.out)
+    if not options.json and not options.quiet:
+        _say_where(task, options, form)
+    view = View(options, form, task.model.name)
+    played = play(task, options, view, _Lines().show if options.json else view.show)
+    return _end(played, task, options, form, view)
+
+
+def _loaded(options: Namespace, workspace: str) -> Loaded:
+    flags = {"model": options.model, "agent.calls": options.max_calls, "agent.tokens": options.max_tokens}
+    return loaded_for(options, options.mode, workspace, flags=flags)
+
+
+def _task(options: Namespace, prompt: str | None, workspace: str, loaded: Loaded, model: Model | None = None) -> Task:
+    session = chosen_session(options, workspace)
+    model = model or _model(options, workspace, session, loaded)
+    if options.fork is not None:
+        from handrail.cli.running.forking import fork  # noqa: PLC0415  few fork
+
+        session = fork(found_session(options.fork, workspace), session, workspace, loaded)
+    asks = not options.park and not options.unattended and _can_ask(options)
+    unattended = not asks and not options.park
+    return Task(
+        prompt=prompt,
+        workspace=workspace,
+        session=session,
+        model=model,
+        loaded=loaded,
+        unattended=unattended,
+        asks=asks,
+        after=last_event_of(session, workspace),
+    )
+
+
+def _model(options: Namespace, workspace: str, session: str, loaded: Loaded) -> Model:
+    name = loaded.settings.model or _last_model(options, workspace, session)
+    if name is None:
+        raise no_model()
+    model = model_for(name)
+    warm_up(name)
+    return model
+
+
+def _last_model(options: Namespace, workspace: str, session: str) -> str | None:
+    """Whom the session talked to before, where it is an older one."""
+    if not (options.last or options.resume or options.fork or options.session):
+        return None
+    from handrail.cli.running.choosing import model_of  # noqa: PLC0415  only where nobody chose one
+
+    return model_of(found_session(options.fork, workspace) if options.fork else session, workspace)
+
+
+def _can_ask(options: Namespace) -> bool:
+    from handrail.cli.asking import can_ask  # noqa: PLC0415  only where somebody may be asked
+
+    return can_ask(options)
+
+
+def _quietly(options: Namespace) -> Namespace:
+    """The folder is told together with the mode and the model."""
+    return Namespace(workspace=options.workspace, quiet=True, json=True)
+
+
+def _say_where(task: Task, options: Namespace, form: Form) -> None:
+    folder = os.path.abspath(task.workspace)
+    home = os.path.expanduser("~")
+    shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
+    session = [f"session {task.session}"] if options.verbose else []
+    mode = task.loaded.settings.mode
+    note(form.between.join([one_line(shown), mode, one_line(task.model.name), *session]))
+    if task.unattended and mode in {"ask", "auto"}:
+        note(f"Nobody can be asked here ({_why_nobody(options)}): what would ask is refused. --park lets it wait.")
+
+
+def _why_nobody(options: Namespace) -> str:
+    if options.unattended:
+        return "--unattended"
+    if os.environ.get("CI"):
+        return "CI is set"
+    return "no terminal" if sys.stdout is None or sys.stdout.isatty() else "stdout is no terminal"
+
+
+class _Lines:
+    """Every event on a line of its own, up to the one that ends the turn."""
+
+    def __init__(self) -> None:
+        self._over = False
+
+    def show(self, event: Event) -> None:
+        """Prints one event."""
+        if not self._over:
+            self._over = isinstance(event, End | Error)
+            answer_json(encode(event))
+
+
+def _end(played: Played, task: Task, options: Namespace, form: Form, view: View) -> int:
+    """Says how it ended; the exit code."""
+    if task.prompt is None and not played.tally.events and played.turn.reason not in {"parked", "question"}:
+        told = f"nothing to go on with: the last turn is over ({played.turn.reason}). Say what is next"
+        raise Stop(f"{told}: handrail run --resume {task.session} 'PROMPT'")
+    if played.interrupted:
+        played = replace(played, turn=replace(played.turn, reason="cancelled"))
+    code = exit_of(played.turn)
+    if options.out is not None and played.turn.reason == "done":
+        from handrail.cli.files import write_whole  # noqa: PLC0415  few want a file
+
+        write_whole(options.out, f"{played.turn.text.rstrip()}\n".encode())
+    if not options.json:
+        _say_end(played, task, options, form)
+    if view.failure is not None:
+        raise view.failure
+    return code
+
+
+def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None:
+    turn = played.turn
+    here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
+    kept = f"The session is kept: handrail run -c{here}"
+    if turn.reason == "error":
+        note(f"{form.failed} {one_line(turn.message or turn.code or 'it failed')} {kept}")
+    if not options.quiet and (turn.reason != "error" or played.tally.calls):
+        for line in ending_lines(turn, played.tally, played.seconds, played.processes, form, here=here):
+            note(line)
+    if turn.reason in {"cancelled", "limit"}:
+        why = f"{one_line(turn.message)} " if turn.message else ""
+        note(f"{why}{kept}")
+    elif turn.reason in {"parked", "question"}:
+        from handrail.cli.running.waiting import print_waiting  # noqa: PLC0415  only where something waits
+
+        print_waiting(turn, f"handrail run --resume {task.session}{here}", quiet=bool(options.quiet))
+    elif options.out is not None and turn.reason != "done":
+        note(f"{options.out} was not written.")

@@ -1,0 +1,1 @@
+"""What `run` is made of: what it is given, what it shows while a model works, whom it asks, and how it ends."""

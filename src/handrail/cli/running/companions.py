@@ -1,0 +1,33 @@
+"""The tools that a run offers besides the eight: what a model says to its person, and the skills there are."""
+
+import os
+
+from msgspec.structs import replace
+
+from handrail.settings import Loaded, Settings
+
+_COMPANIONS = ("display", "question", "todo")
+_OF_SKILLS = ("skill_list", "skill_control")
+
+
+def with_companions(loaded: Loaded, workspace: str | None = None) -> Loaded:
+    """The settings with the companions on, and those of skills where the workspace has any. What the person disabled
+    stays off, and so does what the managed file does not list, where it lists any."""
+    tools = loaded.settings.tools
+    skills = _OF_SKILLS if workspace is not None and _has_skills(workspace, loaded.settings) else ()
+    wanted = [name for name in (*_COMPANIONS, *skills) if name not in tools.enable]
+    listed = loaded.managed.get("tools.enable")
+    more = [name for name in wanted if not isinstance(listed, list | tuple) or name in listed]
+    enable = (*tools.enable, *more)
+    return replace(loaded, settings=replace(loaded.settings, tools=replace(tools, enable=enable)))
+
+
+def _has_skills(workspace: str, settings: Settings) -> bool:
+    from handrail.skills.finding import find_skills, places_of  # noqa: PLC0415  the demo has none
+    from handrail.workspace.workspace import Workspace  # noqa: PLC0415
+
+    places = places_of(settings, os.environ)
+    if not places:
+        return False
+    with Workspace(workspace) as house:
+        return bool(find_skills(house, places, disabled=settings.skills.disable).skills)

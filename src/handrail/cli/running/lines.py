@@ -1,0 +1,96 @@
+"""One line for a call: what it was about, what came of it, how long it took."""
+
+from typing import Any, cast
+
+from handrail.cli.output import cut, one_line
+from handrail.cli.running.form import Form
+from handrail.protocol.event import Display
+from handrail.protocol.result import ToolResult
+
+_REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
+_FOR_MODEL = " Do not try another way; say what you need it for."
+_SHOWN_LINES = 8
+_COLUMN = 66
+"""Where what came of a call begins, where there is room."""
+
+
+def call_line(result: ToolResult[Any], args: object, form: Form) -> str:
+    """A call that is over."""
+    error = result.error
+    if error is not None:
+        refused = error.code in _REFUSED
+        sign = form.denied if refused else form.failed
+        why = one_line(error.message.removesuffix(_FOR_MODEL))
+        return cut(f"{sign} {_named(result.name, args)}: {why}", form.width * 2)
+    facts = [_came_of(result, args, form)]
+    if result.meta.undo is not None:
+        facts.append(f"undo {result.meta.undo}")
+    facts.append(seconds(result.duration_ms / 1e3))
+    told = form.between.join(fact for fact in facts if fact)
+    room = max(24, form.width - len(told) - 4)
+    subject = cut(f"{form.ok} {_named(result.name, args)}", room)
+    column = min(_COLUMN, room)
+    return f"{subject:<{column}}  {told}"
+
+
+def running_line(name: str, args: object, form: Form) -> str:
+    """A call that takes its time."""
+    return cut(f"{form.running} {_named(name, args)} …", form.width)
+
+
+def display_lines(event: Display, form: Form) -> list[str]:
+    """What the model wants the person to see."""
+    signs = {"info": form.info, "success": form.ok, "warning": form.asks, "error": form.failed}
+    first, *more = [line for line in event.content.splitlines() if line.strip()] or [""]
+    title = f"{event.title}: " if event.title and first else event.title or ""
+    lines = [f"{signs.get(event.level, form.running)} {one_line(title + first)}"]
+    lines += [f"  {one_line(line)}" for line in more[:_SHOWN_LINES]]
+    left = len(more) - _SHOWN_LINES
+    return [*lines, f"  … {left} more lines: handrail log"] if left > 0 else lines
+
+
+def subject_of(name: str, args: object) -> str:
+    """What a call is about, in a few words of its own arguments."""
+    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
+
+    def text(key: str) -> str:
+        return value if isinstance(value := given.get(key), str) else ""
+
+    where = f" in {text('path')}" if text("path") not in {"", "."} else ""
+    match name:
+        case "grep":
+            return f'"{text("pattern")}"{where}'
+        case "find":
+            return f"{text('pattern')}{where}"
+        case "exec":
+            return text("command")
+        case "process":
+            return f"{text('action')} {text('sessionId')}".strip()
+        case "ls":
+            return text("path") or "."
+        case _:
+            named = (text(key) for key in ("path", "name", "question", "title", "command", "pattern"))
+            return next(filter(None, named), "")
+
+
+def seconds(number: float) -> str:
+    """A time as people read it."""
+    if number < 0.1:
+        return f"{number:.2f} s"
+    if number < 10:
+        return f"{number:.1f} s"
+    return f"{number:.0f} s" if number < 100 else f"{number / 60:.1f} min"
+
+
+def _named(name: str, args: object) -> str:
+    return f"{one_line(name):<5} {one_line(subject_of(name, args))}".rstrip()
+
+
+def _came_of(result: ToolResult[Any], args: object, form: Form) -> str:
+    """The summary without what the line says already."""
+    summary = one_line(result.summary).removesuffix(f"; undo {result.meta.undo}")
+    if result.name in {"read", "write", "edit"}:
+        said = subject_of(result.name, args)
+        summary = summary.removeprefix("Read ").removesuffix(f" of {said}")
+        summary = summary.removeprefix(f"Edited {said} ").replace(f" {said} ", " ")
+    return cut(summary if form.minus == "−" else summary.replace("−", form.minus), 60)

@@ -1,0 +1,90 @@
+"""Which model a run talks to, and what to say where there is none."""
+
+import os
+from collections.abc import AsyncIterator
+
+from handrail.cli.exits import Stop
+from handrail.models.model import Model, ModelError, ModelRequest, Piece
+from handrail.settings import user_file
+
+SCRIPTED = "scripted:"
+"""A model that plays the file named behind it: no key, nothing is sent to anybody."""
+
+
+def model_for(name: str) -> Model:
+    """The model of that name. Stop where the name can mean none; what else is wrong is found when it is asked, so that
+    by then there is a session that keeps the prompt."""
+    if name.startswith(SCRIPTED):
+        return _scripted(name.removeprefix(SCRIPTED))
+    from handrail.models.finding import split_name  # noqa: PLC0415  help needs no provider
+
+    try:
+        split_name(name)
+    except ModelError as error:
+        raise Stop(f"{error.message} Nothing was run.") from None
+    return _Later(name)
+
+
+def warm_up(name: str) -> None:
+    """Begins to import what the model takes, while the session is opened."""
+    if not name.startswith(SCRIPTED):
+        from handrail.models.loading import warm_up as begin  # noqa: PLC0415  a script takes nothing
+
+        begin(name)
+
+
+def no_model() -> Stop:
+    """How to choose one, by the keys that are set."""
+    from handrail.models.providers import PROVIDERS  # noqa: PLC0415  mostly somebody chose one
+
+    keys = [name for one in PROVIDERS.values() for name in one.keys if os.environ.get(name, "").strip()]
+    by_key = [one.name for one in PROVIDERS.values() if one.key(os.environ) is not None and one.keys]
+    example = f"{by_key[0] if by_key else 'anthropic'}:MODEL"
+    are = "are" if len(keys) > 1 else "is"
+    found = f"{', '.join(keys)} {are} set" if keys else "no provider's key is set; ollama:MODEL needs none"
+    where = f'or write model = "{example}" into {user_file(os.environ)}'
+    return Stop(f"no model is chosen ({found}). Nothing was run. Use --model {example}, {where}.")
+
+
+class _Later:
+    """A model that is looked for when it is first asked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._found: Model | None = None
+
+    @property
+    def window(self) -> int:
+        """As the model has it."""
+        return self._find().window
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+        """Its answer."""
+        async for piece in self._find().stream(request):
+            yield piece
+
+    async def close(self) -> None:
+        """Lets go of its connections."""
+        if self._found is not None:
+            await self._found.close()
+
+    def _find(self) -> Model:
+        if self._found is None:
+            from handrail.models.finding import find_model  # noqa: PLC0415  as above
+
+            self._found = find_model(self.name)
+            self.name = self._found.name
+        return self._found
+
+
+def _scripted(path: str) -> Model:
+    import msgspec  # noqa: PLC0415  only for a script
+
+    from handrail.cli.files import read_given  # noqa: PLC0415
+    from handrail.models.scripted import Scripted  # noqa: PLC0415
+    from handrail.models.scripts import lines_of  # noqa: PLC0415
+
+    try:
+        return Scripted(lines_of(read_given(path)), name=path)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Stop(f"{path} is no script: {error}. Nothing was run.") from None

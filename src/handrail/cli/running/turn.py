@@ -1,0 +1,143 @@
+"""One turn of a model at work, from the shell: it is watched, it can be interrupted, and its session stays."""
+
+import os
+import signal
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from handrail.agent.limits import TurnLimits
+from handrail.agent.loop import Agent
+from handrail.agent.turn import Turn
+from handrail.async_rail import AsyncHandrail
+from handrail.cli.exits import INTERRUPTED
+from handrail.cli.running.person import Asker
+from handrail.cli.running.tally import Tally
+from handrail.cli.running.view import View
+from handrail.models.model import Model
+from handrail.protocol.event import Event
+from handrail.protocol.process import ProcessRecord
+from handrail.settings import Loaded
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done, where, by whom, and who may be asked."""
+
+    prompt: str | None
+    """None: go on with what is there."""
+    workspace: str
+    session: str
+    model: Model
+    loaded: Loaded
+    unattended: bool
+    asks: bool
+    """Whether the person at this terminal is asked."""
+    after: int
+    """The last event that the session had before: what was made up for when it was opened belongs to this turn."""
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    turn: Turn
+    tally: Tally
+    seconds: float
+    processes: tuple[ProcessRecord, ...]
+    interrupted: bool
+
+
+def play(task: Task, options: Namespace, view: View, show: Callable[[Event], None]) -> Played:
+    """Plays the turn to its end; `show` gets every event as it comes."""
+    import asyncio  # noqa: PLC0415  help and wrong usage need no loop
+
+    return asyncio.run(_play(task, options, view, show))
+
+
+async def _play(task: Task, options: Namespace, view: View, show: Callable[[Event], None]) -> Played:
+    import asyncio  # noqa: PLC0415  as above
+
+    rail = AsyncHandrail(
+        task.workspace, session=task.session, settings=task.loaded, unattended=task.unattended, on_permission=None
+    )
+    async with rail:
+        tally, stopping = Tally(), _Stopping(view)
+        once = _Once(tally.add, show)
+        asker = Asker(rail, view, plain=options.plain, interrupted=stopping.note)
+        agent = Agent(rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None)
+        stopping.listen(asyncio.get_running_loop(), agent.cancel)
+        unsubscribe = rail.subscribe(once.tell)
+        for event in rail.events(task.after):
+            if isinstance(event, Event):
+                once.tell(event)
+        begun = time.monotonic()
+        try:
+            turn = await (agent.go_on() if task.prompt is None else agent.run(task.prompt))
+        finally:
+            await task.model.close()
+        unsubscribe()
+        view.end()
+        if not tally.ended and (mark := rail.conversation.last_mark()) is not None:
+            show(mark)  # it waits, as it did before
+        processes = await rail.processes()
+        return Played(
+            turn=turn,
+            tally=tally,
+            seconds=time.monotonic() - begun,
+            processes=processes,
+            interrupted=stopping.noted,
+        )
+
+
+def limits_of(loaded: Loaded) -> TurnLimits:
+    """What the settings say of a turn."""
+    return TurnLimits(**msgspec.structs.asdict(loaded.settings.agent))
+
+
+class _Once:
+    """Tells every event once, whether it was found in the journal or came just now."""
+
+    def __init__(self, *listeners: Callable[[Event], None]) -> None:
+        self._listeners = listeners
+        self._told: set[int] = set()
+        self._lock = Lock()
+
+    def tell(self, event: Event) -> None:
+        """Tells it, if nobody has."""
+        with self._lock:
+            if event.seq in self._told:
+                return
+            self._told.add(event.seq)
+            for listener in self._listeners:
+                listener(event)
+
+
+class _Stopping:
+    """Ctrl-C, and whoever ends the process: the first time the turn is stopped, the second time the process ends."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.noted = False
+
+    def note(self) -> None:
+        """Somebody wants it to end."""
+        self.noted = True
+
+    def listen(self, loop: "AbstractEventLoop", cancel: Callable[[], Any]) -> None:
+        """From now on."""
+
+        def interrupted() -> None:
+            if self.noted:
+                os._exit(INTERRUPTED)  # whatever still hangs: the journal has what was done
+            self.noted = True
+            self._view.line("Stopping … once more leaves at once.")
+            cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted)

@@ -1,0 +1,165 @@
+"""What a person sees of a turn: the model's words on stdout, a line for everything else on stderr."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from threading import Lock, Timer
+from typing import Any
+
+from handrail.cli.exits import Stop
+from handrail.cli.output import note, one_line, piece
+from handrail.cli.running.form import Form
+from handrail.cli.running.lines import call_line, display_lines, running_line
+from handrail.protocol.event import (
+    Display,
+    Event,
+    Network,
+    Notice,
+    Process,
+    Reasoning,
+    Text,
+    ToolCallEnd,
+    ToolCallError,
+    ToolCallRunning,
+    ToolCallStart,
+    User,
+    Warning,  # noqa: A004
+)
+
+_PATIENCE = 1.0
+"""Seconds after which somebody at a terminal is told what takes so long."""
+
+
+class View:
+    """Shows events as they come, from whatever thread."""
+
+    def __init__(self, options: Namespace, form: Form, model: str) -> None:
+        self._form, self._model = form, model
+        self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
+        self._tells_waits = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._lock = Lock()
+        self._message = ""
+        self._midline = False
+        self._thoughts = ""
+        self._arguments: dict[str, object] = {}
+        self._timer: Timer | None = None
+        self.failure: Stop | None = None
+        """Why nothing can be shown any more."""
+
+    def show(self, event: Event) -> None:
+        """Shows one event."""
+        with self._lock:
+            self._stop_waiting()
+            try:
+                self._show(event)
+            except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
+                self.failure = stop
+
+    def wait_for_model(self) -> None:
+        """Tells whom it waits for, where that takes long."""
+        with self._lock:
+            self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+
+    def line(self, text: str) -> None:
+        """A line of ours, below what there is."""
+        with self._lock:
+            self._stop_waiting()
+            self._line(text)
+
+    def end(self) -> None:
+        """Nothing comes any more: what was said ends its line."""
+        with self._lock:
+            self._stop_waiting()
+            self._end_words()
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case Text():
+                self._words(event)
+            case Reasoning() if self._verbose:
+                self._think(event.text)
+            case User():
+                self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+            case ToolCallStart():
+                self._arguments[event.tool_call_id] = event.args
+            case ToolCallRunning():
+                args = self._arguments.get(event.tool_call_id)
+                self._wait(lambda: running_line(event.tool_call_name, args, self._form))
+            case ToolCallEnd() | ToolCallError():
+                self._call(event.result)
+            case _ if not self._quiet or isinstance(event, Warning):
+                for text in _told(event, self._form, self._verbose):
+                    self._line(text)
+            case _:
+                pass
+
+    def _words(self, event: Text) -> None:
+        if event.message_id != self._message:
+            self._end_words()
+            self._message = event.message_id
+        piece(event.text)
+        self._midline = not event.text.endswith("\n") if event.text else self._midline
+
+    def _think(self, text: str) -> None:
+        *whole, self._thoughts = (self._thoughts + text).split("\n")
+        for line in whole:
+            self._line(f"  {one_line(line)}")
+
+    def _call(self, result: Any) -> None:
+        args = self._arguments.pop(result.tool_call_id, None)
+        if result.name == "display" and result.ok:
+            return  # it was shown
+        if not self._quiet:
+            self._line(call_line(result, args, self._form))
+        for text in result.warnings:
+            self._line(f"{self._form.asks} {one_line(text)}")
+        self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+
+    def _line(self, text: str) -> None:
+        if self._thoughts:
+            thought, self._thoughts = self._thoughts, ""
+            self._line(f"  {one_line(thought)}")
+        self._end_words()
+        note(text)
+
+    def _end_words(self) -> None:
+        if self._midline:
+            self._midline = False
+            piece("\n")
+
+    def _wait(self, told: Callable[[], str]) -> None:
+        if not self._tells_waits:
+            return
+        self._stop_waiting()
+        self._timer = Timer(_PATIENCE, self._say_waiting, (told,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _say_waiting(self, told: Callable[[], str]) -> None:
+        with self._lock:
+            if self._timer is not None:  # else it was too late to be stopped
+                self._timer = None
+                self._line(told())
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _told(event: Event, form: Form, verbose: int) -> list[str]:
+    """The lines of what is neither words nor a call."""
+    match event:
+        case Display():
+            return display_lines(event, form)
+        case Notice():
+            return [f"{form.info} {one_line(event.text)}"]
+        case Warning() if event.tool_call_id is None or verbose:
+            return [f"{form.asks} {one_line(event.text)}"]
+        case Network() if not event.allowed:
+            return [f"{form.denied} {event.host}:{event.port} was not reached: {one_line(event.reason)}"]
+        case Process() if event.state == "ended":
+            how = event.reason or (f"exit {event.exit_code}" if event.exit_code is not None else event.signal)
+            return [f"{form.info} {event.process} has ended ({how}): {one_line(event.command)}"]
+        case _:
+            return []

@@ -1,0 +1,75 @@
+"""skills show: a skill as it is understood."""
+
+import os
+from argparse import Namespace
+
+from handrail.cli.exits import FAILED, OK, Stop
+from handrail.cli.output import answer, answer_json, note, one_line
+from handrail.cli.place import workspace_of
+from handrail.cli.preferences import settings_for
+from handrail.cli.skills import SCHEMA, listed
+from handrail.protocol.wire import encode
+from handrail.runtime.skill_search import skill_in, skills_in
+from handrail.runtime.skills import entry_of
+from handrail.skills.allowed import spelled
+from handrail.skills.skill import Skill
+
+
+def run(options: Namespace) -> int:
+    """Shows the front matter, what its tools are here, the rules that count while it is active, and its text."""
+    skill = _skill(options)
+    if options.json:
+        entry = listed(entry_of(skill, active=False))
+        more = {"version": skill.version, "license": skill.license, "compatibility": skill.compatibility}
+        more |= {"metadata": skill.metadata, "files": skill.files, "body": skill.body}
+        answer_json(encode({"schema": SCHEMA, "skill": entry | more, "rules": _rules(skill)}))
+    else:
+        answer("".join(f"{name:<14}{one_line(value)}\n" for name, value in _lines(skill) if value))
+        if skill.body:
+            answer(f"\n{skill.body}\n")
+        if not options.quiet:
+            for text in skill.warnings:
+                note(f"warning: {text}")
+    return FAILED if skill.problem else OK
+
+
+def _skill(options: Namespace) -> Skill:
+    workspace = workspace_of(options)
+    settings = settings_for(options, workspace=workspace)
+    skill = skill_in(workspace, settings, os.environ, options.name)
+    if skill is None:
+        found = skills_in(workspace, settings, os.environ)
+        names = ", ".join(one.name for one in found.skills[:20])
+        there = (
+            f"There are: {names}." if names else "There is none here; handrail skills says where they are looked for."
+        )
+        raise Stop(f"there is no skill {options.name[:80]!r}. {there}", FAILED)
+    return skill
+
+
+def _lines(skill: Skill) -> list[tuple[str, str]]:
+    tools = spelled(skill.tools, skill.patterns)
+    return [
+        ("skill", skill.name),
+        ("from", f"{skill.shown} ({skill.origin})"),
+        ("problem", skill.problem),
+        ("description", skill.description),
+        ("tools", "all (it names none)" if tools is None else ", ".join(tools) or "none"),
+        *(("rule", text) for text in _rules(skill)),
+        ("told", "only where somebody asks for it by its name" if skill.by_name_only else ""),
+        ("version", skill.version),
+        ("license", skill.license),
+        ("compatibility", skill.compatibility),
+        *(("metadata", f"{name}: {value}") for name, value in skill.metadata.items()),
+        ("files", ", ".join(skill.files)),
+    ]
+
+
+def _rules(skill: Skill) -> tuple[str, ...]:
+    """What policy says while it is active, in words."""
+    if skill.tools is None:
+        return ()
+    limited = [f"{tool}: deny all but {', '.join(patterns)}" for tool, patterns in skill.patterns.items()]
+    if skill.files and ("read" in skill.patterns or "read" not in skill.tools):
+        limited.append("read: also its own folder" if "read" in skill.patterns else "read: its own folder only")
+    return (f"skill.{skill.name}: no other tools are offered", *(f"skill.{skill.name}: {text}" for text in limited))

@@ -1,0 +1,1 @@
+"""Dialects: what other systems speak, on the same engine."""

@@ -1,0 +1,84 @@
+"""one-thing's stream: a call is a step of a message, and STEP_UPDATED says what is new about it."""
+
+from typing import Any
+
+from msgspec import to_builtins
+
+from handrail.protocol.event import (
+    Change,
+    Event,
+    PermissionEvent,
+    ToolCallEnd,
+    ToolCallError,
+    ToolCallQuestionRequired,
+    ToolCallStart,
+    ToolCallUpdate,
+    ToolEvent,
+    kind_of,
+)
+from handrail.protocol.result import ToolResult
+
+_STATUS = {
+    "tool_call.start": "pending",
+    "tool_call.running": "running",
+    "tool_call.update": "running",
+    "tool_call.end": "completed",
+    "tool_call.error": "failed",
+    "tool_call.permission-required": "awaiting-permission",
+    "tool_call.permission-granted": "running",
+    "tool_call.permission-denied": "denied",
+    "tool_call.question-required": "awaiting-answer",
+}
+
+
+class OneThingEvents:
+    """Remembers which message a call belongs to: only its first event says so."""
+
+    def __init__(self) -> None:
+        self._messages: dict[str, str | None] = {}
+
+    def render(self, event: Event) -> tuple[dict[str, Any], ...]:
+        """One message about a call; none about anything else."""
+        if not isinstance(event, ToolEvent) or isinstance(event, Change):
+            return ()
+        if isinstance(event, ToolCallStart):
+            self._messages[event.tool_call_id] = event.message_id
+        message_id = self._messages.get(event.tool_call_id)
+        if isinstance(event, ToolCallEnd | ToolCallError):
+            self._messages.pop(event.tool_call_id, None)
+        payload = {
+            "sessionId": event.session_id,
+            "messageId": message_id,
+            "stepId": event.tool_call_id,
+            "updates": _updates(event),
+        }
+        return ({"type": "STEP_UPDATED", "payload": payload},)
+
+
+def _updates(event: ToolEvent) -> dict[str, Any]:
+    title, more = _news(event)
+    return {"title": title, "metadata": {"status": _STATUS[kind_of(event)], "tool": event.tool_call_name, **more}}
+
+
+def _news(event: ToolEvent) -> tuple[str, dict[str, Any]]:
+    """A title, and what else is new."""
+    match event:
+        case ToolCallStart():
+            return event.tool_call_name, {"input": event.args}
+        case ToolCallUpdate():
+            return event.title or event.tool_call_name, {"output": event.output, **(event.metadata or {})}
+        case ToolCallEnd() | ToolCallError():
+            return event.result.title, _outcome(event.result)
+        case PermissionEvent():
+            request = event.permission_request
+            return request.description, {"permission_request": to_builtins(request)}
+        case ToolCallQuestionRequired():
+            asked = {"options": list(event.options), "multiple": event.multiple, "custom": event.custom}
+            return event.question, asked
+        case _:
+            return event.tool_call_name, {}
+
+
+def _outcome(result: ToolResult[Any]) -> dict[str, Any]:
+    outcome: dict[str, Any] = {"output": result.content, "summary": result.summary, **to_builtins(result.meta)}
+    return outcome | ({"error": to_builtins(result.error)} if result.error is not None else {})

@@ -1,0 +1,37 @@
+"""Scripts for the scripted model as people write them down: JSON, a list of lines."""
+
+from typing import Any
+
+import msgspec
+
+from handrail.models.model import ModelError, Spent
+from handrail.models.scripted import Line
+from handrail.protocol.message import Finish
+
+
+class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line as a file has it."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[tuple[str, Any], ...] = ()
+    """Name and arguments of each."""
+    finish: Finish | None = None
+    spent: Spent = Spent()
+    fails: tuple[str, str] | None = None
+    """Code and message of the error."""
+
+
+def lines_of(data: bytes) -> list[Line]:
+    """The lines of a script: `[{"text": …, "calls": [["read", {"path": …}]]}, …]`. msgspec's error where it is none."""
+    return [
+        Line(
+            text=one.text,
+            reasoning=one.reasoning,
+            calls=one.calls,
+            finish=one.finish,
+            spent=one.spent,
+            fails=ModelError(*one.fails) if one.fails else None,
+        )
+        for one in msgspec.json.decode(data, type=list[_Written])
+    ]

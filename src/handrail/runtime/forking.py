@@ -1,0 +1,15 @@
+"""A second session that goes another way from here."""
+
+import os
+
+from handrail.runtime.session import Session
+from handrail.store.folder import make_private, session_name
+from handrail.store.forking import fork_journal
+
+
+def fork_session(session: Session, session_id: str) -> str:
+    """Begins a session of the same workspace with the talk of this one; its id."""
+    folder = os.path.join(os.path.dirname(session.folder), session_name(session_id))
+    make_private(folder)
+    fork_journal(session.journal, os.path.join(folder, "journal.db"), session_id)
+    return session_id

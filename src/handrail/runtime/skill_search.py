@@ -1,0 +1,39 @@
+"""Which skills a session would find in a workspace. No session is opened, nothing is written down."""
+
+from collections.abc import Mapping
+
+from handrail.runtime.opening import offered
+from handrail.settings import Settings
+from handrail.skills.finding import Found, find_skills, places_of, with_files
+from handrail.skills.skill import Skill
+from handrail.workspace.root import Root
+from handrail.workspace.workspace import Workspace
+
+
+def skills_in(workspace: str, settings: Settings, environ: Mapping[str, str]) -> Found:
+    """The skills that there are, usable or not, in the order of their names."""
+    with _opened(workspace, settings) as house:
+        return _found(house, settings, environ)
+
+
+def skill_in(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> Skill | None:
+    """One of them, with its other files."""
+    with _opened(workspace, settings) as house:
+        skill = _found(house, settings, environ).get(name)
+        return None if skill is None else with_files(house, skill)
+
+
+def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Whether there is one that a model may be told of: then it is worth while to offer the tools for it."""
+    found = skills_in(workspace, settings, environ).skills
+    return any(not skill.problem and not skill.by_name_only for skill in found)
+
+
+def _opened(workspace: str, settings: Settings) -> Workspace:
+    extra = [Root(path, writable=False) for path in settings.paths.read_only]
+    return Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
+
+
+def _found(house: Workspace, settings: Settings, environ: Mapping[str, str]) -> Found:
+    known = offered(settings).registered
+    return find_skills(house, places_of(settings, environ), disabled=settings.skills.disable, known=known)

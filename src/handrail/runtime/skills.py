@@ -1,0 +1,217 @@
+"""The skills of a session: which there are, which are active, and what those leave of its tools."""
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from handrail.policy.names import holds_credentials
+from handrail.protocol.decision import Narrowing
+from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.skill import SkillEntry
+from handrail.runtime.registry import Offer
+from handrail.store.active_skills import ActiveSkill, ActiveSkills
+from handrail.workspace.outside import Boundary
+from handrail.workspace.root import Root
+from handrail.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from handrail.skills.finding import Found
+    from handrail.skills.skill import Place, Skill
+
+_MOST_ACTIVE = 32
+_LONG = 20_000
+"""Characters that may not fit into one result, so that the rest has to be read."""
+
+
+class Skills:
+    """What of them counts is what was written down when they were activated, so that neither who changes their files
+    nor who restarts the session loosens anything. Other processes activate too: who is about to decide looks again."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        store: ActiveSkills,
+        places: "Callable[[], tuple[Place, ...]]",
+        disabled: tuple[str, ...],
+        boundary: Callable[[], Boundary],
+    ) -> None:
+        self._workspace, self._store, self._places = workspace, store, places
+        self._disabled, self._boundary = disabled, boundary
+        self._lock = threading.Lock()
+        self._active: tuple[ActiveSkill, ...] = ()
+        self._base: Offer | None = None
+        self._offer: Offer | None = None
+
+    def attach(self, offer: Offer) -> None:
+        """Says what is offered while no skill is active."""
+        self._base = self._offer = offer
+        self.refresh()
+
+    @property
+    def offer(self) -> Offer:
+        """What is offered now."""
+        if self._offer is None:
+            raise AssertionError("the tools are registered before anybody asks for them")
+        return self._offer
+
+    def refresh(self) -> None:
+        """Makes what is offered, and the roots, those of the skills that are active now. One look into the journal
+        where nothing is new."""
+        with self._lock:  # else who looked first could come last, with what is no longer so
+            active = self._store.listed()
+            if active is not self._active:
+                self._apply(active)
+
+    def narrowing(self, tool: str) -> Narrowing | None:
+        """What the active skills leave of a tool."""
+        if not self._active:
+            return None
+        from handrail.skills.narrowing import narrowing_of  # noqa: PLC0415  few sessions have active ones
+
+        return narrowing_of(tool, self._active)
+
+    def found(self) -> "Found":
+        """All skills that there are now."""
+        from handrail.skills.finding import find_skills  # noqa: PLC0415  only who asks for them
+
+        known = () if self._base is None else self._base.registered
+        return find_skills(self._workspace, self._places(), disabled=self._disabled, known=known)
+
+    def skill(self, name: str) -> "Skill | None":
+        """One skill, with its other files."""
+        from handrail.skills.finding import with_files  # noqa: PLC0415  as above
+
+        found = self.found().get(name)
+        return None if found is None else with_files(self._workspace, found)
+
+    def entries(self) -> tuple[SkillEntry, ...]:
+        """All of them, in the order of their names, also those that are active although they are gone."""
+        self.refresh()
+        found = self.found().skills
+        active = {skill.name: skill for skill in self._active}
+        entries = [entry_of(skill, active=skill.name in active) for skill in found]
+        gone = active.keys() - {skill.name for skill in found}
+        return tuple(sorted([*entries, *(_gone(active[name]) for name in gone)], key=lambda one: one.name))
+
+    def activate(self, skill: "Skill") -> ActiveSkill:
+        """Makes a skill count from the next call on; ToolError where too many are active."""
+        self.refresh()
+        others = [one for one in self._active if one.name != skill.name]
+        if len(others) >= _MOST_ACTIVE:
+            raise ToolError("LIMIT_EXCEEDED", f"{_MOST_ACTIVE} skills are active. Deactivate one that is done.")
+        active = ActiveSkill(
+            name=skill.name,
+            tools=skill.tools,
+            patterns=skill.patterns,
+            folders=self._folders(skill),
+            outside=skill.origin != "project",
+            has_files=bool(skill.files) or len(skill.body) > _LONG,
+        )
+        self._store.put(active, f"The skill {skill.name} is active.")
+        self.refresh()
+        return active
+
+    def deactivate(self, name: str) -> bool:
+        """Ends a skill; whether it was active."""
+        self.refresh()
+        if name not in {skill.name for skill in self._active}:
+            return False
+        self._store.drop(name, f"The skill {name} is no longer active.")
+        self.refresh()
+        return True
+
+    def active_names(self) -> tuple[str, ...]:
+        """Those that are active now."""
+        self.refresh()
+        return tuple(skill.name for skill in self._active)
+
+    def reaches(self, folder: str) -> bool:
+        """Whether files in a folder can be read."""
+        try:
+            return self._workspace.look(folder, "read").real is not None
+        except ToolError:
+            return False
+
+    def _apply(self, active: tuple[ActiveSkill, ...]) -> None:
+        base = self._base
+        if base is None:
+            return
+        from handrail.skills.narrowing import allowed_tools  # noqa: PLC0415  few sessions have active ones
+
+        allowed = allowed_tools(active, base.registered)
+        self._bring(active)
+        self._offer = base if allowed is None else base.narrowed(allowed)
+        self._active = active
+
+    def _folders(self, skill: "Skill") -> tuple[str, ...]:
+        if skill.origin != "project":
+            return (skill.folder,)
+        real = self._workspace.look(skill.folder, "read").real
+        return tuple(dict.fromkeys((skill.folder, real or skill.folder)))
+
+    def _bring(self, active: tuple[ActiveSkill, ...]) -> None:
+        """The folders of a person's own skills are read-only roots while these are active."""
+        variable = self._workspace.variable
+        wanted = [folder for skill in active if skill.outside for folder in skill.folders]
+        if not wanted and not variable.brought:
+            return
+        kept = [root for root in variable.brought if root.path in wanted]
+        fresh = [folder for folder in dict.fromkeys(wanted) if folder not in {root.path for root in kept}]
+        variable.bring([*kept, *(root for folder in fresh if (root := self._root(folder)) is not None)])
+
+    def _root(self, folder: str) -> Root | None:
+        """None where it is in a root already, where it holds what nobody opens, or where it is gone."""
+        boundary = self._boundary()
+        roots = self._workspace.roots
+        if any(_is_in(folder, root.path) or _is_in(root.path, folder) for root in roots):
+            return None
+        if boundary.shut(folder) or holds_credentials(folder):
+            return None
+        try:
+            root = Root(folder, writable=False)
+        except UsageError:
+            return None
+        if root.path != folder:  # a link took its place
+            root.close()
+            return None
+        return root
+
+
+def entry_of(skill: "Skill", *, active: bool) -> SkillEntry:
+    """A skill as it is listed."""
+    from handrail.skills.allowed import spelled  # noqa: PLC0415  only who asks for them
+
+    return SkillEntry(
+        name=skill.name,
+        description=skill.description,
+        source=skill.origin,
+        path=skill.shown,
+        active=active,
+        usable=not skill.problem,
+        problem=skill.problem or None,
+        by_name_only=skill.by_name_only,
+        allowed_tools=spelled(skill.tools, skill.patterns),
+        warnings=skill.warnings,
+    )
+
+
+def _gone(active: ActiveSkill) -> SkillEntry:
+    from handrail.skills.allowed import spelled  # noqa: PLC0415  as above
+
+    return SkillEntry(
+        name=active.name,
+        description="",
+        source="gone",
+        path=active.folders[0] if active.folders else "",
+        active=True,
+        usable=False,
+        problem="its file is gone; what it says of tools still counts until it is deactivated",
+        by_name_only=False,
+        allowed_tools=spelled(active.tools, active.patterns),
+        warnings=(),
+    )
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return os.path.commonpath((path, folder)) == folder

@@ -1,0 +1,62 @@
+"""The skills that are active in a session, beside its events: each as it was when it was activated."""
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.protocol.event import Notice
+from handrail.protocol.wire import encode
+from handrail.store.database import Row
+from handrail.store.journal import Journal
+
+_SELECT = "SELECT name, data FROM skill ORDER BY name"
+_PUT = "INSERT OR REPLACE INTO skill VALUES (?, ?)"
+_DROP = "DELETE FROM skill WHERE name = ?"
+
+
+class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a skill says as long as it is active, whatever becomes of its file."""
+
+    name: str
+    tools: tuple[str, ...] | None = None
+    """The tools that it names; None where it narrows nothing."""
+    patterns: dict[str, tuple[str, ...]] = {}
+    """What it names some of them for."""
+    folders: tuple[str, ...] = ()
+    """The names of its folder: relative in the workspace, absolute elsewhere."""
+    outside: bool = False
+    """Whether its folder is in none of the session's own roots."""
+    has_files: bool = False
+    """Whether there is more in its folder to read than what was told of it."""
+
+
+class ActiveSkills:
+    """Those of one session. A change stands or falls with the notice of it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
+        """What was found the last time, and what it means."""
+
+    def listed(self) -> tuple[ActiveSkill, ...]:
+        """All of them, by their names; the same object as long as nothing has changed."""
+        rows = self._journal.database.rows(_SELECT)
+        if rows != self._last[0]:
+            self._last = rows, tuple(self._read(*row) for row in rows)
+        return self._last[1]
+
+    def put(self, skill: ActiveSkill, text: str) -> None:
+        """Makes one active, in the place of what was active under its name."""
+        self._journal.append((Notice, {"text": text}), also=((_PUT, (skill.name, encode(skill))),))
+
+    def drop(self, name: str, text: str) -> None:
+        """Ends one."""
+        self._journal.append((Notice, {"text": text}), also=((_DROP, (name,)),))
+
+    def _read(self, name: str, data: bytes) -> ActiveSkill:
+        """What cannot be read might have narrowed something, so nothing goes on without it."""
+        try:
+            return msgspec.json.decode(data, type=ActiveSkill)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StoreError(
+                f"the active skill {name} of session {self._journal.session_id} cannot be read: {error}"
+            ) from None

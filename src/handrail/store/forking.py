@@ -1,0 +1,49 @@
+"""A second session that begins where another one is: its talk, and what that talk relies on."""
+
+import os
+
+from handrail.protocol.error import UsageError
+from handrail.protocol.event import Notice
+from handrail.protocol.message import AssistantMessage, CallResult, ResultsMessage
+from handrail.store.database import Database
+from handrail.store.journal import Journal
+from handrail.store.messages import Messages
+
+_NOT_HERE = "This session was forked before this call had a result; in this session it was not made."
+_COPIED = {
+    "message": "SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number",
+    "output": "SELECT call_id, blob FROM output WHERE ? > 0",
+    "seen": "SELECT path, mark FROM seen WHERE ? > 0",
+    "skill": "SELECT name, data FROM skill WHERE ? >= 0",
+}
+
+
+def fork_journal(source: Journal, path: str, session_id: str) -> None:
+    """Begins the journal of a new session with the talk of another: what was said, the large outputs that it names,
+    which files were read and which skills are active. Events, grants, requests and processes stay where they are."""
+    if os.path.exists(path):
+        raise UsageError(f"there is a session {session_id} already; choose another id for the fork")
+    talk = Messages(source).after()
+    last = talk[-1].number if talk else 0
+    target = Database(path, "crash")
+    try:
+        with target.lock, target.transaction:
+            for table, query in _COPIED.items():
+                for row in source.database.rows(query, (last,)):
+                    marks = ", ".join("?" * len(row))
+                    target.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  names of ours
+        open_calls = _open_calls(talk[-1].message) if talk else ()
+        messages = Messages(Journal(target, session_id, "fork"))
+        told = f"Forked from session {source.session_id} behind its event {source.last_seq()}."
+        messages.add((ResultsMessage(results=open_calls),) if open_calls else (), (Notice, {"text": told}))
+    finally:
+        target.close()
+
+
+def _open_calls(last: object) -> tuple[CallResult, ...]:
+    """Calls without a result are those of the session that asked for them: a fork makes none of them again."""
+    if not isinstance(last, AssistantMessage):
+        return ()
+    return tuple(
+        CallResult(tool_call_id=call.tool_call_id, name=call.name, ok=False, content=_NOT_HERE) for call in last.calls
+    )

@@ -1,0 +1,96 @@
+"""The notes of a workspace, kept until somebody removes them: one small file for each, for the owner only."""
+
+import fcntl
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.memory import Memory
+from handrail.store.folder import make_private
+from handrail.store.small_files import SmallFiles
+
+MOST = 50
+"""Notes of a workspace."""
+MOST_CHARACTERS = 24_000
+"""Of all their texts together: every later session reads all of them."""
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+_PREFIX, _LENGTH = "m-", 5
+_PATIENCE_SECONDS = 5.0
+
+
+class Memories:
+    """A folder of them, in the state folder. The folder is made with the first."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._files = SmallFiles(path, Memory, "notes")
+
+    def listed(self) -> tuple[Memory, ...]:
+        """All of them, those that were changed last at the end. One that cannot be read is none."""
+        names = (name for name in self._files.names() if name.startswith(_PREFIX))
+        found = [note for name in names if (note := self._files.read(name)) is not None and note.id == name]
+        return tuple(sorted(found, key=lambda note: (note.time, note.id)))
+
+    def get(self, note_id: str) -> Memory:
+        """One of them; ToolError NOT_FOUND where there is none."""
+        note = next((one for one in self.listed() if one.id == note_id), None)
+        if note is None:
+            raise ToolError("NOT_FOUND", f"There is no note {note_id[:40]!r}. The action list shows those that are.")
+        return note
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Nobody else changes a note meanwhile, in whatever process. Who is killed holds it no longer."""
+        make_private(self._path)
+        descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def new_id(self) -> str:
+        """An id that no note has."""
+        taken = self._files.names()
+        while True:
+            note_id = _PREFIX + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_LENGTH))
+            if note_id not in taken:
+                return note_id
+
+    def keep(self, note: Memory) -> None:
+        """Writes a note, whole or not at all, in the place of the one of its id; ToolError LIMIT_EXCEEDED where there
+        are too many."""
+        others = [one for one in self.listed() if one.id != note.id]
+        used = sum(map(_size, others))
+        if len(others) >= MOST:
+            raise ToolError("LIMIT_EXCEEDED", f"There are {MOST} notes, which is all there is room for. {_MAKE_ROOM}")
+        if used + _size(note) > MOST_CHARACTERS:
+            full = f"The notes may have {MOST_CHARACTERS:,} characters together; {used:,} are taken."
+            raise ToolError("LIMIT_EXCEEDED", f"{full} {_MAKE_ROOM}")
+        self._files.write(note.id, note)
+
+    def remove(self, note_id: str) -> bool:
+        """Removes a note; whether it was there."""
+        return self._files.drop(note_id)
+
+
+_MAKE_ROOM = "Nothing was noted. Delete or shorten one first."
+
+
+def _size(note: Memory) -> int:
+    return len(note.title) + len(note.content)
+
+
+def _lock(descriptor: int) -> None:
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise ToolError("CONFLICT", "Another process is changing the notes. Try again.") from None
+            time.sleep(0.01)
+        except OSError as error:
+            raise StoreError(f"the notes cannot be locked: {error.strerror}") from error

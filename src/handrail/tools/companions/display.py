@@ -1,0 +1,71 @@
+"""display: something for the person to see, in every view there is. Nothing is asked, and nothing waits for it."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from handrail.protocol.event import Display
+from handrail.protocol.event.display import Level
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.contract import Context, Output, Tool
+
+Title = Annotated[str, Meta(min_length=1, max_length=200)]
+Thought = Annotated[str, Meta(max_length=2_000)]
+Evidence = Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class DisplayArguments(Arguments, frozen=True):
+    """The arguments of display."""
+
+    content: Annotated[
+        str, Meta(min_length=1, max_length=10_000, description="What to show, as Markdown; the first line says it all.")
+    ]
+    level: Annotated[Level, Meta(description="What kind of news it is.")] = "info"
+    title: Annotated[Title | None, Meta(description="A few words above it.")] = None
+    thought: Annotated[Thought | None, Meta(description="Why you show it.")] = None
+    evidence: Annotated[
+        tuple[Evidence, ...], Meta(max_length=50, description="What it rests on: src/a.py:41, commands, links.")
+    ] = ()
+
+
+class DisplayData(Wire, frozen=True, omit_defaults=False):
+    """What was shown."""
+
+    level: Level
+    characters: int
+
+
+DISPLAY = ToolSpec(
+    name="display",
+    title="Display",
+    description=(
+        "Show the person something while you work, as Markdown. Use it for what they should know before you are done: "
+        "a finding that changes the plan, a warning, where a long task is (level progress). Do not use it for your "
+        "final answer, which is plain text, nor to ask (that is question), nor for every step: your calls are seen "
+        "anyway. Nobody replies to it."
+    ),
+    arguments=DisplayArguments,
+    data=DisplayData,
+    side_effects=("conversation",),
+    enabled=False,
+    layer="companion",
+    intent="show the person something while you work",
+    not_for=(("asking", "question"),),
+    plain_arguments=("level",),
+)
+
+
+def display_tool() -> Tool:
+    """The tool display."""
+    return Tool(DISPLAY, _show)
+
+
+def _show(_: Context, arguments: DisplayArguments) -> Output:
+    fields = {name: getattr(arguments, name) for name in ("content", "level", "title", "thought", "evidence")}
+    return Output(
+        summary=f"shown ({arguments.level}, {len(arguments.content)} characters)",
+        content="Shown.\n",
+        data=DisplayData(level=arguments.level, characters=len(arguments.content)),
+        events=((Display, fields),),
+    )

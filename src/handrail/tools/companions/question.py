@@ -1,0 +1,84 @@
+"""question: the model asks the person, and waits. The call has no result until somebody replies."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from handrail.protocol.error import ToolError
+from handrail.protocol.question import Question
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.contract import Context, Output, Tool
+
+Option = Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class QuestionArguments(Arguments, frozen=True):
+    """The arguments of question."""
+
+    question: Annotated[
+        str, Meta(min_length=1, max_length=4_000, description="One question, with what the person needs to decide it.")
+    ]
+    options: Annotated[
+        tuple[Option, ...],
+        Meta(max_length=20, description="Replies to choose from, short and different; [] for one in own words."),
+    ]
+    multiple: Annotated[bool, Meta(description="Whether several options may be chosen.")] = False
+    custom: Annotated[bool, Meta(description="Whether a reply in the person's own words is welcome too.")] = False
+
+    def __post_init__(self) -> None:
+        if not self.question.strip() or not all(option.strip() for option in self.options):
+            raise ValueError("question and options must say something, not be blank")
+        if len({option.strip() for option in self.options}) != len(self.options):
+            raise ValueError("options must differ from one another")
+
+
+class QuestionData(Wire, frozen=True, omit_defaults=False):
+    """The reply."""
+
+    chosen: tuple[str, ...]
+    """The options that were chosen, in their order."""
+    text: str | None
+    """What the person said in their own words."""
+
+
+QUESTION = ToolSpec(
+    name="question",
+    title="Question",
+    description=(
+        "Ask the person one question and wait for the reply. Use it when you cannot go on without a decision that only "
+        "they can make: which of several things they want, something you cannot find out, a choice that is hard to "
+        "take back. Look first: never ask what the files or a command can tell you, nor for permission (calls that "
+        "need one ask by themselves), nor whether to go on. It must be the only call of its message."
+    ),
+    arguments=QuestionArguments,
+    data=QuestionData,
+    side_effects=("conversation",),
+    enabled=False,
+    layer="companion",
+    intent="ask the person what only they can decide, alone in its message",
+    not_for=(("telling something", "display"),),
+)
+
+
+def question_tool(*, unattended: bool) -> Tool:
+    """The tool question. The runtime puts it to the person; what is run here is what cannot be put."""
+
+    def run(_: Context, __: QuestionArguments) -> Output:
+        if unattended:
+            message = "Nobody is there to answer. Decide yourself, go on, and say at the end what you assumed."
+            raise ToolError("UNAVAILABLE", message)
+        message = "A question must be the only call of its message. It was not asked. Ask again, alone."
+        raise ToolError("INVALID_ARGUMENT", message)
+
+    return Tool(QUESTION, run, asks=None if unattended else _question)
+
+
+def _question(call_id: str, arguments: QuestionArguments) -> Question:
+    return Question(
+        tool_call_id=call_id,
+        question=arguments.question,
+        options=arguments.options,
+        multiple=arguments.multiple,
+        custom=arguments.custom or not arguments.options,
+    )

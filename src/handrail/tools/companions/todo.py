@@ -1,0 +1,68 @@
+"""todo: the model's list of what is to be done. Each call puts a whole list in the place of the last."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from handrail.protocol.todo import TodoItem
+from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.contract import Context, Output, Tool
+
+Status = Literal["pending", "active", "done"]
+
+
+class GivenItem(Arguments, frozen=True):
+    """One thing to do."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=500, description="What is to be done, in one line.")]
+    status: Annotated[Status, Meta(description="active: you are at it now.")]
+
+
+class TodoArguments(Arguments, frozen=True):
+    """The arguments of todo."""
+
+    items: Annotated[tuple[GivenItem, ...], Meta(max_length=100, description="The whole list, in order; [] clears it.")]
+
+
+class TodoData(Wire, frozen=True, omit_defaults=False):
+    """The list as it is now."""
+
+    items: tuple[TodoItem, ...]
+
+
+TODO = ToolSpec(
+    name="todo",
+    title="To do",
+    description=(
+        "Keep the list of what is to be done, for yourself and for the person who watches. Every call replaces the "
+        "whole list. Use it for work of three or more steps: write it when you begin, keep one item active, mark it "
+        "done as soon as it is, and add what turns up. Leave it out for what takes one or two calls."
+    ),
+    arguments=TodoArguments,
+    data=TodoData,
+    side_effects=("conversation",),
+    enabled=False,
+    layer="companion",
+    intent="keep the list of steps of longer work",
+    not_for=(("what later sessions should know", "memory"),),
+)
+
+
+def todo_tool() -> Tool:
+    """The tool todo. The list is the result of its last call: nothing else keeps it."""
+    return Tool(TODO, _replace)
+
+
+def _replace(_: Context, arguments: TodoArguments) -> Output:
+    items = tuple(TodoItem(text=item.text, status=item.status) for item in arguments.items)
+    done, active = ([item for item in items if item.status == status] for status in ("done", "active"))
+    summary = f"{len(done)} of {len(items)} done" if items else "the list is empty"
+    now = f" Now: {active[0].text}" if active else ""
+    several = f"{len(active)} items are active; one at a time is easier to follow."
+    return Output(
+        summary=summary,
+        content=f"{summary[0].upper()}{summary[1:]}.{now}\n",
+        data=TodoData(items=items),
+        warnings=(several,) if len(active) > 1 else (),
+    )

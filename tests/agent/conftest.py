@@ -1,0 +1,89 @@
+"""A stage for agents: sessions over one workspace, and every event of every one of them checked at the end."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from handrail import Agent, AsyncHandrail, Handrail, Turn
+from handrail.models.scripted import Line, Scripted
+from handrail.protocol.event import End, Error, Event, User, kind_of
+from handrail.protocol.schema import wire_schemas
+from handrail.protocol.wire import encode
+from handrail.settings import Settings
+from handrail.settings.model import Tools
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    return Draft202012Validator(wire_schemas()[f"event.{kind}"])
+
+
+def check_events(rail: AsyncHandrail | Handrail) -> list[Any]:
+    """Every event of a session, each valid by the exported schema, and together a story that can be true."""
+    events = list(rail.events())
+    for event in events:
+        assert isinstance(event, Event), event
+        _validator(kind_of(event)).validate(json.loads(encode(event)))
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    ends = [event.tool_call_id for event in events if kind_of(event) in {"tool_call.end", "tool_call.error"}]
+    assert len(ends) == len(set(ends)), "a call has two results"
+    marks = [event for event in events if isinstance(event, User | End | Error)]
+    for before, after in pairwise(marks):
+        over = isinstance(before, End) and before.reason in {"done", "cancelled", "limit"}
+        assert not over or isinstance(after, User), "a turn that was over ended once more"
+    return events
+
+
+class Stage:
+    """Opens sessions over one workspace, all with one state folder."""
+
+    def __init__(self, folder: Path, workspace: Path) -> None:
+        self.workspace = workspace
+        self.state = folder / "state"
+        self._opened: list[AsyncHandrail] = []
+
+    def open(self, session: str = "talk", **options: Any) -> AsyncHandrail:
+        """A session; all tools of a run are on."""
+        tools = Tools(enable=("question",))
+        chosen = {"mode": "auto", "settings": Settings(tools=tools), "state_dir": self.state, **options}
+        rail = AsyncHandrail(chosen.pop("workspace", self.workspace), session=session, **chosen)
+        self._opened.append(rail)
+        return rail
+
+    def close(self) -> None:
+        """Closes all of them, and checks what they wrote."""
+        for rail in self._opened:
+            check_events(rail)
+            asyncio.run(rail.close())
+
+    def run(self, rail: AsyncHandrail, script: list[Any], prompt: str = "Do it.", **options: Any) -> Turn:
+        """One turn with a scripted model."""
+        return asyncio.run(Agent(rail, Scripted(script), **options).run(prompt))
+
+
+@pytest.fixture
+def stage(tmp_path: Path, workspace: Path) -> Iterator[Stage]:
+    """Sessions for agents; every event is validated when the test is over."""
+    found = Stage(tmp_path, workspace)
+    (workspace / "a.txt").write_text("one\n")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def told() -> Callable[[AsyncHandrail, type[Event]], list[Any]]:
+    """The events of one kind."""
+    return lambda rail, kind: [event for event in rail.events() if isinstance(event, kind)]
+
+
+def edits(*texts: str) -> list[Line]:
+    """A script that changes a.txt step by step, and ends."""
+    steps = [Line(calls=(("edit", {"path": "a.txt", "oldText": old, "newText": new}),)) for old, new in pairwise(texts)]
+    return [*steps, Line(text="It is done.")]

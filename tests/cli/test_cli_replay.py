@@ -1,0 +1,41 @@
+"""replay: what a person sees when a recorded session is played again."""
+
+import json
+from pathlib import Path
+
+
+def test_a_session_that_comes_out_the_same_says_so_call_by_call(here, workspace: Path) -> None:
+    here("call", "write", '{"path": "a.txt", "content": "one\\n"}', "--mode", "auto")
+    here("call", "read", '{"path": "a.txt"}')
+    done = here("replay", "cli")
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines()] == ["call", "write", "read"]
+    assert "2 calls: 2 same. Your files are untouched." in done.err
+
+
+def test_a_result_that_differs_is_shown_and_is_the_exit(here, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    here("call", "read", '{"path": "a.txt"}')
+    (workspace / "a.txt").write_text("two\n")
+    done = here("replay", "cli")
+    assert done.code == 1
+    assert "DIFFERS" in done.out
+    assert "two" in done.out
+    assert json.loads(here("replay", "cli", "--json").out)["calls"][0]["verdict"] == "differs"
+
+
+def test_a_kept_replay_is_left_where_it_was_asked_for(here, workspace: Path, tmp_path: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    here("call", "read", '{"path": "a.txt"}')
+    kept = tmp_path / "kept"
+    assert here("replay", "cli", "--keep", str(kept)).code == 0
+    assert (kept / workspace.name / "a.txt").read_text() == "one\n"
+    refused = here("replay", "cli", "--keep", str(kept))
+    assert refused.code == 1
+    assert "is there already" in refused.err
+
+
+def test_a_session_that_there_is_not_is_said(here) -> None:
+    done = here("replay", "nobody")
+    assert done.code == 1
+    assert "has no session 'nobody'" in done.err

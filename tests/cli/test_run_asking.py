@@ -1,0 +1,137 @@
+"""handrail run at a terminal: it asks, and what is typed is the answer."""
+
+import json
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from people import Program
+
+Start = Callable[..., Program]
+EDIT = {"text": "I change it.", "calls": [["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]]}
+DONE = {"text": "All is \x1b[31mdone."}
+
+
+def asking(**more: Any) -> dict[str, Any]:
+    return {"calls": [["question", {"question": "Which callers?", "options": ["checkout", "all"], **more}]]}
+
+
+@pytest.fixture
+def start(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Start]:
+    """Starts `handrail run` at a terminal with a script."""
+    begun: list[Program] = []
+    (workspace / "a.txt").write_text("one\n")
+
+    def start(*lines: dict[str, Any], words: tuple[str, ...] = ("x",), **changes: str) -> Program:
+        file = tmp_path / "script.json"
+        file.write_text(json.dumps(lines))
+        command = [sys.executable, "-m", "handrail", "run", *words, "--model", f"scripted:{file}"]
+        begun.append(Program(command, workspace, {**environment, "TERM": "xterm", **changes}))
+        return begun[-1]
+
+    yield start
+    for program in begun:
+        program.close()
+
+
+def test_a_yes_keeps_and_the_model_goes_on(start: Start, workspace: Path) -> None:
+    program = start(EDIT, DONE)
+    program.terminal.sees("│ +two")
+    assert (workspace / "a.txt").read_text() == "one\n"
+    program.press_until(b"y", "✓ You allowed Edit a.txt once\n")
+    assert program.ends() == 0
+    assert "All is \\u001b[31mdone.\n" in program.terminal.shown
+    assert "1 call, 1 kept, 0 denied" in program.terminal.shown
+    assert (workspace / "a.txt").read_text() == "two\n"
+    assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+
+
+def test_a_no_is_told_to_the_model_with_its_reason(start: Start, workspace: Path) -> None:
+    program = start(EDIT, DONE, words=("x", "--plain"))
+    program.terminal.sees("3 or n: deny it and say why")
+    program.press_until(b"n", "Why not?")
+    program.terminal.press(b"\x1b[200~not now\x1b[201~")
+    program.press_until(b"\r", "denied: You denied Edit a.txt: ")
+    assert program.ends() == 0
+    assert "1 call, 0 kept, 1 denied" in program.terminal.shown
+    assert (workspace / "a.txt").read_text() == "one\n"
+
+
+def test_later_leaves_it_waiting(start: Start, run) -> None:
+    program = start(EDIT, DONE)
+    program.terminal.sees("└")
+    program.press_until(b"l", "Left for later")
+    assert program.ends() == 3
+    assert "handrail approvals allow " in program.terminal.shown
+    assert len(run("approvals", "--json").json["waiting"]) == 1
+
+
+def test_an_interrupt_while_asking_leaves_it_waiting(start: Start, run) -> None:
+    program = start(EDIT, DONE)
+    program.terminal.sees("└")
+    program.terminal.press(b"\x03")
+    assert program.ends() == 130
+    assert "Left waiting. Your files are untouched." in program.terminal.shown
+    assert "The session is kept: handrail run -c" in program.terminal.shown
+    assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+    assert len(run("approvals", "--json").json["waiting"]) == 1
+
+
+def test_going_on_asks_again(start: Start, workspace: Path) -> None:
+    first = start(EDIT, DONE, words=("x", "--session", "task", "--park"))
+    assert first.ends() == 3
+    second = start(EDIT, DONE, words=("--resume", "task"))
+    second.terminal.sees("│ +two")
+    second.press_until(b"y", "You allowed")
+    assert second.ends() == 0
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
+def test_a_question_takes_a_number_and_enter_alone_is_no_answer(start: Start, run) -> None:
+    program = start(asking(), DONE, words=("x", "--session", "task"))
+    program.terminal.sees("? Which callers?\n  1  checkout\n  2  all\n  Type a number, then Enter.")
+    program.terminal.press(b"\n")
+    program.terminal.sees_again("Type a number, then Enter.")
+    program.terminal.press(b"7\n")
+    program.terminal.sees("There are 2 choices")
+    program.terminal.press(b"2\n")
+    assert program.ends() == 0
+    ends = [
+        event for event in run("log", "--session", "task", "--json").json["events"] if event["kind"] == "tool_call.end"
+    ]
+    assert "all" in ends[0]["result"]["content"]
+
+
+def test_a_question_takes_several_and_own_words_where_it_says_so(start: Start, run) -> None:
+    program = start(asking(multiple=True), asking(custom=True), DONE, words=("x", "--session", "task"))
+    program.terminal.sees("Type the numbers, with commas between them, then Enter.")
+    program.terminal.press(b"1, 2\n")
+    program.terminal.sees("Type a number or your own words, then Enter.")
+    program.terminal.press("nur Käufer\n".encode())
+    assert program.ends() == 0
+    ends = [
+        event for event in run("log", "--session", "task", "--json").json["events"] if event["kind"] == "tool_call.end"
+    ]
+    assert [word in ends[0]["result"]["content"] for word in ("checkout", "all")] == [True, True]
+    assert "nur Käufer" in ends[1]["result"]["content"]
+
+
+def test_the_end_of_input_leaves_a_question_for_later(start: Start) -> None:
+    program = start(asking(), DONE)
+    program.terminal.sees("Which callers?")
+    program.terminal.press(b"\x04")
+    assert program.ends() == 3
+    assert "To reply: handrail run --resume " in program.terminal.shown
+
+
+def test_ctrl_c_stops_the_turn_and_says_how_to_go_on(start: Start) -> None:
+    program = start({"calls": [["exec", {"command": "sleep 600.75"}]]}, DONE, words=("x", "--mode", "auto"))
+    program.terminal.sees("● exec  sleep 600.75 …")
+    program.terminal.press(b"\x03")
+    assert program.ends() == 130
+    assert "Stopped · " in program.terminal.shown
+    assert "The session is kept: handrail run -c" in program.terminal.shown

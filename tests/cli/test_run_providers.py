@@ -1,0 +1,71 @@
+"""handrail run with providers: over a real wire on the loopback, and what is said where one cannot answer."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.wires.openai_wire import OpenAIWire
+
+KEPT = " The session is kept: handrail run -c\n"
+
+
+@pytest.fixture
+def wire() -> Iterator[OpenAIWire]:
+    """A server that speaks OpenAI's wire."""
+    server = OpenAIWire()
+    yield server
+    server.close()
+
+
+def test_a_model_over_a_wire_works_with_the_tools(here, wire: OpenAIWire, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    wire.says("I look.", calls=[("c1", "read", '{"path": "a.txt"}')])
+    wire.says("It says one.")
+    done = here("run", "what does it say?", "--model", wire.model, **wire.environment)
+    assert (done.code, done.out) == (0, "I look.\nIt says one.\n")
+    assert "✓ read  a.txt" in done.err
+    assert wire.problems == []
+
+
+@pytest.mark.parametrize(("status", "words"), [(401, "OPENAI_API_KEY"), (404, "gpt-4o")], ids=["wrong key", "unknown"])
+def test_a_refusal_is_one_clear_line_and_the_prompt_is_kept(here, wire: OpenAIWire, status: int, words: str) -> None:
+    wire.refuses(status, "no")
+    done = here("run", "hello", "--model", wire.model, **wire.environment)
+    assert (done.code, done.out) == (4, "")
+    last = done.err.splitlines()[-1]
+    assert last.startswith("✗ ")
+    assert words in last
+    assert done.err.endswith(KEPT)
+    assert "Traceback" not in done.err
+    assert wire.environment["OPENAI_API_KEY"] not in done.err
+    wire.says("Hello yourself.")
+    assert here("run", "-c", "-q", "--model", wire.model, **wire.environment).out == "Hello yourself.\n"
+    assert [one["content"] for one in wire.received[-1].body["messages"] if one["role"] == "user"] == ["hello"]
+
+
+def test_without_its_key_a_model_is_not_asked_and_the_prompt_is_kept(here) -> None:
+    done = here("run", "hello", "--model", "anthropic:claude-x")
+    assert (done.code, done.out) == (4, "")
+    assert "No key for anthropic. Set ANTHROPIC_API_KEY" in done.err.splitlines()[-1]
+    assert done.err.endswith(KEPT)
+    as_json = here("run", "-c", "--json", "--model", "anthropic:claude-x")
+    assert (as_json.code, json.loads(as_json.raw.splitlines()[-1])["code"]) == (4, "UNAVAILABLE")
+
+
+def test_a_host_that_cannot_be_reached_is_said(here, wire: OpenAIWire, config) -> None:
+    config("[agent]\nattempts = 1\n")
+    environment = wire.environment
+    wire.close()
+    done = here("run", "hello", "--model", wire.model, **environment)
+    assert (done.code, done.out) == (4, "")
+    assert "127.0.0.1" in done.err.splitlines()[-1]
+    assert done.err.endswith(KEPT)
+
+
+def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:
+    wire.refuses(429, "slow down", {"retry-after": "0"})
+    wire.says("Here I am.")
+    done = here("run", "hello", "--model", wire.model, **wire.environment)
+    assert (done.code, done.out) == (0, "Here I am.\n")
+    assert [line for line in done.err.splitlines() if line.startswith("· ")]

@@ -1,0 +1,120 @@
+"""The event stream as other systems spell it."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import AsyncHandrail
+from handrail.agent.loop import Agent
+from handrail.dialects.events import ADAPTERS
+from handrail.models.scripted import Line, Scripted
+from handrail.protocol.event import Event, decode_event
+from handrail.protocol.samples import wire_samples
+from handrail.protocol.wire import encode
+
+SCRIPT = (
+    Line(reasoning="It says one.", text="I change it.", calls=(("read", {"path": "a.txt"}),)),
+    Line(calls=(("edit", {"path": "a.txt", "oldText": "one", "newText": "two"}), ("read", {"path": "b.txt"}))),
+    Line(text=" Done."),
+)
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
+    folder = tmp_path_factory.mktemp("adapters")
+    (folder / "w").mkdir()
+    (folder / "w" / "a.txt").write_text("one\n")
+    return asyncio.run(_played(folder))
+
+
+async def _played(folder: Path) -> list[Event]:
+    async with AsyncHandrail(folder / "w", mode="auto", state_dir=folder / "s", session="t") as rail:
+        await Agent(rail, Scripted(SCRIPT)).run("Make it two.")
+        return [event for event in rail.events() if isinstance(event, Event)]
+
+
+def told(name: str, events: list[Event]) -> Iterator[dict[str, Any]]:
+    adapter = ADAPTERS[name]()
+    for event in events:
+        yield from adapter.render(event)
+
+
+def samples() -> list[Event]:
+    kinds = (sample for name, sample in wire_samples().items() if name.startswith("event."))
+    return [decode_event(encode(sample)) for sample in kinds]
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_every_kind_of_event_is_rendered_as_json_or_left_out(name: str) -> None:
+    for one in told(name, samples()):
+        assert encode(json.loads(encode(one))) == encode(one)
+
+
+def test_deepchat_is_told_on_three_channels_always_with_an_event_id(events: list[Event]) -> None:
+    messages = list(told("deepchat", [*events, *samples()]))
+    assert {one["event"].removeprefix("STREAM_EVENTS.") for one in messages} == {"RESPONSE", "ERROR", "END"}
+    assert all(one["data"]["eventId"] for one in messages)
+    assert all(one["data"]["tool_call_id"] and one["data"]["tool_call_name"] for one in messages if "tool_call" in one)
+
+
+def test_deepchats_calls_go_through_the_states_it_knows(events: list[Event]) -> None:
+    data = [one["data"] for one in told("deepchat", events)]
+    first = next(one["tool_call_id"] for one in data if one.get("tool_call_name") == "edit")
+    assert [one["tool_call"] for one in data if one.get("tool_call_id") == first] == ["start", "running", "end"]
+    [failed] = [one for one in data if one.get("tool_call") == "error"]
+    assert failed["tool_call_response_raw"]["toolResult"]["ok"] is False
+    assert "".join(one.get("content", "") for one in data) == "I change it. Done."
+    assert "".join(one.get("reasoning_content", "") for one in data) == "It says one."
+
+
+def test_deepchats_permission_events_have_what_resumes_them() -> None:
+    asked = [one["data"]["permission_request"] for one in told("deepchat", samples()) if "permission" in str(one)]
+    assert asked
+    assert all({"toolName", "serverName", "permissionType", "description", "id"} <= set(one) for one in asked)
+
+
+def test_deepchats_usage_is_summed_up(events: list[Event]) -> None:
+    usage = [sample for sample in samples() if type(sample).__name__ == "Usage"]
+    [first, second] = [one["data"]["totalUsage"] for one in told("deepchat", usage * 2)]
+    assert second == {name: 2 * count for name, count in first.items()}
+
+
+def test_the_pieces_that_devminds_is_told_are_its_output(events: list[Event]) -> None:
+    messages = list(told("devminds", events))
+    pieces = [one["payload"].get("delta", "") for one in messages if one["type"] == "agent.run.delta"]
+    [content] = [one["payload"]["content"] for one in messages if one["payload"].get("operation") == "message"]
+    assert content == "".join(pieces) == "I change it. Done."
+    assert messages[-1]["type"] == "agent.run.finished"
+    assert all(set(one) == {"ts", "taskId", "type", "payload"} for one in messages)
+
+
+def test_devminds_is_told_what_each_operation_came_to(events: list[Event]) -> None:
+    outputs = [one["payload"] for one in told("devminds", events) if one["type"] == "agent.run.output"]
+    assert [(one["operation"], one.get("path"), one.get("ok")) for one in outputs] == [
+        ("read", "a.txt", True),
+        ("edit", "a.txt", True),
+        ("read", "b.txt", False),
+        ("message", None, None),
+    ]
+    assert all({"summary", "exitCode"} <= set(one) for one in outputs[:-1])
+
+
+@pytest.mark.parametrize(("reason", "kind"), [("cancelled", "agent.run.cancelled"), ("limit", "agent.run.finished")])
+def test_devminds_is_told_how_a_run_ended(reason: str, kind: str) -> None:
+    [end] = [sample for sample in samples() if type(sample).__name__ == "End"]
+    changed = decode_event(encode(end).replace(f'"reason":"{end.reason}"'.encode(), f'"reason":"{reason}"'.encode()))  # type: ignore[attr-defined]
+    assert [one["type"] for one in told("devminds", [changed])] == [kind]
+
+
+def test_onething_is_told_of_every_step_of_a_message(events: list[Event]) -> None:
+    messages = list(told("onething", events))
+    assert {one["type"] for one in messages} == {"STEP_UPDATED"}
+    assert all(set(one["payload"]) == {"sessionId", "messageId", "stepId", "updates"} for one in messages)
+    assert all(one["payload"]["messageId"].startswith("m_") for one in messages)
+    assert all(set(one["payload"]["updates"]) == {"title", "metadata"} for one in messages)
+    edit = [one["payload"] for one in messages if one["payload"]["updates"]["metadata"]["tool"] == "edit"]
+    assert [one["updates"]["metadata"]["status"] for one in edit] == ["pending", "running", "completed"]

@@ -1,0 +1,80 @@
+"""What a person types to a question of the model, and what it means."""
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.protocol.question import Question, Reply
+from handrail.terminal.replying import ask_for_reply, question_lines, understood
+from handrail.terminal.screen import Screen
+from people import Terminal
+
+
+def a_question(*options: str, **more: Any) -> Question:
+    return Question(tool_call_id="call-1", question="Which one?", options=options, **more)
+
+
+CASES = [
+    (a_question("a", "b"), "2", Reply(chosen=("b",))),
+    (a_question("a", "b"), "a", Reply(chosen=("a",))),
+    (a_question("a", "b"), "1,2", None),
+    (a_question("a", "b"), "0", None),
+    (a_question("a", "b"), "c", None),
+    (a_question("a", "b"), "", None),
+    (a_question("a", "b", multiple=True), "2, 1,2", Reply(chosen=("b", "a"))),
+    (a_question("a", "b", multiple=True), "1,3", None),
+    (a_question("a", "b", custom=True), "neither", Reply(text="neither")),
+    (a_question("a", "b", custom=True), "42", Reply(text="42")),
+    (a_question("a", "b", custom=True), "", None),
+    (a_question(), "12", Reply(text="12")),
+    (a_question(), "", None),
+]
+
+
+@pytest.mark.parametrize(("question", "typed", "reply"), CASES)
+def test_a_line_is_a_choice_own_words_or_nothing(question: Question, typed: str, reply: Reply | None) -> None:
+    found, problem = understood(question, typed)
+    assert found == reply
+    assert bool(problem) is (reply is None)
+
+
+@given(st.text(max_size=30), st.booleans(), st.booleans(), st.lists(st.text(max_size=5), max_size=4, unique=True))
+def test_whatever_is_typed_only_what_was_offered_is_chosen(
+    typed: str, multiple: bool, custom: bool, options: list[str]
+) -> None:
+    question = a_question(*options, multiple=multiple, custom=custom)
+    reply, _ = understood(question, typed.strip())
+    if reply is None:
+        return
+    assert typed.strip()
+    assert set(reply.chosen) <= set(options)
+    assert len(reply.chosen) <= 1 or multiple
+    assert (reply.text is None) == bool(reply.chosen)
+    assert reply.text is None or custom or not options
+
+
+def test_nothing_of_a_question_reaches_the_terminal_raw() -> None:
+    terminal = Terminal()
+    with open(os.dup(terminal.device), "w", encoding="utf-8") as stream:
+        question = Question(tool_call_id="c", question="a\x1b[2Jb\nc", options=("x\u202ey\n2  z",))
+        lines = question_lines(question, Screen(stream, {"TERM": "xterm"}))
+    terminal.hang_up()
+    os.close(terminal.device)
+    assert lines[:3] == ["? a\\u001b[2Jb", "  c", "  1  x\\u202ey\\n2  z"]
+
+
+def test_a_terminal_that_is_gone_gives_no_reply() -> None:
+    terminal = Terminal()
+    with open(os.dup(terminal.device), "w", encoding="utf-8") as stream:
+        screen = Screen(stream, {"TERM": "xterm"})
+        terminal.hang_up()
+        reader, writer = os.pipe()
+        os.close(writer)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(screen, "write", lambda _: None)
+            assert ask_for_reply(reader, screen, a_question("a")) is None
+        os.close(reader)
+    os.close(terminal.device)
