@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from handrail.agent.compaction.sending import last_summary, sent
 from handrail.protocol.message import AssistantMessage, CallPart, Message, ResultsMessage
-from handrail.protocol.tool import ToolSpec, describe
+from handrail.protocol.tool import ToolSpec, input_schema
 from handrail.protocol.wire import encode
 from handrail.store.messages import Numbered
 
@@ -54,7 +54,7 @@ def tokens_of_text(text: str) -> int:
 
 def tokens_of_tools(system: str, specs: Sequence[ToolSpec]) -> int:
     """A guess for what stands before the talk."""
-    tools = (encode((spec.name, spec.description, describe(spec).input_schema)) for spec in specs)
+    tools = (encode((spec.name, spec.description, input_schema(spec))) for spec in specs)
     return tokens_of_text(system) + sum(_AROUND + _tokens(len(tool)) for tool in tools)
 
 
