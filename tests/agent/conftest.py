@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def check_events(rail: AsyncHandrail | Handrail) -> list[Any]:
     ends = [event.tool_call_id for event in events if kind_of(event) in {"tool_call.end", "tool_call.error"}]
     assert len(ends) == len(set(ends)), "a call has two results"
     marks = [event for event in events if isinstance(event, User | End | Error)]
-    for before, after in zip(marks, marks[1:], strict=False):
+    for before, after in pairwise(marks):
         over = isinstance(before, End) and before.reason in {"done", "cancelled", "limit"}
         assert not over or isinstance(after, User), "a turn that was over ended once more"
     return events
@@ -84,8 +85,5 @@ def told() -> Callable[[AsyncHandrail, type[Event]], list[Any]]:
 
 def edits(*texts: str) -> list[Line]:
     """A script that changes a.txt step by step, and ends."""
-    steps = [
-        Line(calls=(("edit", {"path": "a.txt", "oldText": old, "newText": new}),))
-        for old, new in zip(texts, texts[1:], strict=False)
-    ]
+    steps = [Line(calls=(("edit", {"path": "a.txt", "oldText": old, "newText": new}),)) for old, new in pairwise(texts)]
     return [*steps, Line(text="It is done.")]

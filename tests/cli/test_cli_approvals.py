@@ -69,7 +69,8 @@ def test_nothing_waits_at_first(run, state: Path) -> None:
         "",
         "nobody waits for you here, and nothing is granted; every workspace: --all\n",
     )
-    assert run("approvals", "--json").json == {"schema": "handrail.approvals/1", "waiting": [], "granted": []}
+    nothing = {"waiting": [], "questions": [], "granted": []}
+    assert run("approvals", "--json").json == {"schema": "handrail.approvals/1", **nothing}
     assert not state.exists()
 
 

@@ -75,7 +75,8 @@ GOES_ON = "processes forward"
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != GOES_ON])
-def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path) -> None:
+def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path, config) -> None:
+    config('[tools]\nenable = ["question", "memory"]\n')
     (workspace / "a.txt").write_text("hello\n")
     first = run("call", "read", '{"path": "a.txt"}', "-q")
     if name in {"diff", "undo", "redo"}:
@@ -91,6 +92,7 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         command = "echo hello" if name == "processes log" else "cat"
         assert run("call", "exec", f'{{"command": "{command}", "background": true}}', "--mode", "full").code == 0
     needed = [*NEEDED.get(name, ()), *(what_waits(run, name) if name.startswith("approvals") else ())]
+    needed += [*(what_is_noted(run, name) if name.startswith("memory") else ())]
     done = run(*name.split(), *needed, "-q") if name != "call" else first
     assert (done.code, done.err) == (3 if name == "approvals retry" else 0, "")
     assert done.out
@@ -98,8 +100,18 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         run("processes", "stop", "--all")
 
 
+def what_is_noted(run, name: str) -> list[str]:
+    """The id of a note, for a command that is about one."""
+    args = '{"action": "create", "title": "Tests", "content": "make test"}'
+    (note,) = run("call", "memory", args, "--mode", "full", "--json").json["data"]["notes"]
+    return [] if name == "memory" else [note["id"]]
+
+
 def what_waits(run, name: str) -> list[str]:
-    """The id that a command of `approvals` is about: a request that waits, or a grant."""
+    """The id that a command of `approvals` is about: a request that waits, a question with its reply, or a grant."""
+    if name == "approvals reply":
+        asked = run("call", "question", '{"question": "Which?", "options": ["left", "right"]}', "--json")
+        return [asked.json["tool_call_id"], "left"]
     run("call", "exec", '{"command": "touch made && ls"}')
     [waiting] = run("approvals", "--json").json["waiting"]
     if name == "approvals revoke":

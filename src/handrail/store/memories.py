@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import secrets
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -56,7 +55,7 @@ class Memories:
         """An id that no note has."""
         taken = self._files.names()
         while True:
-            note_id = _PREFIX + "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+            note_id = _PREFIX + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_LENGTH))
             if note_id not in taken:
                 return note_id
 

@@ -49,6 +49,9 @@ DISPLAY = ToolSpec(
     data=DisplayData,
     side_effects=("conversation",),
     enabled=False,
+    layer="companion",
+    intent="show the person something while you work",
+    not_for=(("asking", "question"),),
     plain_arguments=("level",),
 )
 

@@ -68,6 +68,9 @@ MEMORY = ToolSpec(
     data=MemoryData,
     side_effects=("memory",),
     enabled=False,
+    layer="companion",
+    intent="note what later sessions in this workspace should know",
+    not_for=(("steps of this task", "todo"),),
     plain_arguments=("action", "id"),
 )
 

@@ -43,6 +43,9 @@ TODO = ToolSpec(
     data=TodoData,
     side_effects=("conversation",),
     enabled=False,
+    layer="companion",
+    intent="keep the list of steps of longer work",
+    not_for=(("what later sessions should know", "memory"),),
 )
 
 
