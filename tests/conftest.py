@@ -1,8 +1,9 @@
 """What all tests share: how deep a run goes, and a Handrail over a temporary workspace."""
 
+import gc
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from handrail import Handrail
 from handrail.settings import Settings
+from sharing import FOLDER, Share
 
 pytest_plugins = ["tests.wires.fixtures"]
 
@@ -25,6 +27,23 @@ settings.load_profile("deep" if DEEP else "everyday")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _ignored in (signal.SIGHUP, signal.SIGQUIT):
     signal.signal(_ignored, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Takes part where several runs share the tests; a run that a test starts does not."""
+    if folder := os.environ.pop(FOLDER, None):
+        config.pluginmanager.register(Share(Path(folder)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Many thousand tests stay until the end: looking through them for garbage, over and over, took a third of this."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture

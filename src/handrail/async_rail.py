@@ -169,6 +169,7 @@ class AsyncHandrail:
     close_folder = _hopped(Handrail.close_folder)
     set_mode = _hopped(Handrail.set_mode)
     skills = _hopped(Handrail.skills)
+    active_skills = _passed_on(Handrail.active_skills)
     specs = _passed_on(Handrail.specs)
     why_off = _passed_on(Handrail.why_off)
     openai_tools = _passed_on(Handrail.openai_tools)

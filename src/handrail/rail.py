@@ -409,8 +409,13 @@ class Handrail(NamedTools):
         return self._session.offer.why_off(name)
 
     def skills(self) -> "tuple[SkillEntry, ...]":
-        """The skills that this session finds, in the order of their names, and which of them are active."""
+        """The skills that this session finds, in the order of their names, and which of them are active. Their files
+        are read for that."""
         return self._enter(self._session.skills.entries)
+
+    def active_skills(self) -> tuple[str, ...]:
+        """The names of the skills that are active, in order. No file is read."""
+        return self._enter(self._session.skills.active_names)
 
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""

@@ -195,8 +195,9 @@ GARBAGE = (
 
 
 @pytest.mark.parametrize("piece", GARBAGE)
-def test_garbage_neither_hangs_nor_breaks_anything(piece: str) -> None:
-    for text in (piece, piece * 100, piece * (100_000 // len(piece))):
+def test_garbage_neither_hangs_nor_breaks_anything(piece: str, deep: bool) -> None:
+    much = 100_000 if deep else 30_000
+    for text in (piece, piece * 100, piece * (much // len(piece))):
         check(text)
 
 

@@ -12,6 +12,8 @@ from tests.escape.layered import UNCONFINED_LAYER
 from tests.escape.starting import Part, ordinary_number, python_for
 from tests.escape.ways import BARE
 
+# Attacks that use up what a user or the machine has must hurt no other test, nor may another test blur what they do.
+pytestmark = pytest.mark.alone
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 SEED = 6
 PATIENCE = 900 if DEEP else 240

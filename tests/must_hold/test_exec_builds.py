@@ -66,8 +66,8 @@ BUILDS = {
     "go": Build("go_project", ("go",), "go vet . && go test . && go build -o sample . && ./sample", "42"),
     "java": Build("java_project", ("javac", "java"), "javac -d out Sample.java && java -cp out Sample", "sum 5050"),
     "uv": Build(
-        "pip_package", ("uv",), "uv venv --offline venv && uv pip install --offline --no-build-isolation . && "
-        "venv/bin/greet", "hello from a wheel",
+        "pip_package", ("uv",), "uv venv --offline venv && "
+        "uv pip install --python venv --offline --no-build-isolation . && venv/bin/greet", "hello from a wheel",
     ),
     "sanitizer": Build(
         "sanitizer", ("gcc",), "gcc -g -fsanitize=address,undefined -o checked checked.c && ./checked && "

@@ -66,7 +66,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 @pytest.fixture
 def mark() -> Iterator[str]:
     """A number of seconds that no other process sleeps; at the end nobody does."""
-    text = f"98765.{os.getpid()}{next(_marks)}"
+    text = f"98765.{os.getpid():08}{next(_marks):06}"
     yield text
     assert running(text) == []
 

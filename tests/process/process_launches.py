@@ -52,7 +52,7 @@ def supervised(text: str) -> Launch:
     )
 
 
-def sandboxed(tier: int, folder: Path) -> Callable[[str, Limits], Launch]:
+def sandboxed(tier: int, folder: Path) -> Callable[..., Launch]:
     """What makes launches of a real tier, whose command may write in a workspace in the folder; skips where none is."""
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
@@ -62,10 +62,10 @@ def sandboxed(tier: int, folder: Path) -> Callable[[str, Limits], Launch]:
     if sandbox.tier != tier:
         pytest.skip(f"no tier {tier} here")
 
-    def make(text: str, limits: Limits) -> Launch:
+    def make(text: str, limits: Limits, *, waits: bool = False) -> Launch:
         place = str(workspace)
         confinement = Confinement(trust="approved", cwd=place, read_only=(), writable=(place,), limits=limits)
-        return sandbox.launch(confinement, text)
+        return sandbox.launch(confinement, text, waits=waits)
 
     return make
 

@@ -78,8 +78,17 @@ def somebody() -> Iterator[Somebody]:
 
 @pytest.mark.parametrize("name", ["test_layer.py", "test_layer_fitness.py", "test_layer_forged.py"])
 def test_layers_of_an_ordinary_user_hold_as_those_of_root_do(somebody: Somebody, name: str) -> None:
+    check(somebody, f"tests/sandbox/{name}")
+
+
+@pytest.mark.parametrize("name", ["process/test_process_waiting.py", "tools/test_exec_confirming.py"])
+def test_commands_of_an_ordinary_user_wait_for_the_look_as_those_of_root_do(somebody: Somebody, name: str) -> None:
+    check(somebody, f"tests/{name}")
+
+
+def check(somebody: Somebody, tests: str) -> None:
     options = ("-q", "-x", "-p", "no:cacheprovider", "--basetemp", str(somebody.folder / "base"))
-    done = somebody.runs("-m", "pytest", *options, f"tests/sandbox/{name}")
+    done = somebody.runs("-m", "pytest", *options, tests)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 

@@ -49,6 +49,19 @@ def test_few_contents_get_a_file_each(tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 3
 
 
+def test_who_asks_about_many_is_told_which_are_missing(tmp_path: Path) -> None:
+    blobs = Blobs(str(tmp_path / "blobs"))
+    blobs.keep_all(contents(100))
+    alone, never = hashed(b"alone"), hashed(b"never kept")
+    blobs.keep(alone, b"alone", pack=True)
+    packed = [digest for digest, _ in contents(100)]
+    assert list(blobs.missing([*packed, never, alone])) == [never]
+    for path in files(tmp_path):
+        if path.parent.name != "blobs":
+            path.unlink()
+    assert set(blobs.missing([*packed, alone])) == set(packed)
+
+
 def test_what_is_kept_already_is_not_kept_again(tmp_path: Path) -> None:
     blobs = Blobs(str(tmp_path / "blobs"))
     blobs.keep_all(contents(100))

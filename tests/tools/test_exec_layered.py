@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from handrail import Handrail
 from handrail.protocol.event import Change, ToolCallUpdate
 from handrail.protocol.event import Warning as Warned
 from handrail.protocol.result import ToolResult
+from handrail.sandbox.layer.sweeper import wait_for_all
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Sandbox
@@ -42,9 +42,7 @@ def kept(rail: Handrail, command: str, answer: str = "once") -> ToolResult[Any]:
 
 def layers(state: Path) -> list[Path]:
     """What is left of layers, once those are removed that are being removed."""
-    for thread in threading.enumerate():
-        if thread.name == "handrail-layer":
-            thread.join()
+    wait_for_all()
     return [path for folder in state.glob("layers*") for path in folder.rglob("upper-*")]
 
 

@@ -8,7 +8,10 @@ import contextlib
 import os
 import shutil
 
+from handrail.kernel.spreading import spread
 from handrail.workspace.swapping import Away
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Holding:
@@ -16,8 +19,8 @@ class Holding:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        _make(folder)
+        self._descriptor = os.open(folder, _FOLDER)
         self._held: dict[bytes, str] = {}
         self._number = 0
         self._device = os.fstat(self._descriptor).st_dev
@@ -49,6 +52,18 @@ class Holding:
         """Does away with what is held."""
         os.close(self._descriptor)
         remove_held(self._folder)
+
+
+def _make(folder: str) -> None:
+    """Makes it away from where files are removed: those that are made in it are made faster then."""
+    around = os.path.dirname(folder)
+    os.makedirs(around, mode=0o700, exist_ok=True)
+    descriptor = os.open(around, _FOLDER)
+    try:
+        spread(descriptor)
+    finally:
+        os.close(descriptor)
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # whoever removed another one may have taken what is around it
 
 
 def holding_folder(history: str, temporary: str) -> str:

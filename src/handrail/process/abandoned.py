@@ -6,6 +6,7 @@ runtime just then, the other, which does not die with anybody yet, waits for eve
 
 import contextlib
 import os
+import select
 import stat
 import time
 from typing import NamedTuple
@@ -81,14 +82,14 @@ def _files_of(process: int) -> list[_File] | None:
 
 
 def _is_at_its_end(lifeline: str) -> bool:
-    """Whether nobody is left who could write to it; nobody ever does, so that nothing is taken away."""
+    """Whether nobody is left who could write to it, and nothing is in it. Nothing is taken out of it either."""
     try:
         descriptor = os.open(lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        return not os.read(descriptor, 1)
-    except BlockingIOError:
-        return False
+        asking = select.poll()
+        asking.register(descriptor, select.POLLIN)
+        return any(event == select.POLLHUP for _, event in asking.poll(0))
     finally:
         os.close(descriptor)

@@ -29,11 +29,13 @@ def run_launch(
     on_output: Callable[[bytes], None] | None = None,
     spill_folder: str,
     two_pipes: bool = False,
+    confirm: Callable[[], None] | None = None,
 ) -> Ran:
     """Runs it to its end and closes it; ToolError when it cannot be started.
 
-    `on_output` gets what is printed as it comes, and nothing (`b""`) now and then. What it or `cancelled` raises, and
-    an interrupt, ends the command and goes on to the caller.
+    `on_output` gets what is printed as it comes, and nothing (`b""`) now and then. `confirm` is called before the
+    command begins: where it waits to be let, while its sandbox is made. What these or `cancelled` raise, and an
+    interrupt, ends the command and goes on to the caller.
     """
     began = time.monotonic()
     with launch, ControlGroup(limits, usable_parent()) as group:
@@ -42,7 +44,7 @@ def run_launch(
         try:
             with _pipes_of(launch, 1 + two_pipes) as pipes, Tree(launch) as tree:
                 taps += [Tap(pipe, Collected(limits, spill_folder), on_output) for pipe in pipes.reading]
-                _start(launch, tree, pipes)
+                _start(launch, tree, pipes, confirm)
                 ending = _follow(launch, tree, taps, limits, began + limits.seconds, _asked(cancelled, on_output))
                 # Before the last of the output is taken: nobody is to print, or change a file, after the result.
                 gone = tree.end()
@@ -62,12 +64,18 @@ def _pipes_of(launch: Launch, count: int) -> Pipes:
         raise not_started(error, launch) from None
 
 
-def _start(launch: Launch, tree: Tree, pipes: Pipes) -> None:
+def _start(launch: Launch, tree: Tree, pipes: Pipes, confirm: Callable[[], None] | None) -> None:
+    if confirm is not None and not launch.waits:
+        confirm()
     try:
         tree.start(lambda launch: start(launch, pipes))
     except (OSError, ValueError) as error:
         raise not_started(error, launch) from None
     pipes.hand_over()
+    if launch.waits:
+        if confirm is not None:
+            confirm()
+        launch.let_begin()
 
 
 def _asked(cancelled: Callable[[], bool], on_output: Callable[[bytes], None] | None) -> Callable[[], bool]:

@@ -42,10 +42,12 @@ def question_about(session: Session, flight: Flight, earlier: Sequence[Flight] =
         return worded(session, flight, told, basis_of(session, flight))
     # First what the files are, then what would change: a change in between then makes the answer void.
     based_on = basis_of(session, flight) if flight.facts.command is None else ()
-    preview = preview_of(session, flight, earlier)
+    variables: list[str] = []
+    preview = preview_of(session, flight, earlier, lambda: variables.append(environment_of(session)))
     if flight.facts.command is not None and (preview is None or preview.tried is None):
         based_on = basis_of(session, flight)
-    return _with_parts(worded(session, flight, preview, based_on), asking_of_result(session, flight))
+    environment = variables[-1] if variables else None
+    return _with_parts(worded(session, flight, preview, based_on, environment), asking_of_result(session, flight))
 
 
 def _with_parts(request: PermissionRequest, found: tuple[DecisionPart, ...]) -> PermissionRequest:
@@ -57,9 +59,14 @@ def _with_parts(request: PermissionRequest, found: tuple[DecisionPart, ...]) -> 
 
 
 def worded(
-    session: Session, flight: Flight, preview: Preview | None, based_on: tuple[Basis, ...] = ()
+    session: Session,
+    flight: Flight,
+    preview: Preview | None,
+    based_on: tuple[Basis, ...] = (),
+    environment: str | None = None,
 ) -> PermissionRequest:
-    """The question in full. `based_on`: nothing where the call was tried, since what is kept is not run again."""
+    """The question in full. `based_on`: nothing where the call was tried, since what is kept is not run again.
+    `environment`: the digest of a command's variables, where it is known."""
     tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
     # What was opened to a command by a yes is opened for that call alone, so it asks again.
     grants = () if command is not None and command.hosts else flight.verdict.grants
@@ -82,7 +89,7 @@ def worded(
         tier=command.tier if command else None,
         background=command is not None and command.outlives,
         process=flight.facts.process.id if flight.facts.process else None,
-        environment=environment_of(session) if command else None,
+        environment=(environment or environment_of(session)) if command else None,
         hosts=command.hosts if command else (),
         parts=flight.verdict.parts,
         grants=grants,

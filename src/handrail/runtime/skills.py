@@ -122,7 +122,8 @@ class Skills:
         return True
 
     def active_names(self) -> tuple[str, ...]:
-        """Those that are active, as this process knows."""
+        """Those that are active now."""
+        self.refresh()
         return tuple(skill.name for skill in self._active)
 
     def reaches(self, folder: str) -> bool:

@@ -1,6 +1,6 @@
 """Commands are tried before somebody is asked about them: whether that can be, and what asks of what came of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,9 +21,12 @@ _CHANGED_FIRST = "an earlier call of this batch changes files first"
 _LONGEST = 80
 
 
-def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> Preview | None:
+def preview_of(
+    session: Session, flight: Flight, earlier: Sequence[Flight] = (), meanwhile: Callable[[], object] | None = None
+) -> Preview | None:
     """What a person is shown before they answer. A preview that fails is the call's failure; a trial that could not be
-    made is not: then the question says so. `earlier`: the calls before it in its batch."""
+    made is not: then the question says so. `earlier`: the calls before it in its batch. `meanwhile` may be called where
+    a trial has to wait."""
     if flight.facts.command is None:
         return _shown(session, flight)
     reason = _why_not(session, flight, flight.facts.command)
@@ -31,11 +34,11 @@ def preview_of(session: Session, flight: Flight, earlier: Sequence[Flight] = ())
         return not_tried(reason)
     changing = [one for one in earlier if may_change(one)]
     if not changing:
-        return _tried(session, flight, ())
+        return _tried(session, flight, (), meanwhile)
     from handrail.runtime.rehearsing import left_by  # noqa: PLC0415  few batches have a command behind a change
 
     below = left_by(session, changing)
-    return not_tried(_CHANGED_FIRST) if below is None else _tried(session, flight, tuple(below))
+    return not_tried(_CHANGED_FIRST) if below is None else _tried(session, flight, tuple(below), meanwhile)
 
 
 def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool) -> str | None:
@@ -95,9 +98,11 @@ def _what_reaches(command: CommandFact, decision: Decision) -> str:
     return ", ".join(command.hosts[:3])
 
 
-def _tried(session: Session, flight: Flight, below: "tuple[Below, ...]") -> Preview:
+def _tried(
+    session: Session, flight: Flight, below: "tuple[Below, ...]", meanwhile: Callable[[], object] | None
+) -> Preview:
     try:
-        preview = _shown(session, flight, below)
+        preview = _shown(session, flight, below, meanwhile)
     except ToolError as error:
         if error.code in _REFUSALS:
             raise
@@ -139,11 +144,18 @@ def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ..
     return tuple(part for part in found if part.decision == "confirm")
 
 
-def _shown(session: Session, flight: Flight, below: "tuple[Below, ...]" = ()) -> Preview | None:
+def _shown(
+    session: Session,
+    flight: Flight,
+    below: "tuple[Below, ...]" = (),
+    meanwhile: Callable[[], object] | None = None,
+) -> Preview | None:
     if flight.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
     silent = replace(context_of(session, flight), metadata=tell_nobody, below=tuple(one.examined for one in below))
+    if meanwhile is not None:
+        silent = replace(silent, meanwhile=meanwhile)
     return flight.tool.preview(silent, flight.arguments)
 
 

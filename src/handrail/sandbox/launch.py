@@ -1,5 +1,6 @@
 """A confined command that is ready to be started, whatever the tier."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -24,6 +25,7 @@ class Launch:
         status: int,
         lifeline: int,
         own_processes: bool,
+        waits: bool = False,
     ) -> None:
         self.tier = tier
         self.argv = argv
@@ -33,18 +35,31 @@ class Launch:
         self.status = status
         """The end of a pipe that the status is read from."""
         self.lifeline = lifeline
-        """The end of a pipe that is never written to. When it is closed, or this process dies, the command must end."""
+        """The end of a pipe that nothing is written to but by `let_begin`. When it is closed, or this process dies, the
+        command must end."""
         self.own_processes = own_processes
         """Whether child-pid is the first process of a namespace: when it is gone, so is everything that was started."""
+        self.waits = waits
+        """Whether the command, once its sandbox is made, waits to be let begin."""
+        self._has_begun = not waits
         self._open = {*inherited, status, lifeline}
 
     def hand_over(self) -> None:
         """Closes here what belongs to what was started; to be called once it is."""
         self._close(self.inherited)
 
+    def let_begin(self) -> None:
+        """Lets a command begin that waits; nothing where its sandbox is gone already, of which the status tells."""
+        if not self._has_begun and self.lifeline in self._open:
+            self._has_begun = True
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self.lifeline, b"\n")
+
     def let_go(self) -> None:
-        """Closes the lifeline: the command must end."""
-        self._close((self.lifeline,))
+        """Closes the lifeline: the command must end. Not that of one that still waits, which would go on at its end:
+        who does not let it begin kills it, and closes all of this."""
+        if self._has_begun:
+            self._close((self.lifeline,))
 
     def close(self) -> None:
         """Lets go of everything; can be repeated."""

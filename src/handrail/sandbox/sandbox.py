@@ -74,9 +74,9 @@ class Sandbox:
         where there is no room for it."""
         return self._layers.new(roots, below)
 
-    def launch(self, confinement: Confinement, text: str, layer: Layer | None = None) -> Launch:
-        """A command that is ready to be started, under a layer where there is one. ToolError where it cannot be
-        confined as it must be."""
+    def launch(self, confinement: Confinement, text: str, layer: Layer | None = None, *, waits: bool = False) -> Launch:
+        """A command that is ready to be started, under a layer where there is one. `waits`: it need not begin before it
+        is let; the launch says whether it waits. ToolError where it cannot be confined as it must be."""
         check_text(text)
         found = self._chosen()
         if found.tier < min(self._least, 2):
@@ -85,7 +85,7 @@ class Sandbox:
             why = self._why_no_layer(confinement.writable)
             raise ToolError("SANDBOX_UNAVAILABLE", without_layer(why))
         if self._preparing is not None:
-            return self._preparing.launch(confinement, text, layer)
+            return self._preparing.launch(confinement, text, layer, waits=waits)
         if layer is not None:  # it would run, and change the files themselves
             raise ToolError("SANDBOX_UNAVAILABLE", layer_failed("the sandbox around it does not work any more"))
         if confinement.proxy:

@@ -5,7 +5,7 @@ import hashlib
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -128,6 +128,11 @@ class Blobs:
         """Whether a blob is there."""
         alone = any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED))
         return alone or self.packs.has(digest)
+
+    def missing(self, digests: Collection[str]) -> Iterator[str]:
+        """Those of which there is no blob."""
+        together = self.packs.holding(digests)
+        return (digest for digest in digests if digest not in together and not self.has(digest))
 
     def pack(self) -> None:
         """Packs what was stored unpacked because there was no time."""

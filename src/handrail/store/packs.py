@@ -97,12 +97,21 @@ class Packs:
             return False
         return True
 
+    def holding(self, digests: Iterable[str]) -> set[str]:
+        """Those that packs have: who asks about many looks once for each pack."""
+        self.look()
+        places = ((digest, self._places.get(digest)) for digest in digests)
+        found = {digest: place.pack for digest, place in places if place is not None}
+        there = {pack for pack in set(found.values()) if os.path.exists(pack)}
+        return {digest for digest, pack in found.items() if pack in there}
+
     def content(self, digest: str) -> bytes | None:
         """The bytes of a content; None when no pack has it."""
-        place = self._find(digest)
+        place, group = self._places.get(digest), self._group
+        if place is None or group[0] != (place.pack, place.start):
+            place = self._find(digest)
         if place is None:
             return None
-        group = self._group
         if group[0] != (place.pack, place.start):
             group = self._group = ((place.pack, place.start), _read_group(place))
         return group[1][place.at : place.at + place.size]

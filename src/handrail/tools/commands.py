@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from handrail.store.printed import PrintedFolder
     from handrail.tools.contract import Context
     from handrail.workspace.root import Root
-    from handrail.workspace.withheld import Withheld
+    from handrail.workspace.withheld import Found, Withheld
 
 _RESTRICTED_SECONDS = 3.0
 _RESTRICTED_OUTPUT = 256 * 1024
@@ -145,13 +145,26 @@ class Commands:
 
     def confinement(self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable") -> "Confinement":
         """What a command may see and do that runs in a folder, named as results name it."""
+        found = self._withheld.look(context.workspace.roots)
+        return self._confinement(context, cwd, timeout_ms, todo, found)
+
+    def expected_confinement(
+        self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable"
+    ) -> "Confinement | None":
+        """The same where all is hidden that was the last time, which nobody looks at here; None where nobody ever
+        did."""
+        found = self._withheld.known(context.workspace.roots)
+        return None if found is None else self._confinement(context, cwd, timeout_ms, todo, found)
+
+    def _confinement(
+        self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable", found: "Found"
+    ) -> "Confinement":
         from handrail.sandbox.confinement import Confinement  # noqa: PLC0415  as said above
         from handrail.workspace.root import check_places  # noqa: PLC0415
         from handrail.workspace.withheld import sealed  # noqa: PLC0415
 
         roots, proven = context.workspace.roots, todo.proven
         writable = () if proven else tuple(root.path for root in roots if root.writable)
-        found = self._withheld.look(roots)
         check_places(roots)  # last: the sandbox goes by the names
         seen = context.answered and not proven
         hidden = () if seen else found.credentials

@@ -42,6 +42,10 @@ class AsksError(Exception):
         self.preview = preview
 
 
+def _nothing_to_do() -> None:
+    """Where nobody has anything to do meanwhile."""
+
+
 def _nobody_judges(_changes: tuple[Change, ...], _configs: Mapping[str, str]) -> Decision:
     return Decision(decision="allow", rule="fs.unjudged", reason="nobody judges it")
 
@@ -79,6 +83,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What the person said it of: a trial that was sealed."""
     below: "tuple[Examined, ...]" = ()
     """What earlier calls of the batch would change, in their order: a command is tried as if that had been kept."""
+    meanwhile: Callable[[], object] = _nothing_to_do
+    """What is best done while the sandbox of a command is made, and nobody waits for it; it may never be, or again."""
     judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision] = _nobody_judges
     """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
     needs_undo: Callable[[], Decision | None] = _nobody_relies

@@ -5,10 +5,12 @@ from handrail.policy.confinement import Runnable, runnable
 from handrail.process.ran import Ran
 from handrail.sandbox.confinement import Confinement
 from handrail.tools.commands import Commands
+from handrail.tools.confirming import confined
 from handrail.tools.contract import Background, Context, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 from handrail.tools.running import (
+    Confirm,
     Went,
     check_ran,
     command_of,
@@ -31,22 +33,35 @@ def execute(
         return keep_sealed(context, arguments, context.sealed, commands, recorder)
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
+    beyond = arguments.background or arguments.yield_ms is not None
+    if not beyond and (fact.layered or todo.proven):
+        return _execute_confirmed(context, arguments, todo, commands, recorder)
     confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
     if arguments.yield_ms is not None and fact.layered and not todo.proven:
         from handrail.tools.yielding import execute_yielding  # noqa: PLC0415  few commands go on
 
         return execute_yielding(context, arguments, todo, confinement, commands, background, recorder)
-    if arguments.background or arguments.yield_ms is not None:
+    if beyond:
         return _execute_beyond(context, arguments, todo, confinement, commands, background)
-    if fact.layered and not todo.proven:
+    from handrail.tools.snapshotting import execute_watched  # noqa: PLC0415  where there is no layer
+
+    return execute_watched(context, todo, confinement, commands, recorder)
+
+
+def _execute_confirmed(
+    context: Context, arguments: ExecArguments, todo: Runnable, commands: Commands, recorder: Recorder
+) -> Output:
+    """Of one that ends with its call, and changes nothing of the real tree while it runs."""
+
+    def work(confinement: Confinement, confirm: Confirm | None) -> Output:
+        if todo.proven:
+            went = run_command(context, todo, confinement, commands, confirm=confirm)
+            return _answered(context, todo, went, commands)
         from handrail.tools.layered import execute_layered  # noqa: PLC0415  most commands only look
 
-        return execute_layered(context, arguments, todo, confinement, commands, recorder)
-    if not todo.proven:
-        from handrail.tools.snapshotting import execute_watched  # noqa: PLC0415  as above
+        return execute_layered(context, arguments, todo, confinement, commands, recorder, confirm)
 
-        return execute_watched(context, todo, confinement, commands, recorder)
-    return _answered(context, todo, run_command(context, todo, confinement, commands), commands)
+    return confined(context, todo, arguments.timeout_ms, commands, work)
 
 
 def _execute_beyond(

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +21,8 @@ from handrail.sandbox.layer.mounting import NOT_MOUNTED
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context
 
+Confirm = Callable[[], None]
+"""Looks whether a command may begin, while its sandbox is made; raises where it may not."""
 _WEAKER = "The sandbox that this was decided for does not work any more, and what is left confines less."
 
 
@@ -42,10 +45,14 @@ def run_command(
     *,
     hosts: tuple[str, ...] = (),
     layer: Layer | None = None,
+    confirm: Confirm | None = None,
 ) -> Went:
-    """Runs it, under a layer where there is one. ToolError where it could not be started as it must be."""
+    """Runs it, under a layer where there is one, once `confirm` agrees. ToolError where it could not be started as it
+    must be."""
     if not hosts:
-        return Went(ran=_run(context, todo, confinement, commands, layer), confinement=confinement)
+        return Went(ran=_run(context, todo, confinement, commands, layer, confirm), confinement=confinement)
+    if confirm is not None:
+        confirm()
     from handrail.tools.network import OpenNetwork, Tried  # noqa: PLC0415  few commands have one
 
     tried = Tried(context)
@@ -56,15 +63,23 @@ def run_command(
     return Went(ran=ran, confinement=confinement, blocked=tried.told, reached=tried.reached)
 
 
-def _run(context: Context, todo: Runnable, confinement: Confinement, commands: Commands, layer: Layer | None) -> Ran:
+def _run(
+    context: Context,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    layer: Layer | None,
+    confirm: Confirm | None = None,
+) -> Ran:
     folder = commands.spill_folder  # first: who has a launch must run it
     ran = run_launch(
-        launch_of(context, todo, confinement, commands, layer),
+        launch_of(context, todo, confinement, commands, layer, waits=confirm is not None),
         limits=confinement.limits,
         cancelled=context.cancelled,
         on_output=updates_of(context).feed,
         spill_folder=folder,
         two_pipes=context.limits.restricted,
+        confirm=confirm,
     )
     check_ran(ran, commands, layer)
     return ran
@@ -78,10 +93,17 @@ def check_ran(ran: Ran, commands: Commands, layer: Layer | None = None) -> None:
 
 
 def launch_of(
-    context: Context, todo: Runnable, confinement: Confinement, commands: Commands, layer: Layer | None = None
+    context: Context,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    layer: Layer | None = None,
+    *,
+    waits: bool = False,
 ) -> Launch:
-    """The command, ready to be started in no weaker a sandbox than it was decided for."""
-    launch = commands.sandbox.launch(confinement, todo.text, layer)
+    """The command, ready to be started in no weaker a sandbox than it was decided for. `waits`: it may have to be let
+    begin."""
+    launch = commands.sandbox.launch(confinement, todo.text, layer, waits=waits)
     if launch.tier < min(command_of(context).tier, 2):
         launch.close()
         raise weaker_sandbox()

@@ -14,15 +14,21 @@ _GOES_ON = "it may go on after its call, on the real tree"
 
 def sandbox_of(context: Context, confinement: Confinement, commands: Commands) -> SandboxUsed:
     """Of a command that ran on the real tree."""
+    used = _used(confinement, commands)
+    if confinement.only_looks and used.net != "open":
+        return replace(used, undo="read-only")
+    return replace(used, no_layer=_why_no_layer(context, command_of(context), commands))
+
+
+def _used(confinement: Confinement, commands: Commands) -> SandboxUsed:
+    """Whatever became of what it changed."""
     report = commands.sandbox.report()
     confined = report.tier > 0
-    looked = confinement.only_looks and confined
     return SandboxUsed(
         tier=min(report.tier, 2),
         net="listed" if confinement.proxy else "none" if confined else "open",
         hosts=confinement.listed,
-        undo="read-only" if looked else "none",
-        no_layer="" if looked else _why_no_layer(context, command_of(context), commands),
+        undo="none",
         hidden=len(confinement.hidden_files) + len(confinement.hidden_folders) if confined else 0,
         gaps=report.gaps,
         per_process=report.per_process,
@@ -30,14 +36,12 @@ def sandbox_of(context: Context, confinement: Confinement, commands: Commands) -
     )
 
 
-def layered_sandbox_of(
-    context: Context, confinement: Confinement, commands: Commands, reached: tuple[str, ...]
-) -> SandboxUsed:
+def layered_sandbox_of(confinement: Confinement, commands: Commands, reached: tuple[str, ...]) -> SandboxUsed:
     """Of a command that ran in a layer; `reached`: the hosts that it told something."""
     sent = (f"what was sent to {', '.join(reached)}",) if reached else ()
-    used = sandbox_of(context, confinement, commands)
+    used = _used(confinement, commands)
     gaps = (*used.gaps, *commands.sandbox.gaps_of_layer(confinement.writable))
-    return replace(used, tier=3, undo="layer", no_layer="", not_covered=sent, gaps=gaps)
+    return replace(used, tier=3, undo="layer", not_covered=sent, gaps=gaps)
 
 
 def _why_no_layer(context: Context, fact: CommandFact, commands: Commands) -> str:

@@ -20,9 +20,10 @@ from handrail.protocol.permission import ONLY_LOOKS, Preview, Tried
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
 from handrail.tools.commands import Commands
+from handrail.tools.confirming import confined
 from handrail.tools.contract import Context
 from handrail.tools.exec import ExecArguments
-from handrail.tools.running import Went, command_of, folder_of, remove_printed, run_command, weaker_sandbox
+from handrail.tools.running import Confirm, Went, command_of, remove_printed, run_command, weaker_sandbox
 from handrail.tools.sandbox_words import layered_sandbox_of
 from handrail.workspace.root import check_places
 from handrail.workspace.workspace import Workspace
@@ -43,14 +44,28 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
         return Preview(kind="none", text=ONLY_LOOKS)
     if not fact.layered or fact.hosts or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
-    confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
+
+    def tried(confinement: Confinement, confirm: Confirm | None) -> Preview:
+        return _previewed_in(context, todo, confinement, commands, recorder, confirm)
+
+    return confined(context, todo, arguments.timeout_ms, commands, tried)
+
+
+def _previewed_in(
+    context: Context,
+    todo: Runnable,
+    confinement: Confinement,
+    commands: Commands,
+    recorder: Recorder,
+    confirm: Confirm | None,
+) -> Preview:
     sealed = ""
     try:
         with (
             laid_below(context, confinement, commands, recorder) as below,
             layer_over(context, confinement, commands, below) as layer,
         ):
-            trial = try_command(context, todo, confinement, commands, layer)
+            trial = try_command(context, todo, confinement, commands, layer, confirm=confirm)
             if context.below:
                 trial = expecting(trial, context.below)
             if trial.ran.ending == "cancelled":
@@ -81,10 +96,14 @@ def layer_over(
     context: Context, confinement: Confinement, commands: Commands, below: tuple[Layer, ...] = ()
 ) -> Generator[Layer]:
     """A new layer over all that the command may change; it is gone afterwards, whatever happens."""
-    if commands.why_no_layer(context.workspace.roots) is not None:
-        raise weaker_sandbox()
+    _check_layer(context, commands)
     with commands.sandbox.new_layer(confinement.writable, below) as layer:
         yield layer
+
+
+def _check_layer(context: Context, commands: Commands) -> None:
+    if commands.why_no_layer(context.workspace.roots) is not None:
+        raise weaker_sandbox()
 
 
 def try_command(
@@ -94,12 +113,18 @@ def try_command(
     commands: Commands,
     layer: Layer,
     hosts: tuple[str, ...] = (),
+    confirm: Confirm | None = None,
 ) -> Trial:
     """Runs it in the layer, and sees what it changed. Of one that was stopped nothing counts: half of a change is none
     that anybody wanted."""
-    return trial_of(
-        context, run_command(context, todo, confinement, commands, hosts=hosts, layer=layer), commands, layer
-    )
+
+    def confirm_both() -> None:
+        if confirm is not None:
+            confirm()
+            _check_layer(context, commands)  # once more: of whom folders are is known by the latest look
+
+    went = run_command(context, todo, confinement, commands, hosts=hosts, layer=layer, confirm=confirm and confirm_both)
+    return trial_of(context, went, commands, layer)
 
 
 def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> Trial:
@@ -111,7 +136,7 @@ def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> 
             if went.ran.ending == "exit"
             else Examined(started=layer.started),
             blocked=went.blocked,
-            sandbox=layered_sandbox_of(context, went.confinement, commands, went.reached),
+            sandbox=layered_sandbox_of(went.confinement, commands, went.reached),
         )
     except BaseException:
         remove_printed(went.ran)

@@ -105,15 +105,17 @@ def _carried_out(workspace: Workspace, recorder: Recorder, plan: Plan, temporary
 
 def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
     """Keeps what the undo takes away, so that it can be undone itself; and sees that all it brings back is there."""
+    needed: dict[str, bytes] = {}
     for way in plan.ways:
         after, before = way.step.after, way.step.before
         if after is not None and way.data is not None:
             recorder.keep_bytes(after.hash, way.data)
         if after is None or after.kind == "folder" or (before is not None and before.hash == after.hash):
             continue
-        if not recorder.history.blobs.has(after.hash):
-            path = clipped(os.fsdecode(way.step.path))
-            raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
+        needed.setdefault(after.hash, way.step.path)
+    for missing in recorder.history.blobs.missing(needed):
+        path = clipped(os.fsdecode(needed[missing]))
+        raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
     keep_all(workspace, recorder, ((way.step.path, way.found) for way in plan.ways))
 
 

@@ -35,7 +35,7 @@ def execute_yielding(
     keeping = Keeping(context, arguments, background, commands.spill_folder)
     hosts = commands.hosts_open_to(context, todo)
     confinement = keeping.confine(confinement, hosts)
-    used = layered_sandbox_of(context, confinement, commands, hosts)
+    used = layered_sandbox_of(confinement, commands, hosts)
     with layer_over(context, confinement, commands) as layer:
         _give(layer, keeping, context, background, used)
         launch = launch_of(context, todo, confinement, commands, layer)

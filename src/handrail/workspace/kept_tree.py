@@ -21,9 +21,8 @@ _LONGEST = 3_800
 class Kept(msgspec.Struct, frozen=True):
     """A folder as it was when it was read."""
 
-    identity: tuple[int, int, int]
-    settled: bool
-    """Whether a later change is sure to bear another time."""
+    identity: tuple[int, int, int] | None
+    """Its change time and what it is; None where a later change may bear the same time."""
     entries: Entries
     foreign: bool = False
     """Whether it is written to by who does not own it: it has another owner or another group than new files get."""
@@ -38,7 +37,6 @@ class KeptTree:
         self._most = most
         self._settled_after = int(settled_after * 1_000_000_000)
         self._others: frozenset[str] = frozenset()
-        self._settled = False
 
     @property
     def is_closed(self) -> bool:
@@ -46,27 +44,44 @@ class KeptTree:
         return "." not in self.folders or self.folders["."].entries.closed
 
     def refresh(self, root: Root, others: frozenset[str]) -> bool:
-        """Looks at every folder, and reads those that changed; whether there were any. `others` are roots that are
-        looked through on their own."""
-        if self._settled and self._others == others and self._holds(root.descriptor):
-            return False
+        """Looks at every folder, and reads those that changed; whether what was found may be different. `others` are
+        roots that are looked through on their own."""
+        if self.folders and self._others == others:
+            different = self._renewed(root)
+            if different is not None:
+                return different
         self._others = others
         self._look(root)
         return True
 
-    def _holds(self, root: int) -> bool:
+    def _renewed(self, root: Root) -> bool | None:
+        """Reads those folders anew that changed; whether that made a difference. None where folders came or went."""
+        different = False
+        for path in self._changed(root.descriptor):
+            before = self.folders[path]
+            now = self._folder(root, path, before)
+            if now is None or now.entries.folders != before.entries.folders:
+                return None
+            self.folders[path] = now
+            different = different or (now.entries, now.foreign) != (before.entries, before.foreign)
+        return different
+
+    def _changed(self, root: int) -> list[str]:
+        """The folders that are not surely as they were, those included that are gone."""
         look = os.stat
-        try:
-            for path, kept in self.folders.items():
+        changed: list[str] = []
+        for path, kept in self.folders.items():
+            try:
                 status = look(path, dir_fd=root, follow_symlinks=False)
-                if (status.st_ctime_ns, status.st_ino, status.st_dev) != kept.identity:
-                    return False
-        except OSError:
-            return False
-        return True
+            except OSError:
+                changed.append(path)
+                continue
+            if (status.st_ctime_ns, status.st_ino, status.st_dev) != kept.identity:
+                changed.append(path)
+        return changed
 
     def _look(self, root: Root) -> None:
-        before, self.folders, self._settled = self.folders, {}, False
+        before, self.folders = self.folders, {}
         pending = ["."]
         while pending:
             path = pending.pop()
@@ -78,7 +93,6 @@ class KeptTree:
                 self.folders = {}
                 raise _too_many(self._most)
             pending += self._below(root, path, kept.entries.folders)
-        self._settled = all(kept.settled for kept in self.folders.values())
 
     def _below(self, root: Root, path: str, names: tuple[str, ...]) -> Iterator[str]:
         for name in names:
@@ -94,15 +108,15 @@ class KeptTree:
             return None
         # Taken before it is read: what changes while it is read bears a later time.
         identity = (status.st_ctime_ns, status.st_ino, status.st_dev)
-        if before is not None and before.settled and before.identity == identity:
+        if before is not None and before.identity == identity:
             return before
-        settled = time.time_ns() - status.st_ctime_ns > self._settled_after
+        settled = identity if time.time_ns() - status.st_ctime_ns > self._settled_after else None
         if not stat.S_ISDIR(status.st_mode):
             return None
         if len(os.fsencode(path)) > _LONGEST - len(os.fsencode(root.path)):
-            return Kept(identity, settled, CLOSED)
+            return Kept(settled, CLOSED)
         entries = read_entries(root, path, status.st_uid, kernel=self._kernel)
-        return None if entries is None else Kept(identity, settled, entries, _is_foreign(status))
+        return None if entries is None else Kept(settled, entries, _is_foreign(status))
 
 
 def _is_foreign(status: os.stat_result) -> bool:

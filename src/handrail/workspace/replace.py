@@ -53,7 +53,7 @@ def put_instead(
             fill(descriptor, new.pieces())
             if flush:
                 _start_writing(descriptor)
-            kept = _take_over(descriptor, folder, name, before.status) if before is not None else None
+            kept = _take_over(descriptor, created, folder, name, before.status) if before is not None else None
             if dress is not None:
                 dress(descriptor)
             if mode is not None or kept is not None:
@@ -81,10 +81,11 @@ def _start_writing(descriptor: int) -> None:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _take_over(descriptor: int, folder: int, name: str, status: os.stat_result) -> int:
+def _take_over(descriptor: int, created: os.stat_result, folder: int, name: str, status: os.stat_result) -> int:
     """Owner and extended attributes of the file that is replaced; the mode that it is to have."""
     mode = stat.S_IMODE(status.st_mode)
-    if not _give(descriptor, status.st_uid, status.st_gid):
+    is_ours = (created.st_uid, created.st_gid) == (status.st_uid, status.st_gid)
+    if not is_ours and not _give(descriptor, status.st_uid, status.st_gid):
         mode &= ~(stat.S_ISUID | stat.S_ISGID)  # they lent the rights of an owner that it has no longer
         _give(descriptor, -1, status.st_gid)
     if hasattr(os, "listxattr"):

@@ -54,8 +54,14 @@ class Withheld:
             self._refresh(roots)
             if self._found is None:
                 self._found, self._links = _gathered(self._trees)
-            found, links = self._found, self._links
-        return _with_targets(found, links, [root.path for root in roots]) if links else found
+            return self._told(self._found, roots)
+
+    def known(self, roots: Sequence[Root]) -> Found | None:
+        """What was withheld in these roots at the last look, which may be long ago; None where there was none."""
+        with self._lock:
+            if self._found is None or self._trees.keys() != {root.path for root in roots}:
+                return None
+            return self._told(self._found, roots)
 
     def foreign(self, roots: Sequence[Root]) -> str | None:
         """A folder in these roots, as it was at the last look, that can be written to and is another user's or has
@@ -70,6 +76,9 @@ class Withheld:
                 if kept.foreign
             )
             return next((os.path.normpath(os.path.join(root, path)) for root, path in found), None)
+
+    def _told(self, found: Found, roots: Sequence[Root]) -> Found:
+        return _with_targets(found, self._links, [root.path for root in roots]) if self._links else found
 
     def _refresh(self, roots: Sequence[Root]) -> None:
         paths = frozenset(root.path for root in roots)

@@ -57,6 +57,24 @@ def everyday(half: Half) -> tuple[Everyday, ...]:
     return _read(f"everyday_{half}.jsonl", Everyday)
 
 
+def todays(records: tuple[Record, ...], deep: bool) -> tuple[Record, ...]:
+    """Those that are tried out: all in a deep run; every day the first of each kind and a fifth of the rest."""
+    first: dict[tuple[object, ...], Record] = {}
+    for one in records:
+        first.setdefault(_kind(one), one)
+    return tuple(one for one in records if deep or first[_kind(one)] is one or _drawn(one.text))
+
+
+def _kind(record: Attack | Everyday) -> tuple[object, ...]:
+    if isinstance(record, Attack):
+        return (record.program, record.effect, record.terminal, bool(record.replaced))
+    return (record.source, record.status)
+
+
+def _drawn(text: str) -> bool:
+    return hashlib.sha256(text.encode()).digest()[1] < 256 // 5
+
+
 def _read(name: str, kind: type[Record]) -> tuple[Record, ...]:
     lines = (Path(__file__).parent / name).read_bytes().splitlines()
     return tuple(msgspec.json.decode(line, type=kind) for line in lines)

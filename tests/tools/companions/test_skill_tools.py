@@ -102,7 +102,7 @@ def test_a_long_text_is_told_in_part_and_can_be_read_on(rail: Make, workspace: P
     [
         ("tdy", "activate", "NOT_FOUND", "No skill 'tdy'. There are: tidy."),
         ("broken", "activate", "UNAVAILABLE", "The skill broken cannot be used: its front matter"),
-        ("tidy", "deactivate", "NOT_FOUND", "The skill 'tidy' is not active. None is."),
+        ("tdy", "deactivate", "NOT_FOUND", "No skill 'tdy'. None is active."),
         ("tidy", "start", "INVALID_ARGUMENT", "action"),
         ("", "activate", "INVALID_ARGUMENT", "name"),
     ],
@@ -124,7 +124,7 @@ def test_nobody_is_asked_in_any_mode(rail: Make, workspace: Path, mode: str) -> 
     skill(workspace / ".claude/skills", "tidy")
     opened = rail(settings=Settings(mode=mode, tools=BOTH.tools), mode=None, unattended=True)  # type: ignore[arg-type]
     assert opened.call("skill_list", {}).ok
-    for action in ("activate", "activate", "deactivate"):
+    for action in ("activate", "activate", "deactivate", "deactivate"):
         assert opened.call("skill_control", {"name": "tidy", "action": action}).ok
 
 

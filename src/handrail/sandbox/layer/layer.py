@@ -7,12 +7,12 @@ import contextlib
 import os
 import re
 import stat
-import threading
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
 from handrail.sandbox.layer.clock import tick_of
 from handrail.sandbox.layer.removal import remove_folder
+from handrail.sandbox.layer.sweeper import Removal, remove_later
 from handrail.sandbox.view.mounts import within
 from handrail.store.locked_folder import locked
 
@@ -54,7 +54,7 @@ class Layer:
         latest first; they must stay till it ends. `own_users`: whether it is mounted in a user namespace; only root
         can do without, and does, unless told otherwise."""
         self.folder = folder
-        self._removing: threading.Thread | None = None
+        self._removal: Removal | None = None
         self.own_users = os.geteuid() != 0 if own_users is None else own_users
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
@@ -79,7 +79,7 @@ class Layer:
             return None
         layer = cls.__new__(cls)
         layer.folder, layer.overlaid, layer.started, layer.own_users = folder, overlaid, started, own_users
-        layer._descriptor, layer._removing = descriptor, None  # noqa: SLF001  its own
+        layer._descriptor, layer._removal = descriptor, None  # noqa: SLF001  its own
         return layer
 
     def let_go(self) -> None:
@@ -99,21 +99,14 @@ class Layer:
         self._remove()
 
     def remove_later(self) -> None:
-        """The same without waiting for it: a disk takes its time to forget folders. Python does not end before."""
-        if self._removing is not None or self._descriptor < 0:
-            return
-        removing = threading.Thread(target=self._remove, name="handrail-layer")
-        try:
-            removing.start()
-        except RuntimeError:  # no room for a thread, or Python is about to end
-            self._remove()
-        else:
-            self._removing = removing
+        """The same without waiting for it. Python does not end before."""
+        if self._removal is None and self._descriptor >= 0:
+            self._removal = remove_later(self._remove)
 
     def wait(self) -> None:
         """Waits for a removal that goes on."""
-        if self._removing is not None:
-            self._removing.join()
+        if self._removal is not None:
+            self._removal.wait()
 
     def _remove(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

@@ -25,11 +25,12 @@ class Prepared(NamedTuple):
     """What sets the limits of each process, for the guard."""
 
 
-def launch_namespaced(prepared: Prepared, text: str, layer: Layer | None = None) -> Launch:
-    """A command that is ready to be started, under a layer where there is one."""
+def launch_namespaced(prepared: Prepared, text: str, layer: Layer | None = None, *, waits: bool = False) -> Launch:
+    """A command that is ready to be started, under a layer where there is one. `waits`: it does not begin before it is
+    let, whatever of its sandbox is ready."""
     opened: list[int] = []
     try:
-        return _launch(prepared, text, layer, opened)
+        return _launch(prepared, text, layer, opened, waits=waits)
     except BaseException:
         for descriptor in opened:
             os.close(descriptor)
@@ -41,13 +42,23 @@ def as_read(words: Iterable[str]) -> bytes:
     return b"".join(b"%b\0" % os.fsencode(word) for word in words)
 
 
-def _launch(prepared: Prepared, text: str, layer: Layer | None, opened: list[int]) -> Launch:
+def _launch(prepared: Prepared, text: str, layer: Layer | None, opened: list[int], *, waits: bool) -> Launch:
     status = _pipe(opened)[0]
     status_end = _both_ends(opened)
     lifeline_end, lifeline = _pipe(opened)
     script = _file(opened, lambda own: guard(lifeline_end, own, prepared.limiting))
     rules = _file(opened, lambda _: prepared.filter)
-    told = as_read(("--json-status-fd", str(status_end), "--seccomp", str(rules))) + prepared.arguments
+    # The lifeline once more: bubblewrap closes what it waits for, and goes on where that is at its end. Then bash,
+    # which begins with the guard, sees that end too.
+    gate = (_again(opened, lifeline_end),) if waits else ()
+    own = (
+        "--json-status-fd",
+        str(status_end),
+        "--seccomp",
+        str(rules),
+        *(("--block-fd", str(gate[0])) if gate else ()),
+    )
+    told = as_read(own) + prepared.arguments
     # By a file: what is told names the hidden, and everybody can read a process's arguments.
     listed = _file(opened, lambda _: told)
     shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
@@ -58,10 +69,11 @@ def _launch(prepared: Prepared, text: str, layer: Layer | None, opened: list[int
         tier=2 if layer is None else 3,
         argv=with_fresh_signals(argv),
         environment={**prepared.environment, "BASH_ENV": f"/proc/self/fd/{script}"},
-        inherited=(status_end, lifeline_end, script, rules, listed),
+        inherited=(status_end, lifeline_end, script, rules, listed, *gate),
         status=status,
         lifeline=lifeline,
         own_processes=True,
+        waits=waits,
     )
 
 
@@ -78,6 +90,12 @@ def _both_ends(opened: list[int]) -> int:
     os.close(opened[-1])
     opened[-1] = both
     return both
+
+
+def _again(opened: list[int], descriptor: int) -> int:
+    again = beyond_standard(os.dup(descriptor))
+    opened.append(again)
+    return again
 
 
 def _file(opened: list[int], content: Callable[[int], bytes]) -> int:

@@ -40,11 +40,11 @@ class Preparing:
         self._host = host
         self._kept: dict[Confinement, _Kept] = {}
 
-    def launch(self, confinement: Confinement, text: str, layer: Layer | None = None) -> Launch:
-        """The command, ready to be started."""
+    def launch(self, confinement: Confinement, text: str, layer: Layer | None = None, *, waits: bool = False) -> Launch:
+        """The command, ready to be started. `waits`: it is to be let begin, where the program can wait for that."""
         chosen = gathered(as_it_is(confinement))
         prepared = self._prepared_with_proxy(chosen) if chosen.proxy else self._prepared(chosen)
-        return launch_namespaced(prepared, text, layer)
+        return launch_namespaced(prepared, text, layer, waits=waits and "--block-fd" in self.program.options)
 
     def _prepared(self, confinement: Confinement) -> Prepared:
         around = surroundings(self._host, confinement.roots)

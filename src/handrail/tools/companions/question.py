@@ -56,12 +56,8 @@ QUESTION = ToolSpec(
     side_effects=("conversation",),
     enabled=False,
     layer="companion",
-<<<<<<< HEAD
-    intent="ask the person what you cannot find out",
-=======
     intent="ask the person what only they can decide, alone in its message",
     not_for=(("telling something", "display"),),
->>>>>>> companions
 )
 
 

@@ -16,23 +16,17 @@ def activate(book: SkillBook, name: str) -> Output:
 
 
 def deactivate(book: SkillBook, name: str) -> Output:
-    """Ends a skill."""
-    if not book.deactivate(name):
-        active = ", ".join(book.active_names())
-        raise ToolError(
-            "NOT_FOUND", f"The skill {shown(name)} is not active. {f'Active: {active}.' if active else 'None is.'}"
-        )
+    """Ends a skill. One that is not active is left as it is: a call that was cut off may come a second time."""
+    ended = book.deactivate(name)
+    active = book.active_names()
+    if not ended and book.found().get(name) is None:
+        there = f"Active: {', '.join(active)}." if active else "None is active."
+        raise ToolError("NOT_FOUND", f"No skill {shown(name)}. {there}", details={"skills": list(active)})
     data = SkillControlData(
-        name=name,
-        action="deactivate",
-        active=book.active_names(),
-        allowed_tools=None,
-        folder=None,
-        files=(),
-        warnings=(),
+        name=name, action="deactivate", active=active, allowed_tools=None, folder=None, files=(), warnings=()
     )
-    summary = f"{name} is no longer active"
-    return Output(title=name, summary=summary, content=f"The skill {name} is no longer active.", data=data)
+    summary = f"{name} is no longer active" if ended else f"{name} is not active"
+    return Output(title=name, summary=summary, content=f"The skill {summary}.", data=data)
 
 
 def _usable(book: SkillBook, name: str) -> Skill:

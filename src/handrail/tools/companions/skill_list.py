@@ -33,7 +33,7 @@ SKILL_LIST = ToolSpec(
     auto_execute=True,
     enabled=False,
     layer="companion",
-    intent="see which skills there are",
+    intent="see which written instructions there are for particular tasks",
 )
 
 

@@ -1,0 +1,80 @@
+"""Several runs of pytest side by side share the tests: each file is run by whoever comes to it first.
+
+They are whole processes of their own, as a single run is: no thread and no descriptor of a pool is in them, so tests
+may fork, count what is open and send signals to themselves. A run takes part when HANDRAIL_SHARE names a folder that
+all of them have; scripts/test makes it.
+"""
+
+import fcntl
+import os
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pytest
+
+FOLDER = "HANDRAIL_SHARE"
+STOP = "stop"
+"""A file in the folder: whoever sees it takes no more tests, and says what is in it."""
+
+
+def alone(item: pytest.Item) -> bool:
+    """Whether no other test may run at the same time."""
+    return item.get_closest_marker("alone") is not None
+
+
+class Share:
+    """The part of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # Of a process, and not of a descriptor: what a test forks does not hold it.
+        self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.lockf(self._lock, fcntl.LOCK_SH)
+        self._alone = False
+        self._taken: dict[str, bool] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """What has to be alone comes last."""
+        items.sort(key=alone)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Runs what this run takes, and says nothing of the rest."""
+        if session.testsfailed or session.config.option.collectonly:
+            return None
+        for item, following in pairwise(chain(filter(self._takes, session.items), [None])):
+            assert item is not None
+            self._run(item, following)
+        return True
+
+    def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
+        if alone(item):
+            self._wait_for_the_others()
+        if (self._folder / STOP).exists():
+            raise item.session.Interrupted((self._folder / STOP).read_text())
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if item.session.shouldfail:
+            raise item.session.Failed(item.session.shouldfail)
+        if item.session.shouldstop:
+            raise item.session.Interrupted(item.session.shouldstop)
+
+    def _wait_for_the_others(self) -> None:
+        if not self._alone:
+            # Let go first: two that wait for each other to let go would wait for ever.
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)
+            fcntl.lockf(self._lock, fcntl.LOCK_EX)
+            self._alone = True
+
+    def _takes(self, item: pytest.Item) -> bool:
+        file = item.nodeid.partition("::")[0]
+        if file not in self._taken:
+            self._taken[file] = self._is_first(file)
+        return self._taken[file]
+
+    def _is_first(self, file: str) -> bool:
+        try:
+            os.mkdir(self._folder / file.replace("/", "%"))
+        except FileExistsError:
+            return False
+        return True
