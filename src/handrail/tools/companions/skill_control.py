@@ -88,8 +88,6 @@ SKILL_CONTROL = ToolSpec(
     layer="companion",
     intent="take up the instructions of a skill, or end it",
     plain_arguments=("name", "action"),
-    layer="companion",
-    intent="take up a skill that fits the task, or end it",
 )
 
 
