@@ -262,6 +262,30 @@ def test_a_signal_ends_the_turn_and_what_it_started(
     assert run("run", "-c", "and now?", "-q").out == "It is two now.\n"
 
 
+def test_the_second_signal_ends_the_process_whatever_hangs(environment: dict[str, str]) -> None:
+    code = """
+import asyncio, os, signal
+from argparse import Namespace
+from handrail.cli.running.form import Form
+from handrail.cli.running.turn import Stopping
+from handrail.cli.running.view import View
+
+async def hang():
+    stopping = Stopping(View(Namespace(quiet=False, verbose=0), Form(), "nobody"))
+    asked = asyncio.Event()
+    stopping.listen(asyncio.get_running_loop(), asked.set)
+    os.kill(os.getpid(), signal.SIGINT)
+    await asked.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.Event().wait()
+
+asyncio.run(hang())
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "Stopping … once more leaves at once.\n")
+
+
 def test_what_kill_9_cut_off_goes_on_without_a_prompt(
     environment: dict[str, str], script: Script, workspace: Path, run
 ) -> None:

@@ -140,7 +140,7 @@ def _end(played: Played, task: Task, options: Namespace, form: Form, view: View)
     if task.prompt is None and not played.tally.events and played.turn.reason not in {"parked", "question"}:
         told = f"nothing to go on with: the last turn is over ({played.turn.reason}). Say what is next"
         raise Stop(f"{told}: handrail run --resume {task.session} 'PROMPT'")
-    if played.interrupted:
+    if played.interrupted and played.turn.reason in {"parked", "question"}:
         played = replace(played, turn=replace(played.turn, reason="cancelled"))
     code = exit_of(played.turn)
     if options.out is not None and played.turn.reason == "done":
@@ -165,7 +165,7 @@ def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None
             note(line)
     if turn.reason in {"cancelled", "limit"}:
         why = f"{one_line(turn.message)} " if turn.message else ""
-        note(f"{why}{kept}")
+        note(f"{why}{kept}{'' if turn.requests or turn.questions else ' PROMPT'}")
     elif turn.reason in {"parked", "question"}:
         from handrail.cli.running.waiting import print_waiting  # noqa: PLC0415  only where something waits
 
