@@ -13,7 +13,7 @@ from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Answered, Model, ModelError, ModelRequest, Offered, Piece, ReasoningPiece, TextPiece
 from handrail.protocol.event import Usage
 from handrail.protocol.message import AssistantMessage, CallPart, Part, TextPart
-from handrail.protocol.tool import describe
+from handrail.protocol.tool import input_schema
 from handrail.store.identity import new_id
 
 OnPiece = Callable[[Piece], None]
@@ -62,8 +62,7 @@ def _request(rail: AsyncHandrail, talk: Talk) -> ModelRequest:
         system=talk.system.text if talk.system else "",
         messages=talk.shown(),
         tools=tuple(
-            Offered(name=spec.name, description=spec.description, schema=describe(spec).input_schema)
-            for spec in rail.specs()
+            Offered(name=spec.name, description=spec.description, schema=input_schema(spec)) for spec in rail.specs()
         ),
     )
 

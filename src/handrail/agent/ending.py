@@ -57,6 +57,11 @@ def fail(conversation: Conversation, talk: Talk, error: ModelError) -> Turn:
     return _turn(talk, "error", code=error.code, message=error.message)
 
 
+def defect(error: Exception) -> ModelError:
+    """What is told of an error that nobody foresaw: not its words, which may quote anything."""
+    return ModelError("INTERNAL", f"The turn failed ({type(error).__name__}). It can go on from where it was.")
+
+
 def _turn(
     talk: Talk, reason: Reason, parked: Parked | None = None, code: str | None = None, message: str | None = None
 ) -> Turn:

@@ -45,15 +45,14 @@ def stuck(talk: Talk, limits: TurnLimits) -> str | None:
 
 def _repeats(said: list[Message]) -> int:
     """How often, at the end, the same calls had the same results."""
-    rounds: list[bytes] = []
-    for before, after in pairwise(said):
-        if isinstance(before, AssistantMessage) and isinstance(after, ResultsMessage):
-            rounds.append(_round(before, after))
+    last: bytes | None = None
     count = 0
-    for one in reversed(rounds):
-        if one != rounds[-1]:
-            break
-        count += 1
+    for after, before in pairwise(reversed(said)):
+        if isinstance(before, AssistantMessage) and isinstance(after, ResultsMessage):
+            one = _round(before, after)
+            if last is not None and one != last:
+                break
+            last, count = one, count + 1
     return count
 
 

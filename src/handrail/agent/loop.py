@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from handrail.agent.answering import OnPiece, ask_model
 from handrail.agent.compacting import compact_after_refusal, compact_if_full
-from handrail.agent.ending import end, ended_before, fail, wait
+from handrail.agent.ending import defect, end, ended_before, fail, wait
 from handrail.agent.guards import notes_to, stuck, used_up
 from handrail.agent.limits import TurnLimits
 from handrail.agent.prompting import prepare_system
@@ -17,6 +17,7 @@ from handrail.agent.turn import Reason, Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
 from handrail.protocol.batch import Done, Parked
+from handrail.protocol.error import HandrailError
 from handrail.protocol.message import AssistantMessage
 from handrail.rail import Handrail
 
@@ -79,6 +80,11 @@ class Agent:
             return await self._work()
         except ModelError as error:
             return fail(self._conversation, self._talk, error)
+        except HandrailError:
+            raise
+        except Exception as error:  # a defect, of ours or of the model's adapter: whoever runs the turn hears of it
+            fail(self._conversation, self._talk, defect(error))
+            raise
 
     async def _work(self) -> Turn:
         while True:
@@ -135,6 +141,6 @@ class Agent:
 
 
 def _found(name: str) -> Model:
-    from handrail.models import find_model  # noqa: PLC0415  # pyright: ignore
+    from handrail.models import find_model  # noqa: PLC0415  most are given a model, or find it themselves
 
-    return find_model(name)  # pyright: ignore
+    return find_model(name)

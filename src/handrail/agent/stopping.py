@@ -19,20 +19,22 @@ class Stopping:
         self._rail = rail
         self._lock = Lock()
         self._running: tuple[AbstractEventLoop, Task[Any]] | None = None
-        self._asked = False
+        self._asked = self._ours = self._settling = False
 
     def cancel(self) -> bool:
         """Ends the turn that is at work; whether there was one."""
         with self._lock:
             if self._running is None:
                 return False
-            self._asked = True
             self._rail.cancel()  # at once: a command is ended even while the event loop is busy
-            self._running[0].call_soon_threadsafe(self._cancel_task)
+            if not self._asked:
+                self._asked = True
+                self._running[0].call_soon_threadsafe(self._cancel_task)
             return True
 
     def _cancel_task(self) -> None:
-        if self._running is not None and self._asked:
+        if self._running is not None and not self._settling:
+            self._ours = True
             self._running[1].cancel()
 
     async def watched(
@@ -40,25 +42,33 @@ class Stopping:
     ) -> Result:
         """What comes of the work; where it is cancelled, what comes of `settle`. A cancellation that is not ours goes
         on to whoever wanted it, once all is settled."""
-        import asyncio  # noqa: PLC0415  who is here has it
+        from asyncio import CancelledError  # noqa: PLC0415  who is here has it
+
+        task = self._begin()
+        refusing = self._rail.conversation.cancelled  # somebody else said so, and has to take it back
+        try:
+            return await work
+        except CancelledError:
+            self._settling = True
+            settled = await to_its_end(settle())
+            if self._ours and task.uncancel() == 0:
+                return settled
+            raise
+        finally:
+            with self._lock:
+                self._running = None
+                if not refusing and (self._asked or self._settling):
+                    self._rail.uncancel()
+
+    def _begin(self) -> "Task[Any]":
+        import asyncio  # noqa: PLC0415  as above
 
         task = asyncio.current_task()
         if task is None:
             raise AssertionError("a coroutine runs in a task")
-        refusing = self._rail.conversation.cancelled  # somebody else said so, and has to take it back
-        self._running, self._asked = (asyncio.get_running_loop(), task), False
-        try:
-            return await work
-        except asyncio.CancelledError:
-            settled = await to_its_end(settle())
-            if not self._asked or task.uncancel() > 0:
-                raise
-            return settled
-        finally:
-            with self._lock:
-                self._running = None
-                if not refusing:
-                    self._rail.uncancel()
+        self._asked = self._ours = self._settling = False
+        self._running = asyncio.get_running_loop(), task
+        return task
 
 
 async def to_its_end(work: Awaitable[Result], stop: Callable[[], object] = lambda: None) -> Result:

@@ -1,6 +1,7 @@
 """A tool, declared once: schema, prompt, validation, policy and documentation follow from its spec."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -102,6 +103,18 @@ def describe(spec: ToolSpec) -> ToolDescription:
         input_schema=flat_schema(spec.arguments),
         output_schema=flat_schema(spec.data),
     )
+
+
+def input_schema(spec: ToolSpec) -> dict[str, Json]:
+    """The schema of its arguments, made once: for who asks at every step, and changes nothing in it."""
+    return _made_once(spec.arguments)
+
+
+@lru_cache(256)
+def _made_once(shape: Any) -> dict[str, Json]:
+    from handrail.protocol.schema import flat_schema  # noqa: PLC0415  as above
+
+    return flat_schema(shape)
 
 
 def openai_tool(spec: ToolSpec) -> dict[str, Any]:

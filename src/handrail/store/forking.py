@@ -5,6 +5,7 @@ import os
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import Notice
 from handrail.protocol.message import AssistantMessage, CallResult, ResultsMessage
+from handrail.protocol.wire import encode
 from handrail.store.database import Database
 from handrail.store.journal import Journal
 from handrail.store.messages import Messages
@@ -32,10 +33,12 @@ def fork_journal(source: Journal, path: str, session_id: str) -> None:
                 for row in source.database.rows(query, (last,)):
                     marks = ", ".join("?" * len(row))
                     target.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  names of ours
-        open_calls = _open_calls(talk[-1].message) if talk else ()
-        messages = Messages(Journal(target, session_id, "fork"))
+            if talk and (open_calls := _open_calls(talk[-1].message)):
+                # With the rest or not at all: without it the fork would take the calls for its own.
+                row = (last + 1, "results", encode(ResultsMessage(results=open_calls)))
+                target.execute("INSERT INTO message VALUES (?, ?, ?)", row)
         told = f"Forked from session {source.session_id} behind its event {source.last_seq()}."
-        messages.add((ResultsMessage(results=open_calls),) if open_calls else (), (Notice, {"text": told}))
+        Journal(target, session_id, "fork").append((Notice, {"text": told}))
     finally:
         target.close()
 

@@ -1,0 +1,76 @@
+"""Agent for programs without an event loop."""
+
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checked_events import check_events
+
+from handrail import Agent, Handrail
+from handrail.models.scripted import Line, Scripted
+from handrail.protocol.event import End, Error, ToolCallRunning
+from handrail.settings import Settings
+
+WRITE = ("write", {"path": "b.txt", "content": "x\n"})
+
+
+@pytest.fixture
+def opened(tmp_path: Path, workspace: Path) -> Any:
+    def make(**options: Any) -> Handrail:
+        return Handrail(workspace, state_dir=tmp_path / "state", session="talk", settings=Settings(), **options)
+
+    yield make
+    with make() as rail:
+        check_events(rail)
+
+
+def test_a_few_lines_are_enough(opened: Any, workspace: Path) -> None:
+    with opened(mode="auto") as rail:
+        turn = Agent(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")])).run_sync("Write it.")
+        assert (turn.reason, turn.text, turn.files_changed) == ("done", "Done.", ("b.txt",))
+        assert rail.read("b.txt").ok  # it is still open: whoever opened it closes it
+
+
+def test_calls_run_in_the_programs_own_thread_and_ask_as_they_would_by_hand(opened: Any) -> None:
+    asked: list[threading.Thread] = []
+
+    def answer(_: Any) -> str:
+        asked.append(threading.current_thread())
+        return "once"
+
+    with opened(mode="ask", on_permission=answer) as rail:
+        turn = Agent(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")])).run_sync("Write it.")
+    assert turn.files_changed == ("b.txt",)
+    assert asked == [threading.main_thread()]
+
+
+@pytest.mark.parametrize("line", [Line(calls=(("exec", {"command": "sleep 986.5"}),)), Line(calls=(WRITE,))])
+def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: Line) -> None:
+    with opened(mode="full") as rail:
+        rail.subscribe(lambda event: isinstance(event, ToolCallRunning) and os.kill(os.getpid(), signal.SIGINT))
+        agent = Agent(rail, Scripted([line, Line(text="Done.")]))
+        with pytest.raises(KeyboardInterrupt):
+            agent.run_sync("go")
+        assert [event.reason for event in rail.events() if isinstance(event, End)] == ["cancelled"]
+        assert agent.run_sync("and now").text == "Done."
+    assert not subprocess.run(["pgrep", "-f", "sleep 986.5"], capture_output=True, check=False).stdout
+
+
+def test_a_failure_reaches_the_caller(opened: Any) -> None:
+    class Broken:
+        name, window = "test:broken", 1_000_000
+
+        async def stream(self, request: Any) -> Any:
+            raise ZeroDivisionError
+            yield
+
+    with opened() as rail:
+        with pytest.raises(ZeroDivisionError):
+            Agent(rail, Broken()).run_sync("go")
+        (error,) = (event for event in rail.events() if isinstance(event, Error))
+        assert (error.code, error.retryable) == ("INTERNAL", False)
+        assert Agent(rail, Scripted([Line(text="Done.")])).run_sync("again").text == "Done."
