@@ -243,6 +243,20 @@ def test_a_reader_that_goes_away_does_no_harm(environment: dict[str, str], scrip
     assert (workspace / "a.txt").read_text() == "two\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
+def test_an_output_that_is_full_is_said_once_the_turn_is_done(
+    environment: dict[str, str], script: Script, workspace: Path, form: tuple[str, ...]
+) -> None:
+    words = ["run", "x", "--model", script(CHANGE, DONE), "--mode", "auto", "-q", *form]
+    command = [sys.executable, "-m", "handrail", *words]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, cwd=workspace, env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 4
+    assert done.stderr == b"handrail: the output cannot be written: No space left on device\n"
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_turn_and_what_it_started(
     environment: dict[str, str], script: Script, workspace: Path, run, number: int
