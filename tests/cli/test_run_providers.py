@@ -69,3 +69,14 @@ def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:
     done = here("run", "hello", "--model", wire.model, **wire.environment)
     assert (done.code, done.out) == (0, "Here I am.\n")
     assert [line for line in done.err.splitlines() if line.startswith("· ")]
+
+
+def test_a_window_that_the_settings_name_is_the_models(here, wire: OpenAIWire, workspace: Path, config) -> None:
+    config("[agent]\nwindow = 8000\n")
+    for number in range(6):
+        (workspace / f"{number}.txt").write_text("word " * 1_500)
+        wire.says("I look.", calls=[(f"c{number}", "read", json.dumps({"path": f"{number}.txt"}))])
+    for _ in range(6):
+        wire.says("They are long.")
+    done = here("run", "how long are they?", "--model", wire.model, **wire.environment)
+    assert "messages are summed up" in done.err

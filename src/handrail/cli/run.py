@@ -81,7 +81,7 @@ def _model(options: Namespace, workspace: str, session: str, loaded: Loaded) -> 
     name = loaded.settings.model or _last_model(options, workspace, session)
     if name is None:
         raise no_model()
-    model = model_for(name)
+    model = model_for(name, loaded.settings.agent.window)
     warm_up(name)
     return model
 

@@ -65,7 +65,10 @@ def _refused(error: Any, place: Place) -> ModelError:
 
     status, words = error.status_code, _words(error, place)
     if isinstance(error, failures.ModelContextWindowExceededError) or status == 413 or _is_too_long(status, words):
-        return ModelError("LIMIT_EXCEEDED", f"The talk is longer than {place.name} takes. Begin a new session.")
+        return ModelError(
+            "LIMIT_EXCEEDED",
+            f"The talk is longer than {place.name} takes. Ask for less at once, or begin a new session.",
+        )
     if isinstance(error, failures.ModelQuotaExceededError):
         said = f"{place.provider.name} refuses: quota or credit is used up. Look at your account there."
         return ModelError("UNAVAILABLE", said)

@@ -97,7 +97,8 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
 
 def limits_of(loaded: Loaded) -> TurnLimits:
     """What the settings say of a turn."""
-    return TurnLimits(**msgspec.structs.asdict(loaded.settings.agent))
+    said = msgspec.structs.asdict(loaded.settings.agent)
+    return TurnLimits(**{name: value for name, value in said.items() if name in TurnLimits.__struct_fields__})
 
 
 class _Once:
