@@ -73,10 +73,11 @@ def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:
 
 def test_a_window_that_the_settings_name_is_the_models(here, wire: OpenAIWire, workspace: Path, config) -> None:
     config("[agent]\nwindow = 8000\n")
-    for number in range(6):
-        (workspace / f"{number}.txt").write_text("word " * 1_500)
-        wire.says("I look.", calls=[(f"c{number}", "read", json.dumps({"path": f"{number}.txt"}))])
+    (workspace / "a.txt").write_text("word\n" * 500)
+    for number in range(4):
+        used = {"prompt_tokens": 2_000 * (number + 1), "completion_tokens": 9, "total_tokens": 9}
+        wire.says("I look.", calls=[(f"c{number}", "read", '{"path": "a.txt"}')], usage=used)
     for _ in range(6):
-        wire.says("They are long.")
-    done = here("run", "how long are they?", "--model", wire.model, **wire.environment)
+        wire.says("It is long.")
+    done = here("run", "how long is it?", "--model", wire.model, **wire.environment)
     assert "messages are summed up" in done.err
