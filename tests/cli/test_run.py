@@ -150,6 +150,22 @@ def test_a_prompt_while_a_question_waits_is_the_reply(run, script: Script) -> No
     assert "left" in results[0]["result"]["content"]
 
 
+@pytest.mark.parametrize(
+    ("prompt", "multiple", "told"), [("2", False, "The person chose: all"), ("1, 2", True, "checkout")]
+)
+def test_the_number_that_a_choice_was_shown_with_is_a_reply_too(
+    run, script: Script, prompt: str, multiple: bool, told: str
+) -> None:
+    ask = ["question", {"question": "Which?", "options": ["checkout", "all"], "multiple": multiple}]
+    model = script({"calls": [ask]}, {"text": "Thanks."})
+    waits = run("run", "x", "--model", model, "--session", "task", "--park")
+    assert (waits.code, "  2  all" in waits.err) == (3, True)
+    done = run("run", prompt, "--model", model, "--resume", "task")
+    assert (done.code, done.out) == (0, "Thanks.\n")
+    (end,) = [one for one in run("log", "--session", "task", "--json").json["events"] if one["kind"] == "tool_call.end"]
+    assert told in end["result"]["content"]
+
+
 def test_a_session_goes_on_by_its_name_its_beginning_or_as_the_last(run, script: Script) -> None:
     model = script({"text": "First."}, {"text": "Second."}, {"text": "Third."}, {"text": "Fourth."})
     begun = run("run", "x", "--model", model, "--json")
