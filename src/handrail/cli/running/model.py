@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator
 
 from handrail.cli.exits import Stop
+from handrail.models.listening import listening
 from handrail.models.model import Model, ModelError, ModelRequest, Piece
 from handrail.settings import user_file
 
@@ -60,8 +61,9 @@ class _Later:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """Its answer."""
-        async for piece in self._find().stream(request):
-            yield piece
+        async with listening(self._find(), request) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def close(self) -> None:
         """Lets go of its connections."""

@@ -80,9 +80,9 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
         try:
             turn = await (agent.go_on() if task.prompt is None else agent.run(await _meant(rail, task.prompt)))
         finally:
+            unsubscribe()
+            view.end()
             await task.model.close()
-        unsubscribe()
-        view.end()
         if not tally.ended and (mark := rail.conversation.last_mark()) is not None:
             show(mark)  # it waits, as it did before
         processes = await rail.processes()
