@@ -1,5 +1,6 @@
 """Agent for programs without an event loop."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -60,6 +61,24 @@ def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: Line) -> N
     assert not subprocess.run(["pgrep", "-f", "sleep 986.5"], capture_output=True, check=False).stdout
 
 
+def test_connections_end_with_the_event_loop_that_they_belong_to(opened: Any) -> None:
+    class Connected(Scripted):
+        opened: list[Any] = []
+
+        def stream(self, request: Any) -> Any:
+            self.opened.append(asyncio.get_running_loop())
+            return super().stream(request)
+
+        async def close(self) -> None:
+            self.opened.remove(asyncio.get_running_loop())
+
+    model = Connected([Line(text="One."), Line(text="Two.")])
+    with opened() as rail:
+        agent = Agent(rail, model)
+        assert [agent.run_sync("go").text, agent.run_sync("go on").text] == ["One.", "Two."]
+    assert model.opened == []
+
+
 def test_a_failure_reaches_the_caller(opened: Any) -> None:
     class Broken:
         name, window = "test:broken", 1_000_000
@@ -67,6 +86,9 @@ def test_a_failure_reaches_the_caller(opened: Any) -> None:
         async def stream(self, request: Any) -> Any:
             raise ZeroDivisionError
             yield
+
+        async def close(self) -> None:
+            pass
 
     with opened() as rail:
         with pytest.raises(ZeroDivisionError):
