@@ -62,21 +62,21 @@ def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: Line) -> N
 
 
 def test_connections_end_with_the_event_loop_that_they_belong_to(opened: Any) -> None:
-    class Connected(Scripted):
-        opened: list[Any] = []
+    connections: list[Any] = []
 
+    class Connected(Scripted):
         def stream(self, request: Any) -> Any:
-            self.opened.append(asyncio.get_running_loop())
+            connections.append(asyncio.get_running_loop())
             return super().stream(request)
 
         async def close(self) -> None:
-            self.opened.remove(asyncio.get_running_loop())
+            connections.remove(asyncio.get_running_loop())
 
     model = Connected([Line(text="One."), Line(text="Two.")])
     with opened() as rail:
         agent = Agent(rail, model)
         assert [agent.run_sync("go").text, agent.run_sync("go on").text] == ["One.", "Two."]
-    assert model.opened == []
+    assert connections == []
 
 
 def test_a_failure_reaches_the_caller(opened: Any) -> None:
