@@ -23,9 +23,9 @@ def enabled(tmp_path: Path) -> Tools:
         files = {tmp_path / "home/.config/handrail/config.toml": user, tmp_path / "managed.toml": managed}
         if skill:
             files[workspace / ".handrail/skills/tidy/SKILL.md"] = text
-        for path, text in files.items():
+        for path, written in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(written)
         workspace.mkdir(exist_ok=True)
         environ = {"HOME": str(tmp_path / "home")}
         with pytest.MonkeyPatch.context() as patch:
