@@ -52,7 +52,8 @@ def wants_no_pictures(error: Exception, place: Place) -> bool:
 
 def without_sight(place: Place) -> ModelError:
     """The model takes no pictures, and will be sent none when it is asked again."""
-    return ModelError("UNAVAILABLE", f"{place.name} takes no pictures. It is asked without them.", retryable=True)
+    told = f"{place.name} takes no pictures. It is asked without them."
+    return ModelError("UNAVAILABLE", told, retryable=True, after=0.0)
 
 
 def broken_off(place: Place) -> ModelError:
