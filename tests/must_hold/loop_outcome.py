@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from loop_script import CALLS, opened
+from tests.agent.checked_events import check_events
 
 from handrail import AsyncHandrail
 from handrail.protocol.event import End, ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
@@ -14,7 +15,6 @@ from handrail.protocol.message import AssistantMessage, Message
 from handrail.store.audit import decode_record
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
-from tests.agent.checked_events import check_events
 
 EFFECTS = {2: "made/new.txt", 3: "list.txt", 4: "first.txt", 6: ".github/workflows/asked.yml",
            10: "other.txt", 11: "second.txt"}  # fmt: skip

@@ -1,9 +1,10 @@
 """Plays the session of twelve calls, each time in a process of its own, which kills itself at a moment of a number.
 
-A line on stdin is `WORKSPACE STATE NUMBER`, the number 0 for a play to its end; the line on stdout is how the process
-ended. The names of the moments that a whole play had are in the state folder's `moments.json` then. All are forked from
-one process that has imported everything and knows what the sandbox can do, so that a play costs little more than its
-calls. Argument: a folder for finding that out.
+A line on stdin is `WORKSPACE STATE NUMBER`, the number 0 for a play to its end; the lines on stdout are the id of the
+process, and how it ended: 2 where somebody else was at work, whose words are in `refused.txt` then. The names of the
+moments that a whole play had are in the state folder's `moments.json`. All are forked from one that has imported
+everything and knows what the sandbox can do, so that a play costs little more than its calls. Argument: a folder for
+finding that out.
 """
 
 import asyncio
@@ -42,6 +43,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             die_at(Path(workspace), Path(state), int(number))
+        print(child, flush=True)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 
@@ -53,7 +55,7 @@ def die_at(workspace: Path, state: Path, number: int) -> None:
     try:
         asyncio.run(whole(workspace, state))
     except UsageError as error:
-        print(error, file=sys.stderr, flush=True)
+        (state / "refused.txt").write_text(str(error))
         os._exit(2)
     (state / "moments.json").write_text(json.dumps(moments.names))
     os._exit(0)

@@ -1,10 +1,9 @@
 """kill -9 of the loop at every moment that counts: it goes on from the journal alone, the same comes of it, and nothing
 is done twice. A call that was cut off says so, and its effect is there wholly or not at all."""
 
-import json
 import os
 import random
-import sqlite3
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -14,67 +13,12 @@ from typing import Any
 
 import pytest
 from loop_outcome import EFFECTS, Outcome, but_for_undo, outcome, without
-from loop_outcome import tree as files_of
-from loop_script import SESSION, prepare
-from test_hold_exec_kill import gone_within
+from loop_place import KILLED, REFUSED, RIVAL, Place, Players, left_in, wait_for_command
 
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 
-KILLED = -9
-VICTIM = Path(__file__).with_name("loop_victim.py")
+PAIRS = 120
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
-
-
-class Place:
-    """A workspace and a state folder for one session, and the processes that play it."""
-
-    def __init__(self, folder: Path, players: "Players") -> None:
-        self.workspace, self.state = folder / "workspace", folder / "state"
-        self.workspace.mkdir(parents=True)
-        prepare(self.workspace, players.mark)
-        self.before = files_of(self.workspace)
-        self._players = players
-
-    def play(self, last: int = 0) -> int:
-        """Plays on, to the moment of a number, or to the end; how the process ended."""
-        return self._players.play(self.workspace, self.state, last)
-
-    def moments(self) -> list[str]:
-        """Those of the last play that came to its end."""
-        return json.loads((self.state / "moments.json").read_text())
-
-    def begun(self) -> list[str]:
-        """The calls that have begun and have no result, by what the journal says now."""
-        found = list(self.state.glob(f"workspaces/*/{SESSION}/journal.db"))
-        if not found:
-            return []
-        connection = sqlite3.connect(found[0])
-        try:
-            return [row[0] for row in connection.execute("SELECT id FROM call WHERE state = 'started'")]
-        except sqlite3.OperationalError:  # killed before there were tables
-            return []
-        finally:
-            connection.close()
-
-
-class Players:
-    """A process that forks one for every play."""
-
-    def __init__(self, folder: Path) -> None:
-        self.mark = f"played-by-{os.getpid()}"
-        command = [sys.executable, VICTIM, folder / "warm"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def play(self, workspace: Path, state: Path, last: int) -> int:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(f"{workspace} {state} {last}\n")
-        stdin.flush()
-        return int(stdout.readline())
-
-    def close(self) -> None:
-        self._process.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +107,70 @@ def test_killed_at_any_moment_the_session_goes_on_to_the_same_end(
             seen[check(place, whole, cut_off) if ended == KILLED else "came too late"] += 1
         except AssertionError as error:
             raise AssertionError(f"killed at moment {number}, {moments[number - 1]}") from error
-    assert gone_within(players.mark, 5.0)
+    assert left_in(tmp_path) == []
     note(f"{len(moments)} moments, killed at {seen.total()}: {dict(seen)}")
     assert {"between calls", "write: not made", "edit: made", "exec: made", "exec: not made"} <= set(seen)
+
+
+def test_killed_again_while_it_recovers_it_goes_on_all_the_same(
+    tmp_path: Path,
+    players: Players,
+    undisturbed: tuple[Outcome, list[str]],
+    count: Callable[[int], int],
+    note: Callable[[str], None],
+) -> None:
+    whole, moments = undisturbed
+    inside = [number for number, name in enumerate(moments, start=1) if not name.startswith("between")]
+    draw, seen = random.Random(7), Counter[str]()
+    for number in range(count(PAIRS)):
+        place = Place(tmp_path / str(number), players)
+        first, second = draw.choice(inside), draw.randrange(1, 60)
+        assert place.play(first) == KILLED
+        cut_off = place.begun()
+        assert place.play(second) == KILLED
+        cut_off += [call for call in place.begun() if call not in cut_off]
+        assert place.play() == 0
+        try:
+            check(place, whole, cut_off)
+        except AssertionError as error:
+            raise AssertionError(f"killed at moment {first}, {moments[first - 1]}, then at {second}") from error
+        seen[f"{len(cut_off)} cut off"] += 1
+    assert left_in(tmp_path) == []
+    note(f"{seen.total()} pairs of kills: {dict(seen)}")
+
+
+def test_a_command_that_runs_when_its_loop_is_killed_ends_and_leaves_nothing(
+    tmp_path: Path, players: Players, undisturbed: tuple[Outcome, list[str]]
+) -> None:
+    place = Place(tmp_path, players)
+    (place.workspace / "go").unlink()  # the command has changed its file by the time it waits for this one
+
+    def kill(process: int) -> None:
+        wait_for_command(place.workspace, "sleep 0.01")
+        os.kill(process, signal.SIGKILL)
+
+    assert place.play(meanwhile=kill) == KILLED
+    cut_off = place.begun()
+    assert left_in(place.workspace) == []
+    (place.workspace / "go").touch()
+    assert place.play() == 0
+    assert check(place, undisturbed[0], cut_off) == "exec: not made"
+
+
+def test_of_two_that_resume_at_once_one_goes_on_and_the_other_says_who(
+    tmp_path: Path, players: Players, undisturbed: tuple[Outcome, list[str]]
+) -> None:
+    whole, moments = undisturbed
+    place = Place(tmp_path, players)
+    begun = next(number for number, name in enumerate(moments, start=1) if name.startswith("write: after journal"))
+    assert place.play(begun) == KILLED
+    cut_off = place.begun()
+    command = [sys.executable, RIVAL, place.workspace, place.state]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"at work\n"
+        assert place.play() == REFUSED
+        assert f"is at work in process {first.pid}" in (place.state / "refused.txt").read_text()
+        first.communicate(b"go on\n")
+    assert first.returncode == 0
+    check(place, whole, cut_off)
