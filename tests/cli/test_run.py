@@ -243,6 +243,20 @@ def test_a_reader_that_goes_away_does_no_harm(environment: dict[str, str], scrip
     assert (workspace / "a.txt").read_text() == "two\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
+def test_an_output_that_is_full_is_said_once_the_turn_is_done(
+    environment: dict[str, str], script: Script, workspace: Path, form: tuple[str, ...]
+) -> None:
+    words = ["run", "x", "--model", script(CHANGE, DONE), "--mode", "auto", "-q", *form]
+    command = [sys.executable, "-m", "handrail", *words]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, cwd=workspace, env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 4
+    assert done.stderr == b"handrail: the output cannot be written: No space left on device\n"
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_turn_and_what_it_started(
     environment: dict[str, str], script: Script, workspace: Path, run, number: int
@@ -260,6 +274,30 @@ def test_a_signal_ends_the_turn_and_what_it_started(
     assert (json.loads(last)["kind"], json.loads(last)["reason"]) == ("end", "cancelled")
     assert subprocess.run(["pgrep", "-f", "sleep 600.25"], check=False).returncode == 1
     assert run("run", "-c", "and now?", "-q").out == "It is two now.\n"
+
+
+def test_the_second_signal_ends_the_process_whatever_hangs(environment: dict[str, str]) -> None:
+    code = """
+import asyncio, os, signal
+from argparse import Namespace
+from handrail.cli.running.form import Form
+from handrail.cli.running.turn import Stopping
+from handrail.cli.running.view import View
+
+async def hang():
+    stopping = Stopping(View(Namespace(quiet=False, verbose=0), Form(), "nobody"))
+    asked = asyncio.Event()
+    stopping.listen(asyncio.get_running_loop(), asked.set)
+    os.kill(os.getpid(), signal.SIGINT)
+    await asked.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.Event().wait()
+
+asyncio.run(hang())
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "Stopping … once more leaves at once.\n")
 
 
 def test_what_kill_9_cut_off_goes_on_without_a_prompt(

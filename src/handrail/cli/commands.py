@@ -36,7 +36,7 @@ COMMANDS: dict[str, Command] = {
         "run",
         "Have a model do a task here, with the tools; its words on stdout, progress on stderr.",
         options.for_run,
-        ("handrail run 'fix the failing test'", "git diff | handrail run 'review this' --json"),
+        ("handrail run 'fix the failing test'", "handrail run 'review this' --json < changes.diff"),
         _EXITS
         | {
             OK: "done",

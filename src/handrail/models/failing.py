@@ -14,6 +14,7 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _NO_KEY = re.compile(r"api key (not valid|expired|not found)|invalid api key", re.IGNORECASE)
+_PICTURES = re.compile(r"image|picture|vision|multi-?modal", re.IGNORECASE)
 _PASSING = {
     408: "gave up waiting",
     409: "was busy",
@@ -40,6 +41,18 @@ def explain(error: Exception, place: Place) -> ModelError:
     if isinstance(error, failures.UserError):
         return ModelError("INVALID_ARGUMENT", f"{place.name} cannot be asked this: {_one_line(str(error), place)}")
     return _odd(place, type(error).__name__)
+
+
+def wants_no_pictures(error: Exception, place: Place) -> bool:
+    """Whether the question was refused for the pictures in it."""
+    from pydantic_ai.exceptions import ModelHTTPError  # noqa: PLC0415
+
+    return isinstance(error, ModelHTTPError) and _PICTURES.search(_words(error, place)) is not None
+
+
+def without_sight(place: Place) -> ModelError:
+    """The model takes no pictures, and will be sent none when it is asked again."""
+    return ModelError("UNAVAILABLE", f"{place.name} takes no pictures. It is asked without them.", retryable=True)
 
 
 def broken_off(place: Place) -> ModelError:

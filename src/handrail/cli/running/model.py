@@ -85,6 +85,6 @@ def _scripted(path: str) -> Model:
     from handrail.models.scripts import lines_of  # noqa: PLC0415
 
     try:
-        return Scripted(lines_of(read_given(path)), name=path)
+        return Scripted(lines_of(read_given(path)), name=os.path.abspath(path))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Stop(f"{path} is no script: {error}. Nothing was run.") from None

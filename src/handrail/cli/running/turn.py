@@ -67,7 +67,7 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
         task.workspace, session=task.session, settings=task.loaded, unattended=task.unattended, on_permission=None
     )
     async with rail:
-        tally, stopping = Tally(), _Stopping(view)
+        tally, stopping = Tally(), Stopping(view)
         once = _Once(tally.add, show)
         asker = Asker(rail, view, plain=options.plain, interrupted=stopping.note)
         agent = Agent(rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None)
@@ -118,7 +118,7 @@ class _Once:
                 listener(event)
 
 
-class _Stopping:
+class Stopping:
     """Ctrl-C, and whoever ends the process: the first time the turn is stopped, the second time the process ends."""
 
     def __init__(self, view: View) -> None:
