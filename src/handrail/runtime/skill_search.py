@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.settings import Settings
 from handrail.skills.finding import Found, find_skills, places_of, with_files
 from handrail.skills.skill import Skill
