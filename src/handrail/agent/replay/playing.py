@@ -44,9 +44,14 @@ def play(recording: Recording, start: Start, workspace: str, settings: Loaded) -
 def _with_tools(settings: Loaded, recording: Recording) -> Loaded:
     """With every tool that was offered then, as far as calls show it."""
     tools = settings.settings.tools
-    named = {one.call.name for one in recording.calls if one.result is not None and one.result.version != "0"}
+    named = {one.call.name for one in recording.calls if _is_of_a_tool(one)}
     offered = msgspec.structs.replace(tools, enable=tuple(sorted({*tools.enable, *named - {_BY_PERSON}})))
     return msgspec.structs.replace(settings, settings=msgspec.structs.replace(settings.settings, tools=offered))
+
+
+def _is_of_a_tool(one: Recorded) -> bool:
+    """Whether there was such a tool then."""
+    return one.result is not None and one.result.version != "0"
 
 
 def _later(_: PermissionRequest) -> None:
@@ -60,7 +65,7 @@ class _Player:
         """The change sets of the recording, and those that stand for them here."""
 
     def play(self, batch: tuple[Recorded, ...]) -> list[Compared]:
-        left = {one.call.tool_call_id: reason for one in batch if (reason := _why_left_out(one))}
+        left = {one.call.tool_call_id: reason for one in batch if (reason := self._why_left_out(one))}
         calls = [one for one in batch if one.call.tool_call_id not in left and one.call.name != _BY_PERSON]
         results = self._results(calls)
         told: list[Compared] = []
@@ -69,6 +74,13 @@ class _Player:
             reason = left.get(one.call.tool_call_id, "it waits for an answer that nobody recorded")
             told.append(_left_out(one, reason) if now is None or one.result is None else self._compared(one, now))
         return told
+
+    def _why_left_out(self, one: Recorded) -> str:
+        """Why a call is not made again; empty where it is."""
+        name = one.call.name
+        if name != _BY_PERSON and _is_of_a_tool(one) and all(spec.name != name for spec in self._rail.specs()):
+            return "there is no such tool here"
+        return _why_left_out(one)
 
     def _results(self, calls: list[Recorded]) -> dict[str, ToolResult[Any]]:
         if not calls:
@@ -114,7 +126,7 @@ def _possible(answer: Answer, request: PermissionRequest) -> Answer:
 
 
 def _why_left_out(one: Recorded) -> str:
-    """Why a call is not made again; empty where it is."""
+    """Why a call is not made again, whatever tools there are."""
     if one.result is None:
         return "it has no result"
     if one.result.error is not None and one.result.error.code in _CUT_OFF:
