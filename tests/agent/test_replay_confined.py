@@ -13,7 +13,7 @@ from handrail.agent.replay.playing import Replay, play
 from handrail.agent.replay.recorded import recording_of
 from handrail.agent.replay.start import make_start
 from handrail.settings import Loaded, Settings
-from handrail.settings.model import Paths
+from handrail.settings.model import Paths, Tools
 from handrail.store.folder import StateFolder
 
 Do = Callable[[Handrail], Any]
@@ -126,3 +126,25 @@ def test_a_no_is_never_replayed_as_a_yes(place: Path) -> None:
         rail.write("b.txt", "x")
     assert told(replayed(place, loaded)) == [("write", "same")]
     assert not (place / "replay" / "shop" / "b.txt").exists()
+
+
+TOOL_FILE = '''
+from handrail import tool
+
+@tool(auto_execute=True)
+def ring(path: str) -> str:
+    """Ring a bell."""
+    with open(path, "a") as file:
+        file.write("ding")
+    return "rang"
+'''
+
+
+def test_a_custom_tool_that_does_something_is_not_run_again(place: Path) -> None:
+    (place / "tools").mkdir()
+    (place / "tools" / "bell.py").write_text(TOOL_FILE)
+    loaded = Loaded(settings=Settings(tools=Tools(folders=(str(place / "tools"),))), sources={})
+    record(place, loaded, lambda rail: rail.call("ring", {"path": str(place / "bell")}))
+    assert (place / "bell").read_text() == "ding"
+    assert told(replayed(place, loaded)) == [("ring", "left-out")]
+    assert (place / "bell").read_text() == "ding"

@@ -33,9 +33,10 @@ def confined(loaded: Loaded) -> Loaded:
 
 def moved(call: ToolCall, then: str, now: str) -> ToolCall:
     """The call with the workspace's whole name in it replaced by that of the copy."""
-    if not isinstance(call.args, dict):
+    args: Any = call.args
+    if not isinstance(args, dict):
         return call
-    given = cast("dict[str, Any]", call.args)
+    given = cast("dict[str, Any]", args)
     name = re.compile(rf"(?<![\w./-]){re.escape(then)}(?![\w.-])")
     named = {key: name.sub(lambda _: now, given[key]) for key in _PATHS if isinstance(given.get(key), str)}
     return replace(call, args={**given, **named})

@@ -57,12 +57,13 @@ def _later(_: PermissionRequest) -> None:
 class _Player:
     def __init__(self, rail: Handrail, start: Start, places: Places) -> None:
         self._rail, self._start, self._places = rail, start, places
+        self._custom = {spec.name for spec in rail.specs() if spec.category != "builtin" and spec.side_effects}
+        """What they reach nothing keeps to the copy."""
         self._numbers: dict[int, int] = {}
         """The change sets of the recording, and those that stand for them here."""
 
     def play(self, batch: tuple[Recorded, ...]) -> list[Compared]:
-        then = self._places.then
-        left = {one.call.tool_call_id: reason for one in batch if (reason := _why_left_out(one, then))}
+        left = {one.call.tool_call_id: reason for one in batch if (reason := self._why_left_out(one))}
         calls = [one for one in batch if one.call.tool_call_id not in left and one.call.name != _BY_PERSON]
         results = self._results(calls)
         told: list[Compared] = []
@@ -71,6 +72,14 @@ class _Player:
             reason = left.get(one.call.tool_call_id, "it waits for an answer that nobody recorded")
             told.append(_left_out(one, reason) if now is None or one.result is None else self._compared(one, now))
         return told
+
+    def _why_left_out(self, one: Recorded) -> str:
+        """Why a call is not made again; empty where it is."""
+        if one.call.name in self._custom:
+            return "what a custom tool does is not kept to the copy"
+        if one.result is not None and changed_elsewhere(one.result, self._places.then):
+            return "it changed files outside of the workspace"
+        return _why_not_again(one)
 
     def _results(self, calls: list[Recorded]) -> dict[str, ToolResult[Any]]:
         if not calls:
@@ -118,8 +127,8 @@ def _possible(answer: Answer, request: PermissionRequest) -> Answer:
     return Answer(kind=answer.kind if answer.kind in request.answers else instead, reason=answer.reason)
 
 
-def _why_left_out(one: Recorded, workspace: str) -> str:
-    """Why a call is not made again; empty where it is."""
+def _why_not_again(one: Recorded) -> str:
+    """Why a call cannot come out the same; empty where it can."""
     if one.result is None:
         return "it has no result"
     if one.result.error is not None and one.result.error.code in _CUT_OFF:
@@ -129,8 +138,6 @@ def _why_left_out(one: Recorded, workspace: str) -> str:
     sandbox = one.result.meta.sandbox
     if sandbox is not None and sandbox.net != "none":
         return "it could reach hosts"
-    if changed_elsewhere(one.result, workspace):
-        return "it changed files outside of the workspace"
     return "the person's reply is not made again" if one.call.name == "question" else ""
 
 
