@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from handrail.agent.replay.comparing import Compared, Places, compared
+from handrail.agent.replay.confining import changed_elsewhere, confined, moved, out_of_reach
 from handrail.agent.replay.recorded import Recorded, Recording
 from handrail.agent.replay.start import Start
 from handrail.protocol.batch import Done
@@ -31,8 +32,8 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 def play(recording: Recording, start: Start, workspace: str, settings: Loaded) -> Replay:
-    """Plays a recording on its start; `workspace`: where it was recorded."""
-    enabled = _with_tools(settings, recording)
+    """Plays a recording on its start; `workspace`: where it was recorded. Nothing is written but there."""
+    enabled = _with_tools(confined(settings), recording)
     with Handrail(
         start.workspace, state_dir=start.state, session="replay", settings=enabled, on_permission=_later
     ) as rail:
@@ -56,11 +57,13 @@ def _later(_: PermissionRequest) -> None:
 class _Player:
     def __init__(self, rail: Handrail, start: Start, places: Places) -> None:
         self._rail, self._start, self._places = rail, start, places
+        self._custom = {spec.name for spec in rail.specs() if spec.category != "builtin" and spec.side_effects}
+        """What they reach nothing keeps to the copy."""
         self._numbers: dict[int, int] = {}
         """The change sets of the recording, and those that stand for them here."""
 
     def play(self, batch: tuple[Recorded, ...]) -> list[Compared]:
-        left = {one.call.tool_call_id: reason for one in batch if (reason := _why_left_out(one))}
+        left = {one.call.tool_call_id: reason for one in batch if (reason := self._why_left_out(one))}
         calls = [one for one in batch if one.call.tool_call_id not in left and one.call.name != _BY_PERSON]
         results = self._results(calls)
         told: list[Compared] = []
@@ -70,13 +73,21 @@ class _Player:
             told.append(_left_out(one, reason) if now is None or one.result is None else self._compared(one, now))
         return told
 
+    def _why_left_out(self, one: Recorded) -> str:
+        """Why a call is not made again; empty where it is."""
+        if one.call.name in self._custom:
+            return "what a custom tool does is not kept to the copy"
+        if one.result is not None and changed_elsewhere(one.result, self._places.then):
+            return "it changed files outside of the workspace"
+        return _why_not_again(one)
+
     def _results(self, calls: list[Recorded]) -> dict[str, ToolResult[Any]]:
         if not calls:
             return {}
         answers = {one.call.tool_call_id: one.answer for one in calls}
         if calls[0].mode is not None and calls[0].mode != self._rail.mode:
             self._rail.set_mode(calls[0].mode)
-        outcome = self._rail.batch([one.call for one in calls])
+        outcome = self._rail.batch([moved(one.call, self._places.then, self._places.now) for one in calls])
         while not isinstance(outcome, Done):
             request = outcome.requests[0] if outcome.requests else None
             answer = answers.get(request.tool_call_id) if request else None
@@ -98,6 +109,8 @@ class _Player:
         then = one.result
         if then is None:
             raise AssertionError("only what was recorded is compared")
+        if reason := out_of_reach(then, now):
+            return _left_out(one, reason)
         if then.meta.undo is not None and now.meta.undo is not None:
             self._numbers[then.meta.undo] = now.meta.undo
             self._places.numbers[now.meta.undo] = then.meta.undo
@@ -109,12 +122,13 @@ class _Player:
 
 
 def _possible(answer: Answer, request: PermissionRequest) -> Answer:
-    kind = answer.kind if answer.kind in request.answers else "once"
-    return Answer(kind=kind, reason=answer.reason)
+    """The answer, or the nearest to it that the request takes; a no stays a no."""
+    instead = "once" if answer.kind in {"session", "workspace"} else "deny"
+    return Answer(kind=answer.kind if answer.kind in request.answers else instead, reason=answer.reason)
 
 
-def _why_left_out(one: Recorded) -> str:
-    """Why a call is not made again; empty where it is."""
+def _why_not_again(one: Recorded) -> str:
+    """Why a call cannot come out the same; empty where it can."""
     if one.result is None:
         return "it has no result"
     if one.result.error is not None and one.result.error.code in _CUT_OFF:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.agent.replay.confining import confined, is_elsewhere
 from handrail.changes.copied_history import copy_history
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
@@ -33,7 +34,7 @@ def make_start(folder: str, state: StateFolder, workspace: str, session_id: str,
     copy, own = os.path.join(folder, os.path.basename(workspace) or "workspace"), os.path.join(folder, "state")
     copied = copy_tree(workspace, copy)
     copy_history(state.home(workspace), StateFolder(own).changes(os.path.realpath(copy)))
-    taken, outside = _take_back(copy, own, session_id, settings)
+    taken, outside = _take_back(copy, own, session_id, confined(settings))
     return Start(copy, own, taken, outside, copied.left_out)
 
 
@@ -42,15 +43,17 @@ def _take_back(copy: str, own: str, session_id: str, settings: Loaded) -> tuple[
         done = rail.undo(session=session_id, resolve="later")
         if done.data is not None:
             return done.data.undone, ()
-        if done.error is None or done.error.code != "CONFLICT":
-            return (), ()  # it has changed nothing that is in effect
-        return _one_by_one(rail, session_id), _paths(done)
+        taken, left = _one_by_one(rail, session_id)
+        return taken, tuple(sorted({*_paths(done), *(path for path in left if not is_elsewhere(path, copy))}))
 
 
-def _one_by_one(rail: Handrail, session_id: str) -> tuple[int, ...]:
-    """Takes back what stands as it was left; what does not stays as it is, and nobody guesses what it was."""
+def _one_by_one(rail: Handrail, session_id: str) -> tuple[tuple[int, ...], set[str]]:
+    """Takes back what stands as it was left; what does not stays as it is, and nobody guesses what it was. The numbers
+    of what was taken back, and the files of what was not."""
     sets = [one for one in rail.changes(_ALL) if one.session_id == session_id and one.in_effect and not one.undoes]
-    return tuple(one.number for one in sets if rail.undo(one.number, resolve="lines").ok)
+    taken = [one for one in sets if rail.undo(one.number, resolve="lines").ok]
+    left = {change.path for one in sets if one not in taken for change in one.changes}
+    return tuple(one.number for one in taken), left
 
 
 def _paths(refused: ToolResult[Any]) -> tuple[str, ...]:
