@@ -15,13 +15,23 @@ def test_a_session_that_comes_out_the_same_says_so_call_by_call(here, workspace:
 
 def test_a_result_that_differs_is_shown_and_is_the_exit(here, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
-    here("call", "read", '{"path": "a.txt"}')
-    (workspace / "a.txt").write_text("two\n")
+    here("call", "ls", '{"path": "."}')
+    (workspace / "b.txt").write_text("two\n")
     done = here("replay", "cli")
     assert done.code == 1
     assert "DIFFERS" in done.out
-    assert "two" in done.out
+    assert "b.txt" in done.out
     assert json.loads(here("replay", "cli", "--json").out)["calls"][0]["verdict"] == "differs"
+
+
+def test_a_file_that_others_changed_is_named(here, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    here("call", "read", '{"path": "a.txt"}')
+    (workspace / "a.txt").write_text("two\n")
+    done = here("replay", "cli")
+    assert done.code == 0
+    assert "a.txt was changed since by others: what it was at the start is not known" in done.err
+    assert json.loads(here("replay", "cli", "--json").out)["changedOutside"] == ["a.txt"]
 
 
 def test_a_kept_replay_is_left_where_it_was_asked_for(here, workspace: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def _show(replay: Replay, options: Namespace) -> None:
             "session": options.task,
             "same": replay.same,
             "takenBack": start.taken_back,
-            "changedOutside": start.outside,
+            "changedOutside": replay.outside,
             "notCopied": start.left_out,
             "unreadable": replay.unreadable,
             "calls": replay.calls,
@@ -59,7 +59,7 @@ def _show(replay: Replay, options: Namespace) -> None:
     for one in replay.calls:
         if one.difference:
             answer(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
-    for path in start.outside:
+    for path in replay.outside:
         note(f"{path} was changed since by others: what it was at the start is not known")
     for path in start.left_out:
         note(f"{path} was not copied: it is no file, folder or link, or cannot be read")

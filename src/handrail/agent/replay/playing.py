@@ -23,6 +23,8 @@ class Replay(msgspec.Struct, frozen=True):
 
     calls: tuple[Compared, ...]
     start: Start
+    outside: tuple[str, ...]
+    """Files that others changed since, those included that only a call showed: what they were nobody knows."""
     unreadable: int = 0
 
     @property
@@ -39,7 +41,7 @@ def play(recording: Recording, start: Start, workspace: str, settings: Loaded) -
     ) as rail:
         player = _Player(rail, start, Places(workspace, start.workspace, {}))
         calls = [one for batch in recording.batches() for one in player.play(batch)]
-    return Replay(tuple(calls), start, recording.unreadable)
+    return Replay(tuple(calls), start, tuple(sorted(player.outside)), recording.unreadable)
 
 
 def _with_tools(settings: Loaded, recording: Recording) -> Loaded:
@@ -56,7 +58,10 @@ def _later(_: PermissionRequest) -> None:
 
 class _Player:
     def __init__(self, rail: Handrail, start: Start, places: Places) -> None:
-        self._rail, self._start, self._places = rail, start, places
+        self._rail, self._places = rail, places
+        self.outside = set(start.outside)
+        self._changed: set[str] = set()
+        """What the session had changed so far."""
         self._custom = {spec.name for spec in rail.specs() if spec.category != "builtin" and spec.side_effects}
         """What they reach nothing keeps to the copy."""
         self._numbers: dict[int, int] = {}
@@ -116,7 +121,10 @@ class _Player:
             self._places.numbers[now.meta.undo] = then.meta.undo
         found = compared(then, now, self._places)
         touched = {*then.artifacts.files_changed, one.args.get("path")}
-        if found.verdict == "differs" and touched & set(self._start.outside):
+        if found.verdict == "differs" and one.call.name == "read" and then.ok and not touched & self._changed:
+            self.outside |= touched  # what nobody in the session had changed was read as it was at the start
+        self._changed.update(then.artifacts.files_changed)
+        if found.verdict == "differs" and touched & self.outside:
             return msgspec.structs.replace(found, verdict="outside")
         return found
 

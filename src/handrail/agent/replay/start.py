@@ -7,11 +7,15 @@ import msgspec
 
 from handrail.agent.replay.confining import confined, is_elsewhere
 from handrail.changes.copied_history import copy_history
+from handrail.changes.looking import look_at
+from handrail.protocol.change import ChangeRecord
+from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 from handrail.settings import Loaded
 from handrail.store.folder import StateFolder
 from handrail.workspace.copying import copy_tree
+from handrail.workspace.workspace import Workspace
 
 _ALL = 1_000_000
 
@@ -41,10 +45,30 @@ def make_start(folder: str, state: StateFolder, workspace: str, session_id: str,
 def _take_back(copy: str, own: str, session_id: str, settings: Loaded) -> tuple[tuple[int, ...], tuple[str, ...]]:
     with Handrail(copy, state_dir=own, session="replay-start", settings=settings, unattended=True) as rail:
         done = rail.undo(session=session_id, resolve="later")
-        if done.data is not None:
-            return done.data.undone, ()
-        taken, left = _one_by_one(rail, session_id)
+        taken, left = (done.data.undone, set[str]()) if done.data is not None else _one_by_one(rail, session_id)
+        left |= _otherwise(copy, [one for one in rail.changes(_ALL) if one.session_id == session_id])
         return taken, tuple(sorted({*_paths(done), *(path for path in left if not is_elsewhere(path, copy))}))
+
+
+def _otherwise(copy: str, sets: list[ChangeRecord]) -> set[str]:
+    """The files that are not what the session found when it first changed them, whoever took its changes back."""
+    found = {
+        change.path: change.before
+        for one in sets
+        if not one.undoes
+        for change in one.changes
+        if change.kind == "file" and change.replaces is None and not os.path.isabs(change.path)
+    }  # the sets come the latest first, so that the first of a path is what stays
+    with Workspace(copy) as house:
+        return {path for path, before in found.items() if _hash_at(house, path) != before}
+
+
+def _hash_at(house: Workspace, path: str) -> str | None:
+    try:
+        state = look_at(house, os.fsencode(path)).state
+    except ToolError:
+        return ""
+    return state.hash if state is not None else None
 
 
 def _one_by_one(rail: Handrail, session_id: str) -> tuple[tuple[int, ...], set[str]]:
