@@ -1,4 +1,4 @@
-"""A model may call what is no name at all. That is told to it, and the talk goes on: no wire refuses it for the name."""
+"""A model may call what is no name at all. It is told so, and the talk goes on: no wire refuses it for the name."""
 
 import pytest
 from tests.models.asking import answered, assistant, question, user
