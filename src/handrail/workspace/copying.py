@@ -15,9 +15,10 @@ MOST_FILES = 500_000
 
 
 @contextmanager
-def place_for_copy(keep: str | None = None) -> Generator[str]:
-    """A new folder for a copy: a temporary one that is removed at the end, or one to keep. ToolError where that is
-    there already."""
+def place_for_copy(source: str, keep: str | None = None) -> Generator[str]:
+    """A new folder for a copy of another: a temporary one that is removed at the end, or one to keep. ToolError where
+    that is there already, or lies in what is to be copied."""
+    _refuse_inside(source, tempfile.gettempdir() if keep is None else keep)
     if keep is not None:
         try:
             os.makedirs(keep, mode=0o700)
@@ -30,6 +31,14 @@ def place_for_copy(keep: str | None = None) -> Generator[str]:
         yield folder
     finally:
         _remove(folder)
+
+
+def _refuse_inside(source: str, place: str) -> None:
+    """A copy that lies in what is copied would be copied too, and the copy of it, and so on."""
+    whole, part = os.path.realpath(source), os.path.realpath(place)
+    if os.path.commonpath((whole, part)) == whole:
+        message = f"{place} lies in the folder that is to be copied. Name a new folder outside of it (--keep)."
+        raise ToolError("CONFLICT", message)
 
 
 def _remove(folder: str) -> None:
@@ -51,8 +60,7 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 def copy_tree(source: str, target: str) -> Copied:
-    """Copies files, folders and links, each as it is: no link is followed. The folder that the copy lies in is not
-    copied, where it is in the source. ToolError where it is too much."""
+    """Copies files, folders and links, each as it is: no link is followed. ToolError where it is too much."""
     os.makedirs(target, mode=0o700, exist_ok=True)
     copying = _Copying(source, target)
     while copying.waiting:
@@ -65,7 +73,6 @@ def copy_tree(source: str, target: str) -> Copied:
 class _Copying:
     def __init__(self, source: str, target: str) -> None:
         self._source, self._target = source, target
-        self._around = os.stat(os.path.dirname(target))
         self.waiting = [""]
         self.made: list[tuple[str, int]] = []
         """Folders, with the mode that each is to have in the end."""
@@ -79,7 +86,7 @@ class _Copying:
                 for entry in entries:
                     self._copy(entry, os.path.join(relative, entry.name))
         except OSError:  # nobody may look into it, or its name is too long
-            self.left_out.append(relative)
+            self.left_out.append(relative or ".")
 
     def _copy(self, entry: "os.DirEntry[str]", name: str) -> None:
         self.files += 1
@@ -92,8 +99,6 @@ class _Copying:
             return
         try:
             status = entry.stat(follow_symlinks=False)
-            if os.path.samestat(status, self._around):
-                return
             os.mkdir(target, 0o700)
         except OSError:
             self.left_out.append(name)
