@@ -60,8 +60,7 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 def copy_tree(source: str, target: str) -> Copied:
-    """Copies files, folders and links, each as it is: no link is followed. The folder that the copy lies in is not
-    copied, where it is in the source. ToolError where it is too much."""
+    """Copies files, folders and links, each as it is: no link is followed. ToolError where it is too much."""
     os.makedirs(target, mode=0o700, exist_ok=True)
     copying = _Copying(source, target)
     while copying.waiting:
@@ -74,7 +73,6 @@ def copy_tree(source: str, target: str) -> Copied:
 class _Copying:
     def __init__(self, source: str, target: str) -> None:
         self._source, self._target = source, target
-        self._around = os.stat(os.path.dirname(target))
         self.waiting = [""]
         self.made: list[tuple[str, int]] = []
         """Folders, with the mode that each is to have in the end."""
@@ -88,7 +86,7 @@ class _Copying:
                 for entry in entries:
                     self._copy(entry, os.path.join(relative, entry.name))
         except OSError:  # nobody may look into it, or its name is too long
-            self.left_out.append(relative)
+            self.left_out.append(relative or ".")
 
     def _copy(self, entry: "os.DirEntry[str]", name: str) -> None:
         self.files += 1
@@ -101,8 +99,6 @@ class _Copying:
             return
         try:
             status = entry.stat(follow_symlinks=False)
-            if os.path.samestat(status, self._around):
-                return
             os.mkdir(target, 0o700)
         except OSError:
             self.left_out.append(name)
