@@ -46,14 +46,22 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "custom tools keep their own names",
             "runtime/test_runtime_offer.py::test_a_session_offers_the_base_layer_and_its_custom_tools",
         ),
-        clause("companions, gain-layer and MCP tools keep their own names", *planned),
+        clause(
+            "companions keep their own names",
+            "runtime/test_questions.py::test_a_question_that_is_not_switched_on_is_unknown",
+            "tools/companions/test_display.py::test_it_is_off_until_it_is_switched_on",
+        ),
+        clause("gain-layer and MCP tools keep their own names", *planned),
     ),
     "T-3": (
         clause(
             "no retired name in any definition or schema",
             "runtime/test_exports.py::test_no_retired_name_is_in_any_list_or_schema",
         ),
-        clause("no retired name in any prompt", *planned),
+        clause(
+            "no retired name in any prompt",
+            "agent/test_prompt.py::test_no_retired_name_and_no_alias_is_in_any_prompt",
+        ),
     ),
     "T-4": (
         clause(
@@ -480,9 +488,52 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause("reads never wait", "runtime/test_runtime_locks.py::test_reads_never_wait"),
     ),
     # Companions and the gain layer
-    "X-1": (clause("companions are off or on by configuration", *planned),),
-    "X-2": (clause("display", *planned),),
-    "X-3": (clause("question", *planned),),
+    "X-1": (
+        clause(
+            "companions are off or on by configuration, never part of the eight",
+            "tools/companions/test_display.py::test_it_is_off_until_it_is_switched_on",
+            "tools/companions/test_skill_tools.py::test_they_are_off_until_they_are_switched_on",
+            "runtime/test_questions.py::test_a_question_that_is_not_switched_on_is_unknown",
+        ),
+    ),
+    "X-2": (
+        clause(
+            "content, level, title, thought, evidence; at most 10,000 characters",
+            "tools/companions/test_display.py::test_what_is_shown_is_an_event_and_the_result_says_so",
+            "tools/companions/test_display.py::test_what_cannot_be_shown_is_refused_and_not_shown",
+            "tools/companions/test_display.py::test_ten_thousand_characters_are_shown_whole",
+        ),
+        clause(
+            "no confirmation; the loop may emit it too",
+            "tools/companions/test_display.py::test_nobody_has_to_confirm_it_wherever_it_is",
+            "tools/companions/test_display.py::test_the_loop_may_show_something_too",
+        ),
+        clause(
+            "degrades to one log line, never a crash source",
+            "tools/companions/test_display.py::test_its_line_is_always_one_line_that_steers_no_terminal",
+            "tools/companions/test_display.py::test_a_listener_that_fails_at_it_does_not_fail_the_call",
+            "cli/test_cli_questions.py::test_the_log_has_one_line_of_what_was_shown_and_of_what_was_asked",
+        ),
+    ),
+    "X-3": (
+        clause(
+            "ends the turn; the answer resumes it",
+            "runtime/test_questions.py::test_a_question_waits_without_a_result_and_the_reply_is_the_result",
+            "runtime/test_questions.py::test_the_batch_again_waits_again_and_after_the_reply_has_its_result",
+            "cli/test_run_asking.py::test_a_question_takes_a_number_and_enter_alone_is_no_answer",
+        ),
+        clause(
+            "must be the only call of its message",
+            "runtime/test_questions.py::test_a_question_among_other_calls_is_refused_and_the_others_run",
+            "runtime/test_questions.py::test_a_question_beside_a_call_that_needs_a_yes_is_refused_too",
+        ),
+        clause(
+            "survives kill -9; replied to exactly once",
+            "runtime/test_questions.py::test_a_question_outlives_the_process_that_asked_it",
+            "runtime/test_questions.py::test_of_several_processes_that_reply_at_once_exactly_one_does",
+            "runtime/test_questions.py::test_who_replies_and_is_killed_has_replied",
+        ),
+    ),
     "X-4": (
         clause(
             "apply_patch takes the *** Begin Patch envelope and unified diffs",
@@ -535,8 +586,47 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "X-6": (clause("LSP tools", *planned),),
     "X-7": (clause("new diagnostics after a change", *planned),),
     "X-8": (clause("codebase_search", *planned),),
-    "X-9": (clause("layer rule and selection guide", *planned),),
-    "X-10": (clause("memory, todo, skill_list, skill_control", *planned),),
+    "X-9": (
+        clause(
+            "a tool of a higher layer does not do what a lower one does",
+            "agent/test_tool_guide.py::test_every_tool_says_what_it_is_for_and_no_two_say_the_same",
+            "agent/test_tool_guide.py::test_no_two_tools_want_the_same_for_the_same",
+            "agent/test_tool_guide.py::test_the_base_layer_is_the_eight",
+        ),
+        clause(
+            "a selection guide is generated from the specs",
+            "agent/test_tool_guide.py::test_the_guide_has_every_tool_once_and_its_layers_in_order",
+            "cli/test_cli_listings.py::test_the_guide_says_which_of_the_offered_tools_to_take_for_what",
+        ),
+    ),
+    "X-10": (
+        clause(
+            "memory: per workspace in the state folder, bounded",
+            "tools/companions/test_memory.py::test_a_note_is_there_for_every_later_session_of_the_workspace_and_no_other",
+            "tools/companions/test_memory.py::test_there_is_room_for_so_many_notes",
+            "tools/companions/test_memory.py::test_processes_that_note_at_once_lose_nothing_and_do_not_pass_the_bound",
+            "tools/companions/test_memory.py::test_who_may_note_something",
+        ),
+        clause(
+            "memory: listed and deletable by the person",
+            "cli/test_cli_memory.py::test_notes_are_listed_shown_and_removed",
+        ),
+        clause(
+            "memory: never of higher rank than the user's words",
+            "agent/test_prompt.py::test_notes_rank_below_the_persons_words_and_are_bounded",
+        ),
+        clause(
+            "todo replaces the list",
+            "tools/companions/test_todo.py::test_the_list_is_what_the_last_call_said_also_for_who_comes_later",
+            "tools/companions/test_todo.py::test_every_list_comes_back_as_it_was_given",
+        ),
+        clause(
+            "skill_list, skill_control",
+            "tools/companions/test_skill_tools.py::test_the_list_tells_what_each_is_for_where_it_is_from_and_what_is_wrong",
+            "tools/companions/test_skill_tools.py::test_activating_tells_the_text_and_the_tools",
+            "tools/companions/test_skill_tools.py::test_what_cannot_be_done_is_told_with_what_can",
+        ),
+    ),
     # Definition, registry, dialects
     "D-1": (
         clause(
@@ -551,7 +641,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "protocol/test_protocol_schemas.py::test_a_schema_allows_no_field_it_does_not_name",
             "protocol/test_protocol_schemas.py::test_the_schemas_of_a_tool_allow_no_field_they_do_not_name",
         ),
-        clause("one spec drives the prompt", *planned),
+        clause(
+            "one spec drives the prompt",
+            "agent/test_prompt.py::test_every_offered_tool_is_named_with_its_parameters_and_no_other_is",
+            "agent/test_tool_guide.py::test_what_is_written_down_of_prompts_and_guide_is_what_the_specs_give",
+        ),
     ),
     "D-2": (
         clause(
@@ -611,7 +705,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "a tool not offered is in no list or schema; calling it is UNKNOWN_TOOL",
             "runtime/test_runtime_offer.py::test_a_disabled_tool_is_not_offered",
         ),
-        clause("∩ active skills' allowed-tools", *planned),
+        clause(
+            "∩ active skills' allowed-tools",
+            "skills/test_skill_sessions.py::test_only_what_the_skill_names_is_offered_and_the_rest_is_unknown",
+            "skills/test_skill_sessions.py::test_of_two_active_skills_each_can_do_its_work",
+            "skills/test_skill_narrowing.py::test_a_further_skill_takes_nothing_from_the_others",
+        ),
     ),
     "D-8": (
         clause(
@@ -995,7 +1094,16 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_snapshotting.py::test_without_git_auto_mode_asks_and_what_a_yes_changed_is_listed_only",
             "tools/test_snapshotting.py::test_below_namespaces_auto_mode_asks_and_a_yes_is_covered",
         ),
-        clause("run --park", *planned),
+        clause(
+            "run --park exits 3 and is resumable",
+            "cli/test_run.py::test_parked_work_goes_on_once_somebody_has_answered",
+            "cli/test_run_asking.py::test_going_on_asks_again",
+        ),
+        clause(
+            "run: CI, --unattended and no terminal deny instead of waiting",
+            "cli/test_run.py::test_nobody_there_means_no_and_the_model_is_told",
+            "cli/test_run.py::test_unattended_and_ci_deny",
+        ),
     ),
     "P-9": (
         clause(
@@ -1408,7 +1516,24 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "cli/test_cli_log.py::test_export_leaves_out_what_is_broken_and_says_so",
         ),
     ),
-    "E-4": (clause("adapters for the sources' streams", *planned),),
+    "E-4": (
+        clause(
+            "DeepChat's RESPONSE, ERROR and END",
+            "dialects/test_event_adapters.py::test_deepchat_is_told_on_three_channels_always_with_an_event_id",
+            "dialects/test_event_adapters.py::test_deepchats_calls_go_through_the_states_it_knows",
+            "dialects/test_event_adapters.py::test_deepchats_permission_events_have_what_resumes_them",
+        ),
+        clause(
+            "DevMinds' agent.run events",
+            "dialects/test_event_adapters.py::test_the_pieces_that_devminds_is_told_are_its_output",
+            "dialects/test_event_adapters.py::test_devminds_is_told_what_each_operation_came_to",
+            "dialects/test_event_adapters.py::test_devminds_is_told_how_a_run_ended",
+        ),
+        clause(
+            "one-thing's STEP_UPDATED",
+            "dialects/test_event_adapters.py::test_onething_is_told_of_every_step_of_a_message",
+        ),
+    ),
     "E-5": (
         clause(
             "exactly one audit record per call, refusals included, with redacted arguments",
@@ -1427,7 +1552,21 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "store/test_store_audit.py::test_a_cut_end_is_found_by_the_journals",
         ),
     ),
-    "E-6": (clause("replay of a session", *planned),),
+    "E-6": (
+        clause(
+            "a session is re-run against its start, every result compared",
+            "agent/test_replay.py::test_a_session_that_changed_files_comes_out_the_same",
+            "agent/test_replay.py::test_commands_that_change_files_are_played_on_what_they_were",
+            "agent/test_replay.py::test_what_differs_is_shown",
+            "agent/test_replay.py::test_a_refusal_of_the_person_is_given_again",
+            "cli/test_cli_replay.py::test_a_session_that_comes_out_the_same_says_so_call_by_call",
+        ),
+        clause(
+            "files changed from outside are named, not guessed",
+            "agent/test_replay.py::test_a_file_that_others_changed_since_is_named_and_not_guessed",
+            "agent/test_replay.py::test_changes_of_later_sessions_to_the_same_files_are_taken_back_too",
+        ),
+    ),
     "E-7": (
         clause(
             "logs, crash reports and the audit hold no contents, whole arguments or environment values",
@@ -1439,12 +1578,186 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
     ),
     # Main loop
-    "L-1": (clause("a loop on one screen", *planned),),
-    "L-2": (clause("providers", *planned),),
-    "L-3": (clause("guards", *planned),),
-    "L-4": (clause("system prompt", *planned),),
-    "L-5": (clause("kill -9 of the loop", *planned),),
-    "L-6": (clause("skills", *planned),),
+    "L-1": (
+        clause(
+            "model, batch, permission, execute, persist, model; streaming",
+            "agent/test_loop.py::test_every_call_is_written_down_before_it_runs_and_every_result_after",
+            "agent/test_loop.py::test_the_first_words_are_told_while_the_model_is_still_speaking",
+            "agent/test_loop.py::test_a_fast_model_does_not_cost_an_event_a_word_and_nothing_is_lost",
+            "models/test_models_loop.py::test_a_task_is_done_over_a_wire",
+        ),
+        clause(
+            "read-only calls of a batch run side by side, writes in order",
+            "runtime/test_side_by_side.py::test_the_results_are_those_of_one_by_one",
+            "runtime/test_side_by_side.py::test_they_really_run_side_by_side_and_no_more_than_so_many",
+            "runtime/test_side_by_side.py::test_a_read_behind_a_write_sees_what_was_written",
+        ),
+        clause(
+            "permissions and questions: the turn waits, and goes on with the answer",
+            "agent/test_waiting_for_a_person.py::test_a_person_is_asked_and_the_turn_goes_on",
+            "agent/test_waiting_for_a_person.py::test_without_a_person_the_turn_ends_and_goes_on_when_all_is_answered",
+            "agent/test_waiting_for_a_person.py::test_a_prompt_to_a_question_is_the_reply",
+        ),
+        clause(
+            "cancel at any moment leaves no process and a consistent log",
+            "agent/test_cancel.py::test_while_the_model_speaks",
+            "agent/test_cancel.py::test_while_a_command_runs",
+            "agent/test_cancel.py::test_while_it_waits_for_the_provider",
+            "agent/test_cancel.py::test_while_a_person_is_asked",
+            "cli/test_run.py::test_a_signal_ends_the_turn_and_what_it_started",
+        ),
+        clause(
+            "several sessions side by side; a fork goes its own way",
+            "agent/test_crowd.py::test_sessions_side_by_side_do_not_disturb_each_other",
+            "agent/test_fork.py::test_a_fork_knows_what_was_said_and_goes_its_own_way",
+        ),
+    ),
+    "L-2": (
+        clause(
+            "any OpenAI-compatible endpoint",
+            "models/test_models_servers.py::test_a_talk_with_calls_and_thoughts",
+            "models/test_models_loop.py::test_a_task_is_done_over_a_wire",
+        ),
+        clause(
+            "Anthropic",
+            "models/test_models_answers.py::test_wherever_the_bytes_are_cut_the_answer_is_the_same",
+            "models/test_models_questions.py::test_a_provider_gets_back_what_it_gave",
+        ),
+        clause(
+            "Gemini",
+            "models/test_models_gemini.py::test_an_answer_comes_through",
+        ),
+        clause(
+            "local servers",
+            "models/test_models_finding.py::test_local_servers_need_no_key",
+        ),
+        clause(
+            "keys only from the environment, shown nowhere",
+            "models/test_models_finding.py::test_without_a_key_the_variable_is_named",
+            "models/test_models_finding.py::test_a_key_is_shown_nowhere",
+            "models/test_models_failures.py::test_a_key_that_is_refused_is_named_by_its_variable",
+        ),
+        clause(
+            "a scripted provider for tests and the demo",
+            "models/test_models_scripted.py::test_it_goes_by_the_talk_so_that_another_one_goes_on_after_a_restart",
+            "test_demo.py::test_what_there_is_to_see_is_shown",
+        ),
+        clause(
+            "retries with back-off, told; every failure one line with a code",
+            "agent/test_patience.py::test_it_is_asked_again_after_as_long_as_it_said",
+            "agent/test_patience.py::test_after_the_last_attempt_the_turn_fails_and_can_go_on_later",
+            "models/test_models_failures.py::test_what_passes_may_be_tried_again_and_the_wire_is_asked_only_once",
+            "models/test_models_connections.py::test_an_answer_that_breaks_off_anywhere_is_no_answer",
+            "cli/test_run_providers.py::test_a_model_over_a_wire_works_with_the_tools",
+        ),
+        clause(
+            "valid on both wires, cache-stable",
+            "models/test_models_talks.py::test_any_talk_is_valid_and_more_of_it_leaves_the_beginning_as_it_was",
+        ),
+    ),
+    "L-3": (
+        clause(
+            "call cap",
+            "agent/test_guards.py::test_a_turn_makes_so_many_calls_and_no_more",
+        ),
+        clause(
+            "no-progress guard",
+            "agent/test_guards.py::test_a_model_that_gets_nowhere_is_told_and_then_stopped",
+            "agent/test_guards.py::test_the_same_call_with_another_result_is_progress",
+        ),
+        clause(
+            "truncated tool calls are never executed",
+            "agent/test_guards.py::test_a_call_that_was_cut_off_is_none",
+            "agent/test_loop.py::test_arguments_that_are_no_json_run_nothing",
+            "models/test_models_connections.py::test_an_answer_that_breaks_off_anywhere_is_no_answer",
+        ),
+        clause(
+            "token budget",
+            "agent/test_guards.py::test_a_turn_uses_so_many_tokens_and_no_more",
+        ),
+        clause(
+            "compaction: valid on both wires, keeps task, files and undo numbers; the journal keeps all",
+            "agent/test_compaction.py::test_a_full_one_is_summed_up_and_the_newest_stays_as_it_was",
+            "agent/test_compaction.py::test_the_journal_keeps_all_of_it",
+            "agent/test_compaction.py::test_killed_while_it_is_summed_up_nothing_has_happened_yet",
+            "agent/test_compaction_property.py::test_after_a_summary_the_talk_is_valid_and_nothing_that_counts_is_lost",
+            "agent/test_compaction_wires.py::test_the_next_question_after_a_refusal_is_valid",
+        ),
+        clause(
+            "per-batch output budget",
+            "runtime/test_side_by_side.py::test_the_results_are_those_of_one_by_one",
+        ),
+    ),
+    "L-4": (
+        clause(
+            "fixed order, no live state, cacheable",
+            "agent/test_prompt.py::test_the_same_tools_give_the_same_bytes_in_whatever_order_they_are_registered",
+            "agent/test_prompt.py::test_nothing_of_this_moment_or_this_machine_is_in_it",
+            "agent/test_prompting.py::test_it_is_written_down_once_and_stays_in_a_later_process",
+        ),
+        clause(
+            "only the active tools, with their parameters",
+            "agent/test_prompt.py::test_every_offered_tool_is_named_with_its_parameters_and_no_other_is",
+            "agent/test_prompt.py::test_a_tool_that_is_not_offered_is_not_even_mentioned",
+        ),
+        clause(
+            "rules of choice by intent, call strategy",
+            "agent/test_prompt.py::test_the_order_of_work_names_only_what_there_is",
+            "agent/test_tool_guide.py::test_what_a_tool_is_not_for_another_one_is",
+        ),
+        clause(
+            "where display is active, one at the start of each step",
+            "agent/test_prompt.py::test_a_companion_that_is_offered_brings_its_rule",
+        ),
+        clause(
+            "no retired name and no alias",
+            "agent/test_prompt.py::test_no_retired_name_and_no_alias_is_in_any_prompt",
+            "agent/test_prompt.py::test_no_parameter_of_a_base_tool_is_an_alias",
+        ),
+        clause(
+            "AGENTS.md, else CLAUDE.md",
+            "runtime/test_instructions.py::test_agents_md_goes_before_claude_md",
+            "runtime/test_instructions.py::test_what_is_no_file_of_the_workspace_is_not_read",
+            "agent/test_prompt.py::test_the_projects_instructions_are_fenced_and_ranked",
+        ),
+    ),
+    "L-5": (
+        clause(
+            "kill -9 at any point, start again, the session goes on; nothing is done twice",
+            "agent/test_resume.py::test_killed_behind_any_event_it_goes_on_and_nothing_is_done_twice",
+            "agent/test_resume.py::test_results_that_are_done_but_not_in_the_talk_are_taken_from_the_journal",
+            "cli/test_run.py::test_what_kill_9_cut_off_goes_on_without_a_prompt",
+        ),
+        clause(
+            "one runner of a session at a time",
+            "agent/test_resume.py::test_a_second_agent_on_a_session_fails_at_once",
+            "agent/test_resume.py::test_another_process_at_work_is_named",
+        ),
+    ),
+    "L-6": (
+        clause(
+            "SKILL.md folders: project, user, Claude Code's own places",
+            "skills/test_skill_finding.py::test_every_usual_place_is_looked_into",
+            "skills/test_skill_finding.py::test_of_two_with_one_name_the_persons_counts_and_the_other_is_told",
+            "skills/test_skill_finding.py::test_no_link_leads_a_skill_elsewhere",
+            "skills/test_skill_finding.py::test_credentials_pipes_and_folders_are_not_read",
+        ),
+        clause(
+            "allowed-tools mapped; unknown names kept and warned about",
+            "skills/test_skill_allowed.py::test_names_are_mapped_and_others_stay",
+            "skills/test_skill_finding.py::test_the_samples_are_understood",
+        ),
+        clause(
+            "Bash(git:*) become policy rules, which only narrow",
+            "policy/judging/test_narrowing.py::test_a_command_outside_the_patterns_is_refused_whatever_the_mode",
+            "policy/judging/test_narrowing.py::test_no_skill_makes_a_decision_about_a_command_any_looser",
+        ),
+        clause(
+            "enforced while active",
+            "skills/test_skill_sessions.py::test_what_is_active_outlives_a_restart_and_what_becomes_of_its_file",
+            "skills/test_skill_sessions.py::test_what_comes_behind_an_activation_in_its_batch_is_held_to_it",
+        ),
+    ),
     # Faces
     "F-1": (
         clause(
@@ -1484,7 +1797,15 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "cli/test_cli_approvals.py::test_watch_tells_every_change_on_a_line_until_it_is_interrupted",
             "cli/test_cli_asking.py::test_watch_asks_about_what_comes_and_shows_what_came_of_it",
         ),
-        clause("the other commands", *planned),
+        clause(
+            "run, demo, replay, skills, memory",
+            "cli/test_run.py::test_json_is_one_event_a_line_and_the_end_is_the_last",
+            "test_demo.py::test_what_there_is_to_see_is_shown",
+            "cli/test_cli_replay.py::test_a_session_that_comes_out_the_same_says_so_call_by_call",
+            "cli/test_cli_skills.py::test_the_list_is_a_table",
+            "cli/test_cli_memory.py::test_notes_are_listed_shown_and_removed",
+        ),
+        clause("chat, mcp, acp, serve, completion, audit receipt", *planned),
     ),
     "F-3": (clause("MCP both ways", *planned),),
     "F-4": (clause("ACP agent for editors", *planned),),

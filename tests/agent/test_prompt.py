@@ -83,7 +83,7 @@ def test_nothing_of_this_moment_or_this_machine_is_in_it(tmp_path: Path, monkeyp
 
 def test_it_is_short() -> None:
     assert len(system_prompt(BASE)) < 3_600  # 900 tokens of four characters
-    assert len(system_prompt(EVERY)) < 6_000
+    assert len(system_prompt(EVERY)) < 6_500
 
 
 def test_the_order_of_work_names_only_what_there_is() -> None:
@@ -160,9 +160,9 @@ def test_no_text_can_end_its_fence(text: str, other: str) -> None:
 
 
 def test_notes_rank_below_the_persons_words_and_are_bounded() -> None:
-    notes = [Note(title=f"note {number}", content="z" * 2_000) for number in range(100)]
+    notes = [Note(title=f"note {number}", content="z" * 3_000) for number in range(100)]
     text = system_prompt(BASE, notes=notes)
     assert "What the person says, and the project's own instructions, go before them" in text
     assert "- note 0: zz" in text
     assert "more are not shown" in text
-    assert len(text) < len(system_prompt(BASE)) + 9_000
+    assert len(text) < len(system_prompt(BASE)) + 33_000

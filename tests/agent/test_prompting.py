@@ -94,3 +94,15 @@ def test_a_skill_that_becomes_active_makes_it_anew_and_one_that_is_only_there_do
     assert "- release (active): How a release is made." in other
     assert "release" not in first
     assert len(prepared(enable=offered)) == 2
+
+
+def test_notes_of_earlier_sessions_are_in_it_where_memory_is_offered(prepared: Play) -> None:
+    async def remember(rail: AsyncHandrail) -> None:
+        note = {"action": "create", "title": "tests", "content": "make slow runs the slow ones"}
+        assert not (await rail.call("memory", note)).ok
+        [request] = await rail.waiting()
+        await rail.answer(request, "once")
+
+    assert "make slow" not in prepared(then=remember, enable=("memory",))[-1]
+    assert "make slow" not in prepared()[-1]
+    assert "- tests: make slow runs the slow ones" in prepared(enable=("memory",))[-1]

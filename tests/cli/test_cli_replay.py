@@ -44,6 +44,22 @@ def test_a_kept_replay_is_left_where_it_was_asked_for(here, workspace: Path, tmp
     assert "is there already" in refused.err
 
 
+def test_a_replay_is_not_kept_in_what_it_is_a_copy_of(here, workspace: Path) -> None:
+    here("call", "write", '{"path": "a.txt", "content": "one\\n"}', "--mode", "auto")
+    for place in ("kept", "deep/kept", str(workspace / "kept")):
+        refused = here("replay", "cli", "--keep", place)
+        assert refused.code == 1
+        assert "lies in the folder that is to be copied" in refused.err
+    assert [path.name for path in workspace.iterdir()] == ["a.txt"]
+
+
+def test_a_temporary_folder_in_the_workspace_is_not_copied_into_itself(here, workspace: Path, monkeypatch) -> None:
+    here("call", "write", '{"path": "a.txt", "content": "one\\n"}', "--mode", "auto")
+    monkeypatch.setattr("tempfile.tempdir", str(workspace))
+    assert "--keep" in here("replay", "cli").err
+    assert [path.name for path in workspace.iterdir()] == ["a.txt"]
+
+
 def test_a_session_that_there_is_not_is_said(here) -> None:
     done = here("replay", "nobody")
     assert done.code == 1

@@ -58,6 +58,7 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 
 
 NEEDED = {
+    "run": ["hello", "--model", "scripted:script.json"],
     "replay": ("cli",),
     "log export": ["cli"],
     "skills show": ["tidy"],
@@ -80,6 +81,8 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
     first = run("call", "read", '{"path": "a.txt"}', "-q")
     if name in {"diff", "undo", "redo"}:
         run("call", "write", '{"path": "b.txt", "content": "hello\\n"}', "--mode", "auto")
+    if name == "run":
+        (workspace / "script.json").write_text('[{"text": "Hello."}]')
     if name == "redo":
         run("undo")
     if name == "skills show":

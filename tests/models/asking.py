@@ -1,6 +1,7 @@
 """Puts questions to models, and what they are made of."""
 
 import asyncio
+import base64
 from collections.abc import Iterable, Iterator
 from contextlib import aclosing
 from typing import Any
@@ -21,7 +22,9 @@ from handrail.protocol.message import (
     TextPart,
     UserMessage,
 )
+from handrail.protocol.result import Attachment
 
+PICTURE = Attachment(type="image", path="a.png", mime="image/png", content=base64.b64encode(b"\x89PNG").decode())
 READ = Offered(
     name="read",
     description="Reads a file.",

@@ -1,11 +1,12 @@
 """What a provider answers comes through whole, however it is cut up on its way."""
 
+import asyncio
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.asking import answered, pieces, words
+from tests.models.asking import answered, found, heard, pieces, question, words
 from tests.wires import anthropic_wire, openai_wire
 from tests.wires.server import Answer, WireServer, split
 
@@ -137,6 +138,19 @@ def test_tokens_and_cached_tokens_are_counted(openai_wire, anthropic_wire) -> No
     assert (spent.input_tokens, spent.cached_tokens, spent.output_tokens) == (100, 60, 5)
     uncached = price(RequestUsage(input_tokens=100, output_tokens=5), "anthropic", "claude-sonnet-5-5")
     assert 0 < (spent.cost or 0) < (uncached or 0)
+
+
+def test_the_window_is_known_once_the_model_was_asked(anthropic_wire) -> None:
+    anthropic_wire.says("ok")
+    model = found(anthropic_wire)
+    assert model.window == 200_000
+
+    async def ask() -> None:
+        await heard(model, question())
+        await model.close()
+
+    asyncio.run(ask())
+    assert model.window == 1_000_000
 
 
 def _wire(kind) -> WireServer:

@@ -2,31 +2,38 @@
 
 The wires check every question by their rules; a test here fails when one of them is broken."""
 
-import base64
+import asyncio
 import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.models.asking import READ, assistant, call, many, pieces, question, results, text, user
-from tests.wires.anthropic_wire import AnthropicWire, marks
-from tests.wires.openai_wire import OpenAIWire, events
+from tests.models.asking import (
+    PICTURE,
+    READ,
+    assistant,
+    call,
+    found,
+    heard,
+    pieces,
+    question,
+    results,
+    text,
+    user,
+)
+from tests.wires.anthropic_wire import marks
+from tests.wires.openai_wire import events
 from tests.wires.server import Answer, WireServer
 
-from handrail.models.model import ModelRequest, Offered
+from handrail.models.model import ModelError, ModelRequest, Offered
 from handrail.protocol.message import (
     CallPart,
     Detail,
     Message,
     ReasoningPart,
-    ResultsMessage,
     SummaryMessage,
     TextPart,
 )
 from handrail.protocol.result import Attachment
-
-PICTURE = Attachment(type="image", path="a.png", mime="image/png", content=base64.b64encode(b"\x89PNG").decode())
 
 
 def sent(wire: WireServer, *messages: Message) -> list[dict[str, Any]]:
@@ -90,6 +97,24 @@ def test_pictures_go_along_and_other_files_do_not(openai_wire, anthropic_wire) -
     [block] = sent(anthropic_wire, *talk)[-1]["content"]
     source = {"type": "base64", "media_type": "image/png", "data": PICTURE.content}
     assert {"type": "image", "source": source} in block["content"]
+
+
+def test_a_model_that_takes_no_pictures_is_asked_without_them_from_then_on(openai_wire) -> None:
+    talk = question(user("look"), assistant(call(1)), results(1, content="a.png", attachments=(PICTURE,)))
+    openai_wire.refuses(500, "image input is not supported by this model")
+    openai_wire.says("I cannot see it.")
+    model = found(openai_wire)
+
+    async def ask() -> None:
+        with pytest.raises(ModelError, match="takes no pictures") as raised:
+            await heard(model, talk)
+        assert (raised.value.retryable, raised.value.after) == (True, 0)
+        await heard(model, talk)
+        await model.close()
+
+    asyncio.run(ask())
+    *_, told = openai_wire.received[1].body["messages"]
+    assert told["content"] == "a.png\n[a picture was here; this model takes none]"
 
 
 def test_nothing_empty_is_sent(wire: WireServer) -> None:
@@ -177,77 +202,6 @@ def _with_id(part: Any, number: int) -> Any:
     return CallPart(
         tool_call_id=f"call-{number:x}-00", name=part.name, args=part.args, provider_call_id=part.provider_call_id
     )
-
-
-_texts = st.text(st.characters(codec="utf-8"), max_size=12)
-_args = st.dictionaries(_texts, st.one_of(_texts, st.integers(), st.none()), max_size=3) | _texts | st.integers()
-
-
-@st.composite
-def talks(draw: st.DrawFn) -> list[Message]:
-    """Any talk that a loop may have had, with models of any provider."""
-    talk: list[Message] = [user(draw(_texts))]
-    if draw(st.booleans()):
-        talk.insert(0, SummaryMessage(text=draw(_texts), kept_from=0))
-    for turn in range(draw(st.integers(0, 4))):
-        model = draw(st.sampled_from(["openai:gpt-4o", "anthropic:claude-sonnet-5-5", "google:gemini-3-pro"]))
-        provider = model.partition(":")[0]
-        parts: list[Any] = []
-        if draw(st.booleans()):
-            values = {"id": "reasoning"} if provider == "openai" else {"signature": "c2ln"}
-            parts.append(ReasoningPart(text=draw(_texts), detail=Detail(provider=provider, values=values)))
-        if draw(st.booleans()):
-            parts.append(TextPart(text=draw(_texts)))
-        numbers = [turn * 16 + number for number in range(draw(st.integers(0, 3)))]
-        ids = st.sampled_from([None, "", "call_0", "toolu_1"])
-        parts += [call(number, draw(_args), provider_call_id=draw(ids)) for number in numbers]
-        talk.append(assistant(*parts, model=model))
-        if numbers:
-            talk.append(_told(draw, numbers))
-        if not numbers or draw(st.booleans()):
-            talk.append(user(draw(_texts), by_loop=draw(st.booleans())))
-    return talk
-
-
-def _told(draw: st.DrawFn, numbers: list[int]) -> ResultsMessage:
-    return results(*numbers, ok=draw(st.booleans()), content=draw(_texts), attachments=draw(st.sampled_from(_WITH)))
-
-
-_WITH: list[tuple[Attachment, ...]] = [(), (PICTURE,)]
-
-
-def _unmarked(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_unmarked(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _unmarked(one) for name, one in value.items() if name != "cache_control"}
-    return value
-
-
-@given(talk=talks(), wire_class=st.sampled_from([OpenAIWire, AnthropicWire]))
-def test_any_talk_is_valid_and_more_of_it_leaves_the_beginning_as_it_was(talk: list[Message], wire_class) -> None:
-    wire = wire_class()
-    try:
-        _expect_valid_and_stable(wire, talk)
-    finally:
-        wire.close()
-
-
-def _expect_valid_and_stable(wire: WireServer, talk: list[Message]) -> None:
-    if isinstance(talk[-1], ResultsMessage):
-        more = [*talk, assistant(text("Done."), model=wire.model), user("next")]
-    else:
-        more = [*talk, assistant(text("Yes."), call(999), model=wire.model), results(999)]
-    for _ in range(3):
-        wire.says("ok")
-    requests = [question(*talk), question(*talk), question(*more)]
-    list(many(wire, *requests))
-    assert wire.problems == []
-    first, again, longer = (received.body for received in wire.received)
-    assert wire.received[0].raw == wire.received[1].raw
-    assert first == again
-    start = _unmarked(longer["messages"])[: len(first["messages"])]
-    assert _unmarked(first["messages"]) == start
 
 
 def test_the_length_of_an_answer_can_be_limited(openai_wire, anthropic_wire) -> None:

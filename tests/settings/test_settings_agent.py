@@ -54,8 +54,8 @@ def test_the_model_of_the_managed_file_is_the_only_one(tmp_path: Path) -> None:
         assert loaded(tmp_path, managed=f'model = "{CLAUDE}"', **given).settings.model == CLAUDE
 
 
-@pytest.mark.parametrize("name", ["claude", "anthropic:", ":x", "Anthropic:x", "a:b c", "a:\n"])
-def test_a_name_without_provider_and_model_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["a:b c", "a:\n", "a:\u00e4", "a" * 201])
+def test_what_can_be_no_name_of_a_model_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match="model"):
         loaded(tmp_path, flags={"model": name})
     with pytest.raises(SettingsError, match="HANDRAIL_MODEL"):

@@ -10,6 +10,7 @@ from handrail.agent.limits import TurnLimits
 from handrail.agent.saying import Saying
 from handrail.agent.talk import Talk, note
 from handrail.async_rail import AsyncHandrail
+from handrail.models.listening import listening
 from handrail.models.model import Answered, Model, ModelError, ModelRequest, Offered, Piece, ReasoningPiece, TextPiece
 from handrail.protocol.event import Usage
 from handrail.protocol.message import AssistantMessage, CallPart, Part, TextPart
@@ -30,24 +31,22 @@ async def ask_model(
 
     message_id = new_id("m")
     saying = Saying(rail.conversation, message_id)
-    stream = model.stream(_request(rail, talk))
     try:
-        answer = await _listen(stream, saying, on_piece)
+        async with listening(model, _request(rail, talk)) as pieces:
+            answer = await _listen(pieces, saying, on_piece)
     except CancelledError:
         saying.flush()
         _keep_words(model, talk, message_id, saying.text)
         raise
     finally:
         saying.flush()
-        if close := getattr(stream, "aclose", None):
-            await close()
     if answer is None:
         raise ModelError("UNAVAILABLE", f"{model.name} ended its answer in the middle.", retryable=True)
     return _write_down(rail, model, talk, message_id, answer, limits)
 
 
-async def _listen(stream: AsyncIterator[Piece], saying: Saying, on_piece: OnPiece | None) -> Answered | None:
-    async for piece in stream:
+async def _listen(pieces: AsyncIterator[Piece], saying: Saying, on_piece: OnPiece | None) -> Answered | None:
+    async for piece in pieces:
         if on_piece is not None:
             on_piece(piece)
         if isinstance(piece, TextPiece | ReasoningPiece):

@@ -1,6 +1,7 @@
 """The system prompt of a session: made once and written down. It stays as it is, also in a later process, so that the
 provider's cache holds; only when other tools are offered, or other skills are active, is it made anew."""
 
+from handrail.agent.prompt.memory import Note
 from handrail.agent.prompt.project import instructions_section
 from handrail.agent.prompt.skills import SKILL_SWITCH, listed_skills
 from handrail.agent.prompt.system import system_prompt
@@ -21,7 +22,8 @@ async def prepare_system(rail: AsyncHandrail, talk: Talk) -> None:
         return
     instructions = await rail.in_pool(rail.conversation.instructions)
     skills = await rail.skills() if SKILL_SWITCH in names else ()
-    text = system_prompt(specs, instructions, skills=listed_skills(skills))
+    notes = [Note(title=one.title, content=one.content) for one in await rail.memories()] if "memory" in names else ()
+    text = system_prompt(specs, instructions, notes, listed_skills(skills))
     talk.add(SystemMessage(text=text, tools=names, skills=active), *_changed(before, instructions))
 
 

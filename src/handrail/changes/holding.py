@@ -7,11 +7,19 @@ full. Where the holding is on another file system than the workspace, they go ba
 import contextlib
 import os
 import shutil
+import time
 
 from handrail.kernel.spreading import spread
 from handrail.workspace.swapping import Away
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_PART = 13
+"""Bits of a file's number that tell it from others in the same part of a disk, on most disks."""
+_SECONDS = 300.0
+"""How long a part of a disk is slow where files were made that are removed since."""
+_ATTEMPTS = 6
+_used_until: dict[int, float] = {}
+"""By part of a disk: what this process made there may be gone by now."""
 
 
 class Holding:
@@ -19,16 +27,21 @@ class Holding:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        _make(folder)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         self._descriptor = os.open(folder, _FOLDER)
         self._held: dict[bytes, str] = {}
         self._number = 0
         self._device = os.fstat(self._descriptor).st_dev
+        self._workshop = -1
 
     def workshop(self, folder: int) -> int | None:
         """Where files that are to get into a folder can be made: some file systems are slow to make new files where
         many went a moment ago. None where it is another file system."""
-        return self._descriptor if os.fstat(folder).st_dev == self._device else None
+        if os.fstat(folder).st_dev != self._device:
+            return None
+        if self._workshop < 0:
+            self._workshop = _new_workshop(self._descriptor)
+        return self._workshop
 
     def away(self, path: bytes) -> Away:
         """Takes in the file of a path."""
@@ -50,20 +63,29 @@ class Holding:
 
     def close(self) -> None:
         """Does away with what is held."""
-        os.close(self._descriptor)
+        for descriptor in (self._workshop, self._descriptor):
+            if descriptor >= 0:
+                os.close(descriptor)
         remove_held(self._folder)
 
 
-def _make(folder: str) -> None:
-    """Makes it away from where files are removed: those that are made in it are made faster then."""
-    around = os.path.dirname(folder)
-    os.makedirs(around, mode=0o700, exist_ok=True)
-    descriptor = os.open(around, _FOLDER)
-    try:
-        spread(descriptor)
-    finally:
-        os.close(descriptor)
-    os.makedirs(folder, mode=0o700, exist_ok=True)  # whoever removed another one may have taken what is around it
+def _new_workshop(holding: int) -> int:
+    """A folder in a holding that lies away from where files are removed: those that are made in it are made faster
+    then. Where it comes to lie depends on its name."""
+    spread(holding)
+    attempt, made = 0, -1
+    while made < 0:
+        name = os.urandom(4).hex()
+        os.mkdir(name, 0o700, dir_fd=holding)
+        made = os.open(name, _FOLDER, dir_fd=holding)
+        part = os.fstat(made).st_ino >> _PART
+        attempt += 1
+        if attempt < _ATTEMPTS and time.monotonic() < _used_until.get(part, 0.0):
+            os.close(made)
+            made = -1
+        else:
+            _used_until[part] = time.monotonic() + _SECONDS
+    return made
 
 
 def holding_folder(history: str, temporary: str) -> str:

@@ -36,7 +36,7 @@ COMMANDS: dict[str, Command] = {
         "run",
         "Have a model do a task here, with the tools; its words on stdout, progress on stderr.",
         options.for_run,
-        ("handrail run 'fix the failing test'", "git diff | handrail run 'review this' --json"),
+        ("handrail run 'fix the failing test'", "handrail run 'review this' --json < changes.diff"),
         _EXITS
         | {
             OK: "done",
@@ -71,7 +71,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "approvals": Command(
         "approvals",
-        "List what waits for your yes, and what you granted.",
+        "List what waits for your yes or your reply, and what you granted.",
         options.for_approvals,
         ("handrail approvals --watch", "handrail approvals allow 8f2"),
         _EXITS,

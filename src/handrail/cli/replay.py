@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
     recorded = folder_of_session(workspace, options.task)
     loaded = loaded_for(options, None, workspace)
     try:
-        with place_for_copy(options.keep) as folder:
+        with place_for_copy(workspace, options.keep) as folder:
             recording = recording_of(recorded)
             start = make_start(folder, state_of_here(), workspace, options.task, loaded, recording.observed)
             replay = play(recording, start, workspace, loaded)

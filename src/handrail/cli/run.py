@@ -36,16 +36,19 @@ def run(options: Namespace, model: Model | None = None) -> int:
     workspace = workspace_of(_quietly(options))
     loaded = with_companions(_loaded(options, workspace), workspace)
     form = form_of(options)
-    task = _task(options, prompt, workspace, loaded, model)
     if options.out is not None:
         from handrail.cli.files import refuse_unwritable  # noqa: PLC0415  few want a file
 
         refuse_unwritable(options.out)
+    task = _task(options, prompt, workspace, loaded, model)
     if not options.json and not options.quiet:
         _say_where(task, options, form)
-    view = View(options, form, task.model.name)
-    played = play(task, options, view, _Lines().show if options.json else view.show)
-    return _end(played, task, options, form, view)
+    view, lines = View(options, form, task.model.name), _Lines()
+    played = play(task, options, view, lines.show if options.json else view.show)
+    code = _end(played, task, options, form)
+    if failure := view.failure or lines.failure:
+        raise failure
+    return code
 
 
 def _loaded(options: Namespace, workspace: str) -> Loaded:
@@ -78,7 +81,7 @@ def _model(options: Namespace, workspace: str, session: str, loaded: Loaded) -> 
     name = loaded.settings.model or _last_model(options, workspace, session)
     if name is None:
         raise no_model()
-    model = model_for(name)
+    model = model_for(name, loaded.settings.agent.window)
     warm_up(name)
     return model
 
@@ -127,20 +130,26 @@ class _Lines:
 
     def __init__(self) -> None:
         self._over = False
+        self.failure: Stop | None = None
+        """Why nothing can be printed any more."""
 
     def show(self, event: Event) -> None:
         """Prints one event."""
-        if not self._over:
-            self._over = isinstance(event, End | Error)
+        if self._over:
+            return
+        self._over = isinstance(event, End | Error)
+        try:
             answer_json(encode(event))
+        except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
+            self.failure = stop
 
 
-def _end(played: Played, task: Task, options: Namespace, form: Form, view: View) -> int:
+def _end(played: Played, task: Task, options: Namespace, form: Form) -> int:
     """Says how it ended; the exit code."""
     if task.prompt is None and not played.tally.events and played.turn.reason not in {"parked", "question"}:
         told = f"nothing to go on with: the last turn is over ({played.turn.reason}). Say what is next"
         raise Stop(f"{told}: handrail run --resume {task.session} 'PROMPT'")
-    if played.interrupted:
+    if played.interrupted and played.turn.reason in {"parked", "question"}:
         played = replace(played, turn=replace(played.turn, reason="cancelled"))
     code = exit_of(played.turn)
     if options.out is not None and played.turn.reason == "done":
@@ -149,8 +158,6 @@ def _end(played: Played, task: Task, options: Namespace, form: Form, view: View)
         write_whole(options.out, f"{played.turn.text.rstrip()}\n".encode())
     if not options.json:
         _say_end(played, task, options, form)
-    if view.failure is not None:
-        raise view.failure
     return code
 
 
@@ -165,7 +172,7 @@ def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None
             note(line)
     if turn.reason in {"cancelled", "limit"}:
         why = f"{one_line(turn.message)} " if turn.message else ""
-        note(f"{why}{kept}")
+        note(f"{why}{kept}{'' if turn.requests or turn.questions else ' PROMPT'}")
     elif turn.reason in {"parked", "question"}:
         from handrail.cli.running.waiting import print_waiting  # noqa: PLC0415  only where something waits
 

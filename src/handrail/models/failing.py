@@ -14,6 +14,7 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _NO_KEY = re.compile(r"api key (not valid|expired|not found)|invalid api key", re.IGNORECASE)
+_PICTURES = re.compile(r"image|picture|vision|multi-?modal", re.IGNORECASE)
 _PASSING = {
     408: "gave up waiting",
     409: "was busy",
@@ -42,6 +43,19 @@ def explain(error: Exception, place: Place) -> ModelError:
     return _odd(place, type(error).__name__)
 
 
+def wants_no_pictures(error: Exception, place: Place) -> bool:
+    """Whether the question was refused for the pictures in it."""
+    from pydantic_ai.exceptions import ModelHTTPError  # noqa: PLC0415
+
+    return isinstance(error, ModelHTTPError) and _PICTURES.search(_words(error, place)) is not None
+
+
+def without_sight(place: Place) -> ModelError:
+    """The model takes no pictures, and will be sent none when it is asked again."""
+    told = f"{place.name} takes no pictures. It is asked without them."
+    return ModelError("UNAVAILABLE", told, retryable=True, after=0.0)
+
+
 def broken_off(place: Place) -> ModelError:
     """An answer that ended before it was whole."""
     return ModelError("UNAVAILABLE", f"{place.name} broke off in the middle of its answer.", retryable=True)
@@ -52,7 +66,10 @@ def _refused(error: Any, place: Place) -> ModelError:
 
     status, words = error.status_code, _words(error, place)
     if isinstance(error, failures.ModelContextWindowExceededError) or status == 413 or _is_too_long(status, words):
-        return ModelError("LIMIT_EXCEEDED", f"The talk is longer than {place.name} takes. Begin a new session.")
+        return ModelError(
+            "LIMIT_EXCEEDED",
+            f"The talk is longer than {place.name} takes. Ask for less at once, or begin a new session.",
+        )
     if isinstance(error, failures.ModelQuotaExceededError):
         said = f"{place.provider.name} refuses: quota or credit is used up. Look at your account there."
         return ModelError("UNAVAILABLE", said)

@@ -87,7 +87,7 @@ class Model(Protocol):
     def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The answer, piece by piece; the last is `Answered`. ModelError where there is none, or not all of it.
 
-        Whoever stops listening closes the iterator (`contextlib.aclosing`): that ends the question at once."""
+        Whoever stops listening closes the iterator (`listening` does it): that ends the question at once."""
         ...
 
     async def close(self) -> None:

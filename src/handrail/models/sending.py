@@ -8,6 +8,7 @@ import msgspec
 
 from handrail.models.characters import whole, whole_values
 from handrail.models.model import ModelRequest
+from handrail.models.pictures import to_picture, visible
 from handrail.protocol.message import (
     AssistantMessage,
     CallPart,
@@ -20,7 +21,6 @@ from handrail.protocol.message import (
     SystemMessage,
     TextPart,
 )
-from handrail.protocol.result import Attachment
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as wire
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from handrail.models.connection import Connection
 
-PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _NOTHING = "(nothing)"
 """Wires refuse an empty text."""
 
@@ -170,7 +169,7 @@ def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPa
     from pydantic_ai.messages import ToolReturnPart  # noqa: PLC0415
 
     text = whole(result.content) if result.content.strip() else _NOTHING
-    pictures = [_picture(one) for one in _visible(result)] if rich else []
+    pictures = [to_picture(one) for one in visible(result)] if rich else []
     return ToolReturnPart(
         tool_name=result.name,
         content=[text, *pictures] if pictures else text,
@@ -180,18 +179,6 @@ def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPa
 
 
 def _pictures_beside(result: CallResult) -> "Iterator[wire.UserContent]":
-    for one in _visible(result):
+    for one in visible(result):
         yield f"{whole(one.path)}, from {result.name}:"
-        yield _picture(one)
-
-
-def _visible(result: CallResult) -> list[Attachment]:
-    return [one for one in result.attachments if one.mime in PICTURES and one.content]
-
-
-def _picture(attachment: Attachment) -> "wire.BinaryContent":
-    from base64 import b64decode  # noqa: PLC0415
-
-    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415
-
-    return BinaryContent(data=b64decode(attachment.content or ""), media_type=attachment.mime)
+        yield to_picture(one)

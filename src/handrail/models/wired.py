@@ -3,11 +3,12 @@
 import threading
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from handrail.models.connection import Connection, watch_responses
-from handrail.models.failing import broken_off, explain
 from handrail.models.loading import load
-from handrail.models.model import ModelRequest, Piece
+from handrail.models.model import ModelError, ModelRequest, Piece
+from handrail.models.pictures import shows_pictures, without_pictures
 from handrail.models.provider import Place
 from handrail.models.receiving import Pieces, from_wire
 from handrail.models.sending import to_parameters, to_wire
@@ -23,8 +24,11 @@ class WiredModel:
 
     def __init__(self, place: Place, window: int | None = None) -> None:
         self._place, self._window = place, window
+        self._sees = True
         self._opening = threading.Lock()
-        self._open: tuple[AbstractEventLoop, Connection] | None = None
+        self._known: int | None = None
+        # Connections belong to the event loop that they are used in, and hosts may have several.
+        self._open: WeakKeyDictionary[AbstractEventLoop, Connection] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -37,55 +41,66 @@ class WiredModel:
     @property
     def window(self) -> int:
         """What was set, else what is known of the model once its package is there, else what is usual."""
-        known = self._open[1].window if self._open else None
-        return self._window or known or self._place.provider.window
+        return self._window or self._known or self._place.provider.window
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The answer, piece by piece. Whoever stops listening ends the question: the connection is closed."""
         connection = await self._connected()
+        request = request if self._sees else without_pictures(request)
+        talk, offer = to_wire(request, self._place.provider.name, connection), to_parameters(request)
+        settings: Any = self._settings(connection, request)
         pieces, whole, responses = Pieces(), None, watch_responses()
         try:
-            async with connection.model.request_stream(
-                to_wire(request, self._place.provider.name, connection),
-                self._settings(connection, request),  # pyright: ignore[reportArgumentType]
-                to_parameters(request),
-            ) as answer:
+            async with connection.model.request_stream(talk, settings, offer) as answer:
                 async for event in answer:
                     for piece in pieces.of(event):
                         yield piece
                 whole = answer.get()
         except Exception as error:  # whatever a server sends and its package stumbles over is the server's failure
             # The cause is left out: it holds the whole question.
-            raise explain(error, self._place) from None
+            raise self._explain(error, request) from None
         finally:
             for response in responses:
                 await response.aclose()
         for piece in pieces.rest():
             yield piece
         if not _is_whole(whole):
-            raise broken_off(self._place)
+            raise self._broken_off()
         yield from_wire(whole, self._place.provider.name, self._cost(whole))
 
     async def close(self) -> None:
-        """Closes what is still open. A later question opens it again."""
-        opened, self._open = self._open, None
-        if opened is not None:
-            await opened[1].client.aclose()
+        """Closes what this event loop still has open. A later question opens it again."""
+        import asyncio  # noqa: PLC0415
+
+        if opened := self._open.pop(asyncio.get_running_loop(), None):
+            await opened.client.aclose()
+
+    def _explain(self, error: Exception, request: ModelRequest) -> ModelError:
+        from handrail.models.failing import explain, wants_no_pictures, without_sight  # noqa: PLC0415
+
+        if shows_pictures(request) and wants_no_pictures(error, self._place):
+            self._sees = False
+            return without_sight(self._place)
+        return explain(error, self._place)
+
+    def _broken_off(self) -> ModelError:
+        from handrail.models.failing import broken_off  # noqa: PLC0415
+
+        return broken_off(self._place)
 
     async def _connected(self) -> Connection:
         import asyncio  # noqa: PLC0415
 
         loop = asyncio.get_running_loop()
-        if self._open is not None and self._open[0] is loop:
-            return self._open[1]
-        return await asyncio.to_thread(self._connect, loop)
+        return self._open.get(loop) or await asyncio.to_thread(self._connect, loop)
 
     def _connect(self, loop: "AbstractEventLoop") -> Connection:
         with self._opening:
-            if self._open is None or self._open[0] is not loop:
+            if loop not in self._open:
                 load(self._place.provider)
-                self._open = loop, self._place.provider.connect(self._place)
-            return self._open[1]
+                self._open[loop] = self._place.provider.connect(self._place)
+                self._known = self._open[loop].window
+            return self._open[loop]
 
     def _settings(self, connection: Connection, request: ModelRequest) -> dict[str, Any]:
         most = {} if request.most_tokens is None else {"max_tokens": request.most_tokens}

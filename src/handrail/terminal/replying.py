@@ -14,9 +14,9 @@ _LONGEST = 10_000
 
 def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply | None:
     """Asks until there is a reply. None when the person leaves it for later (Ctrl-D), or the terminal is gone."""
-    screen.write(question_lines(question, screen))
     with suppress(termios.error):
         termios.tcflush(descriptor, termios.TCIFLUSH)  # what was typed before was for nobody
+    screen.write(question_lines(question, screen))
     while True:
         try:
             typed = os.read(descriptor, 65_536)

@@ -1,10 +1,14 @@
 """How many tokens a talk has: as the provider counted them, and guessed for what came since."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from handrail.agent.compaction.sending import last_summary, sent
-from handrail.protocol.message import AssistantMessage, CallPart, Message, ResultsMessage
-from handrail.protocol.tool import ToolSpec, input_schema
+import msgspec
+
+from handrail.agent.compaction.sending import in_full, last_summary, sent
+from handrail.protocol.message import AssistantMessage, CallPart, Message, Part, ResultsMessage
+from handrail.protocol.schema import flat_schema
+from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import encode
 from handrail.store.messages import Numbered
 
@@ -16,8 +20,23 @@ _AROUND = 8
 """What stands around a message or a part on the wire."""
 
 
-def measured(messages: Sequence[Numbered], fixed: Callable[[], int]) -> int:
+class Guesses:
+    """What was guessed about one talk: its messages stay as they are, so nothing is guessed twice."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, int] = {}
+
+    def of(self, one: Numbered) -> int:
+        """The tokens of a message."""
+        found = self._found.get(one.number)
+        if found is None:
+            found = self._found[one.number] = tokens_of(one.message)
+        return found
+
+
+def measured(messages: Sequence[Numbered], fixed: Callable[[], int], guesses: Guesses | None = None) -> int:
     """The tokens of the next question. `fixed` guesses those of system prompt and tools, where nobody counted."""
+    guesses = guesses or Guesses()
     found = last_summary(messages)
     since = 0
     for one in reversed(messages):
@@ -26,7 +45,9 @@ def measured(messages: Sequence[Numbered], fixed: Callable[[], int]) -> int:
             break  # whatever was counted before, was counted of a longer talk
         if isinstance(message, AssistantMessage) and message.input_tokens:
             return message.input_tokens + max(message.output_tokens, 1) + since
-        since += tokens_of(message)
+        since += guesses.of(one)
+    if found is None:
+        return fixed() + sum(map(guesses.of, in_full(messages)))
     return fixed() + tokens_in(sent(messages))
 
 
@@ -38,8 +59,7 @@ def tokens_in(messages: Sequence[Message]) -> int:
 def tokens_of(message: Message) -> int:
     """A guess for one message."""
     if isinstance(message, AssistantMessage):
-        parts = (encode(part.args) if isinstance(part, CallPart) else part.text.encode() for part in message.parts)
-        return _AROUND + sum(_AROUND + _tokens(len(part)) for part in parts)
+        return _AROUND + sum(_AROUND + _tokens_of_part(part) for part in message.parts)
     if isinstance(message, ResultsMessage):
         pictures = sum(bool(one.content) for result in message.results for one in result.attachments)
         texts = sum(_AROUND + tokens_of_text(result.content) for result in message.results)
@@ -47,15 +67,24 @@ def tokens_of(message: Message) -> int:
     return _AROUND + tokens_of_text(message.text)
 
 
+def _tokens_of_part(part: Part) -> int:
+    return _tokens(len(encode(part.args))) if isinstance(part, CallPart) else tokens_of_text(part.text)
+
+
 def tokens_of_text(text: str) -> int:
     """A guess for a text."""
-    return _tokens(len(text.encode("utf-8", "replace")))
+    return _tokens(len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
 
 
 def tokens_of_tools(system: str, specs: Sequence[ToolSpec]) -> int:
     """A guess for what stands before the talk."""
-    tools = (encode((spec.name, spec.description, input_schema(spec))) for spec in specs)
-    return tokens_of_text(system) + sum(_AROUND + _tokens(len(tool)) for tool in tools)
+    texts = sum(tokens_of_text(spec.description) for spec in specs)
+    return tokens_of_text(system) + texts + sum(_tokens_of_schema(spec.name, spec.arguments) for spec in specs)
+
+
+@lru_cache(maxsize=256)
+def _tokens_of_schema(name: str, arguments: type[msgspec.Struct]) -> int:
+    return _AROUND + _tokens(len(encode((name, flat_schema(arguments)))))
 
 
 def _tokens(size: int) -> int:

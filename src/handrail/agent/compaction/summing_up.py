@@ -4,6 +4,8 @@ so no wire has to be told of tools that cannot be called now."""
 from collections.abc import Sequence
 
 from handrail.agent.compaction.bounding import bounded, newest, one_line
+from handrail.agent.prompt.fences import fenced
+from handrail.models.listening import listening
 from handrail.models.model import Answered, Model, ModelError, ModelRequest, Spent
 from handrail.protocol.message import (
     AssistantMessage,
@@ -35,9 +37,10 @@ async def notes_on(model: Model, messages: Sequence[Message], before: str, room:
     asked = UserMessage(message_id=new_id("m"), text=f"{told}\n\n{_ASK}", by_loop=True)
     request = ModelRequest(system=_SYSTEM, messages=(asked,), most_tokens=MOST_TOKENS, purpose="summary")
     try:
-        async for piece in model.stream(request):
-            if isinstance(piece, Answered):
-                return _text(piece), piece.spent
+        async with listening(model, request) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Answered):
+                    return _text(piece), piece.spent
     except ModelError as error:
         return error
     return ModelError("UNAVAILABLE", f"{model.name} ended its notes in the middle.")
@@ -48,7 +51,7 @@ def transcript(messages: Sequence[Message], before: str, room: int) -> str:
     lines = [line for message in messages for line in _lines(message)]
     notes = [f"Your notes on what was before:\n{before}"] if before else []
     kept = newest(lines, max(0, room - sum(map(len, notes))), "[{} earlier entries are left out.]")
-    return "\n\n".join(("<transcript>", *notes, *kept, "</transcript>"))
+    return fenced("transcript", "\n\n".join((*notes, *kept)))
 
 
 def _text(answer: Answered) -> str:

@@ -7,8 +7,9 @@ import msgspec
 from handrail.agent.prompt.fences import fenced
 from handrail.agent.prompt.words import clipped
 
-_LONG_NOTE = 1_000
-_ALL = 8_000
+_LONG_NOTE = 2_000
+_ALL = 32_000
+"""Characters: as many as a workspace may have notes of."""
 _HEAD = """\
 # Notes of earlier sessions
 They may be out of date. What the person says, and the project's own instructions, go before them."""

@@ -17,13 +17,13 @@ def show_afterwards(loaded: Loaded, variables: dict[str, str] | None, checks: Ch
     _type(checks, "diff", str(edit))
     _type(checks, "undo", "--turn")
     with Handrail(".", session="cli", mode="ask", settings=loaded, variables=variables, on_permission=_yes) as rail:
-        checks.look_at_cart(rail, mended=False)
+        checks.look_at_files(rail, mended=False)
         code = exit_code(rail.exec(RUN_TESTS))
         checks.expect("the tests fail again after undo", code == 1)
         note(f"The files are as they were; the tests fail again (exit {code}).")
     _type(checks, "redo")
     with Handrail(".", session="cli", mode="ask", settings=loaded, variables=variables) as rail:
-        checks.look_at_cart(rail, mended=True)
+        checks.look_at_files(rail, mended=True)
     _type(checks, "audit", "verify")
 
 

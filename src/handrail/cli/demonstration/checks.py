@@ -47,12 +47,14 @@ class Checks:
         self.expect("three calls asked", len(asked) == 3)
         self.expect("the changes can be taken back", any(one.meta.undo is not None for one in record.of("edit")))
 
-    def look_at_cart(self, rail: Handrail, *, mended: bool) -> None:
-        """Whether the file is as it should be now."""
+    def look_at_files(self, rail: Handrail, *, mended: bool) -> None:
+        """Whether the files are as they should be now."""
         content = rail.read("cart.py").content
         here, gone = (MENDED, BROKEN) if mended else (BROKEN, MENDED)
         right = here.strip() in content and gone.strip() not in content
         self.expect(f"cart.py is {'mended' if mended else 'as it was'}", right)
+        lists = (rail.read("prices.old").ok, rail.read("prices.txt").ok)
+        self.expect(f"the price list is {'new' if mended else 'as it was'}", lists == (not mended, mended))
 
 
 def exit_code(result: ToolResult[Any]) -> int | None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import termios
 from argparse import Namespace
 
 from handrail.cli.demonstration.folder import sample_folder
@@ -28,6 +29,7 @@ def offer(options: Namespace) -> int:
 
 def _wanted(key: str, chosen: str | None) -> str:
     """The model that the person wants; empty where they want none, which is what Enter says."""
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed while the demo played was for nobody
     cost = "it sends the sample to the provider, and costs a little"
     if chosen is not None:
         note(f"{key} is set. The same task for real, with {chosen} ({cost})? y or Enter for no:")

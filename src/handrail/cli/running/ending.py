@@ -74,7 +74,10 @@ def _not_undoable(tally: Tally) -> list[str]:
 def _running(processes: tuple[ProcessRecord, ...]) -> list[str]:
     running = [one for one in processes if one.state == "running"]
     told = ", ".join(f"{one.id[:9]} {cut(one_line(one.command), 60)}" for one in running)
-    return [f"  Still running: {told}      to end it: handrail processes stop {running[0].id[:9]}"] if running else []
+    if not running:
+        return []
+    uncovered = "what goes on in the background is not covered by undo"
+    return [f"  Still running: {told} ({uncovered})      to end it: handrail processes stop {running[0].id[:9]}"]
 
 
 def _short(number: int) -> str:

@@ -20,7 +20,7 @@ def call_line(result: ToolResult[Any], args: object, form: Form) -> str:
     if error is not None:
         refused = error.code in _REFUSED
         sign = form.denied if refused else form.failed
-        why = one_line(error.message.removesuffix(_FOR_MODEL))
+        why = one_line(error.message.removesuffix(_FOR_MODEL)).removeprefix(f"{result.name}: ")
         return cut(f"{sign} {_named(result.name, args)}: {why}", form.width * 2)
     facts = [_came_of(result, args, form)]
     if result.meta.undo is not None:

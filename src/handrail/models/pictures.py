@@ -1,0 +1,49 @@
+"""Pictures among the results: which of them a model is shown, and what it is told where it takes none."""
+
+from base64 import b64decode
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from handrail.models.model import ModelRequest
+from handrail.protocol.message import CallResult, Message, ResultsMessage
+from handrail.protocol.result import Attachment
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import BinaryContent
+
+_TAKEN = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+_UNSEEN = "[a picture was here; this model takes none]"
+
+
+def shows_pictures(request: ModelRequest) -> bool:
+    """Whether there is a picture in the talk."""
+    told = (message for message in request.messages if isinstance(message, ResultsMessage))
+    return any(visible(result) for message in told for result in message.results)
+
+
+def without_pictures(request: ModelRequest) -> ModelRequest:
+    """The same question for a model that takes none: a line says where one was."""
+    return replace(request, messages=tuple(map(_blindly, request.messages)))
+
+
+def visible(result: CallResult) -> list[Attachment]:
+    """The pictures of a result that every wire takes."""
+    return [one for one in result.attachments if one.mime in _TAKEN and one.content]
+
+
+def to_picture(attachment: Attachment) -> "BinaryContent":
+    """A picture in pydantic-ai's words."""
+    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415
+
+    return BinaryContent(data=b64decode(attachment.content or ""), media_type=attachment.mime)
+
+
+def _blindly(message: Message) -> Message:
+    if not isinstance(message, ResultsMessage):
+        return message
+    told = (
+        replace(result, content=f"{result.content}\n{_UNSEEN}", attachments=()) if visible(result) else result
+        for result in message.results
+    )
+    return ResultsMessage(results=tuple(told))
