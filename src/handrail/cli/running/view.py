@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.cli.exits import Stop
 from handrail.cli.output import note, one_line, piece
-from handrail.cli.running.form import Form
+from handrail.cli.running.form import Form, Marking
 from handrail.cli.running.lines import call_line, display_lines, running_line
 from handrail.protocol.event import (
     Display,
@@ -40,6 +40,8 @@ class View:
         self._lock = Lock()
         self._message = ""
         self._midline = False
+        # Into a pipe go the words alone; on a terminal they stand among lines of ours.
+        self._marking = Marking(form) if sys.stdout is not None and sys.stdout.isatty() and not form.plain else None
         self._thoughts = ""
         self._arguments: dict[str, object] = {}
         self._timer: Timer | None = None
@@ -54,11 +56,6 @@ class View:
                 self._show(event)
             except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
                 self.failure = stop
-
-    def wait_for_model(self) -> None:
-        """Tells whom it waits for, where that takes long."""
-        with self._lock:
-            self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
 
     def line(self, text: str) -> None:
         """A line of ours, below what there is."""
@@ -79,7 +76,7 @@ class View:
             case Reasoning() if self._verbose:
                 self._think(event.text)
             case User():
-                self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+                self._await_model()
             case ToolCallStart():
                 self._arguments[event.tool_call_id] = event.args
             case ToolCallRunning():
@@ -97,7 +94,8 @@ class View:
         if event.message_id != self._message:
             self._end_words()
             self._message = event.message_id
-        piece(event.text)
+        marking = self._marking
+        piece(marking.marked(event.text, begins=not self._midline) if marking is not None else event.text)
         self._midline = not event.text.endswith("\n") if event.text else self._midline
 
     def _think(self, text: str) -> None:
@@ -113,7 +111,7 @@ class View:
             self._line(call_line(result, args, self._form))
         for text in result.warnings:
             self._line(f"{self._form.asks} {one_line(text)}")
-        self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+        self._await_model()
 
     def _line(self, text: str) -> None:
         if self._thoughts:
@@ -127,17 +125,21 @@ class View:
             self._midline = False
             piece("\n")
 
+    def _await_model(self) -> None:
+        self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+
     def _wait(self, told: Callable[[], str]) -> None:
         if not self._tells_waits:
             return
         self._stop_waiting()
-        self._timer = Timer(_PATIENCE, self._say_waiting, (told,))
-        self._timer.daemon = True
-        self._timer.start()
+        timer = Timer(_PATIENCE, lambda: self._say_waiting(timer, told))
+        timer.daemon = True
+        self._timer = timer
+        timer.start()
 
-    def _say_waiting(self, told: Callable[[], str]) -> None:
+    def _say_waiting(self, timer: Timer, told: Callable[[], str]) -> None:
         with self._lock:
-            if self._timer is not None:  # else it was too late to be stopped
+            if self._timer is timer:  # else it was too late to be stopped
                 self._timer = None
                 self._line(told())
 
