@@ -55,6 +55,11 @@ class View:
             except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
                 self.failure = stop
 
+    def know(self, event: Event) -> None:
+        """Remembers what a call is about that was begun before anybody looked."""
+        if isinstance(event, ToolCallStart):
+            self._arguments[event.tool_call_id] = event.args
+
     def line(self, text: str) -> None:
         """A line of ours, below what there is."""
         with self._lock:
