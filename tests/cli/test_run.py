@@ -77,6 +77,13 @@ def test_what_the_turn_did_is_shown_by_what_it_says(run, script: Script, workspa
     assert sorted(one.name for one in workspace.iterdir()) == ["a.txt", "before.txt"]
 
 
+def test_the_rest_of_what_is_shown_is_where_it_says(run, script: Script) -> None:
+    shown = {"calls": [["display", {"content": "\n".join(f"line {number}" for number in range(20))}]]}
+    done = run("run", "x", "--model", script(shown, DONE))
+    told = next(line for line in done.err.splitlines() if " more lines: handrail " in line)
+    assert "line 19" in run(*told.partition("more lines: handrail ")[2].split()).out
+
+
 def test_plain_lines_are_words(run, script: Script) -> None:
     done = run("run", "x", "--model", script(CHANGE, DONE), "--mode", "auto", "--plain")
     assert done.err.isascii()

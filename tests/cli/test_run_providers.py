@@ -63,6 +63,12 @@ def test_a_host_that_cannot_be_reached_is_said_at_once_in_one_line(here, wire: O
     assert done.err.endswith(KEPT)
 
 
+def test_what_a_provider_says_without_an_end_gets_one(here, wire: OpenAIWire) -> None:
+    wire.refuses(400, "no such thing")
+    done = here("run", "hello", "--model", wire.model, **wire.environment)
+    assert done.err.endswith(f"no such thing.{KEPT}")
+
+
 def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:
     wire.refuses(429, "slow down", {"retry-after": "0"})
     wire.says("Here I am.")

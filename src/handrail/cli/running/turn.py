@@ -70,7 +70,9 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
         tally, stopping = Tally(), Stopping(view)
         once = _Once(tally.add, show)
         asker = Asker(rail, view, plain=options.plain, interrupted=stopping.note)
-        agent = Agent(rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None)
+        agent = Agent(
+            rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None, on_piece=view.hear
+        )
         for event in _before(rail, task.after):
             tally.know(event)
             view.know(event)
