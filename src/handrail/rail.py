@@ -182,6 +182,12 @@ class Handrail(NamedTools):
 
         return self._enter(person.diff_of, self._session, number)
 
+    def turn_diff(self) -> tuple[tuple[int, ...], str]:
+        """The differences that the change sets of the last turn made, one after the other, and their numbers."""
+        from handrail.runtime import person  # noqa: PLC0415  few take anything back
+
+        return self._enter(person.diff_of_turn, self._session)
+
     def undo(
         self,
         number: int | tuple[int, ...] | None = None,
