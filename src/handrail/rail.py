@@ -183,14 +183,14 @@ class Handrail(NamedTools):
 
     def undo(
         self,
-        number: int | None = None,
+        number: int | tuple[int, ...] | None = None,
         *,
         turn: bool = False,
         session: str | None = None,
         resolve: "Resolve | None" = None,
     ) -> "ToolResult[UndoData]":
-        """Takes a change set of this workspace back: the last one, one by its number, all of the last turn or all of a
-        session.
+        """Takes a change set of this workspace back: the last one, one or several by number, all of the last turn or
+        all of a session.
 
         A file that was changed since is never overwritten: CONFLICT says by what. `resolve="later"` takes the later
         changes back too; `resolve="lines"` takes back only what is as it was left.

@@ -44,8 +44,9 @@ def replayed(place: Path, loaded: Loaded) -> Replay:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     state = StateFolder(str(place / "state"))
-    start = make_start(str(folder), state, workspace, "first", loaded)
-    return play(recording_of(state.session(workspace, "first")), start, workspace, loaded)
+    recording = recording_of(state.session(workspace, "first"))
+    start = make_start(str(folder), state, workspace, "first", loaded, recording.observed)
+    return play(recording, start, workspace, loaded)
 
 
 def told(replay: Replay) -> list[tuple[str, str]]:

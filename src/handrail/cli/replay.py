@@ -20,7 +20,7 @@ _WORDS = {
     "same": "same",
     "times": "same but for times",
     "differs": "DIFFERS",
-    "outside": "file changed since",
+    "outside": "not comparable",
     "left-out": "left out",
 }
 
@@ -32,8 +32,9 @@ def run(options: Namespace) -> int:
     loaded = loaded_for(options, None, workspace)
     try:
         with place_for_copy(workspace, options.keep) as folder:
-            start = make_start(folder, state_of_here(), workspace, options.task, loaded)
-            replay = play(recording_of(recorded), start, workspace, loaded)
+            recording = recording_of(recorded)
+            start = make_start(folder, state_of_here(), workspace, options.task, loaded, recording.observed)
+            replay = play(recording, start, workspace, loaded)
     except ToolError as error:
         raise Stop(f"{error.message} Your files are untouched.", FAILED) from None
     _show(replay, options)
@@ -60,7 +61,7 @@ def _show(replay: Replay, options: Namespace) -> None:
         if one.difference:
             answer(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
     for path in start.outside:
-        note(f"{path} was changed since by others: what it was at the start is not known")
+        note(f"{path} was changed by others: what it was at the start is not known")
     for path in start.left_out:
         note(f"{path} was not copied: it is no file, folder or link, or cannot be read")
     if replay.unreadable:

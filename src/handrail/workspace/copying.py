@@ -18,8 +18,8 @@ MOST_FILES = 500_000
 def place_for_copy(source: str, keep: str | None = None) -> Generator[str]:
     """A new folder for a copy of another: a temporary one that is removed at the end, or one to keep. ToolError where
     that is there already, or lies in what is to be copied."""
-    _refuse_inside(source, tempfile.gettempdir() if keep is None else keep)
     if keep is not None:
+        _refuse_inside(source, keep)
         try:
             os.makedirs(keep, mode=0o700)
         except FileExistsError:
@@ -34,7 +34,7 @@ def place_for_copy(source: str, keep: str | None = None) -> Generator[str]:
 
 
 def _refuse_inside(source: str, place: str) -> None:
-    """A copy that lies in what is copied would be copied too, and the copy of it, and so on."""
+    """What is kept would lie in the way of whoever works there."""
     whole, part = os.path.realpath(source), os.path.realpath(place)
     if os.path.commonpath((whole, part)) == whole:
         message = f"{place} lies in the folder that is to be copied. Name a new folder outside of it (--keep)."
