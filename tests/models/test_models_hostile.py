@@ -70,3 +70,12 @@ def test_what_the_provider_says_by_itself_stays() -> None:
     said = "tools.0.name: should match pattern ^[a-z]+$"
     assert unquoted(said, talk, "sk-123456789") == said
     assert len(unquoted("ab " * 500, talk, None)) == 200
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_told_and_neither_followed_nor_tried_again(wire: WireServer, status: int) -> None:
+    wire.sends(Answer(status=status, headers={"location": f"{wire.origin}/elsewhere"}))
+    error = failure(wire)
+    assert (error.code, error.retryable) == ("UNAVAILABLE", False)
+    assert "sends elsewhere" in error.message
+    assert len(wire.received) == 1

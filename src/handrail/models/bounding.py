@@ -12,12 +12,28 @@ _LONGEST_LINE = 16 * 1024 * 1024
 _MOST_OF_REFUSAL = 1024 * 1024
 
 
-class TooMuchError(Exception):
+class UntakenError(Exception):
+    """A response that is not taken; its words follow the name of whose it is."""
+
+
+class TooMuchError(UntakenError):
     """The server sent more than can be an answer, or sent it packed although nobody asked for that."""
+
+    def __init__(self) -> None:
+        super().__init__("sent more than an answer can have, or sent it packed")
+
+
+class ElsewhereError(UntakenError):
+    """The server wants to be asked at another address. The key would go along."""
+
+    def __init__(self) -> None:
+        super().__init__("sends elsewhere, where the key does not follow; set its address to that")
 
 
 def bound(response: Response) -> None:
     """Lets only so much of a response come through. What is packed may be any size, so it is not taken."""
+    if response.has_redirect_location:
+        raise ElsewhereError
     if response.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
         raise TooMuchError
     if isinstance(response.stream, AsyncByteStream):

@@ -78,16 +78,12 @@ def not_there(error: Exception, place: Place) -> ModelError:
     return ModelError(told.code, told.message)
 
 
-def was_too_much(error: Exception) -> bool:
-    """Whether the server sent more than is taken."""
-    from handrail.models.bounding import TooMuchError  # noqa: PLC0415
+def untaken(error: Exception, place: Place) -> ModelError | None:
+    """What is told of a response that was not taken. To ask again would not help."""
+    from handrail.models.bounding import UntakenError  # noqa: PLC0415
 
-    return any(isinstance(one, TooMuchError) for one in _chain(error))
-
-
-def too_much(place: Place) -> ModelError:
-    """An answer that fills a memory. To ask again would not help."""
-    return ModelError("UNAVAILABLE", f"{place.name} sent more than an answer can have, or sent it packed.")
+    why = next((str(one) for one in _chain(error) if isinstance(one, UntakenError)), None)
+    return None if why is None else ModelError("UNAVAILABLE", f"{place.provider.name} at {_host(place)} {why}.")
 
 
 def _refused(error: Any, place: Place, request: ModelRequest) -> ModelError:

@@ -87,8 +87,8 @@ class WiredModel:
     def _explain(self, error: Exception, request: ModelRequest) -> ModelError:
         from handrail.models import failing  # noqa: PLC0415
 
-        if failing.was_too_much(error):
-            return failing.too_much(self._place)
+        if (untaken := failing.untaken(error, self._place)) is not None:
+            return untaken
         if shows_pictures(request) and failing.wants_no_pictures(error):
             self._sees = False
             return failing.without_sight(self._place)
