@@ -181,6 +181,13 @@ class Handrail(NamedTools):
 
         return self._enter(person.diff_of, self._session, number)
 
+    def turn_diff(self) -> tuple[tuple[int, ...], str]:
+        """The differences of all that the last turn changed and that is in effect, and which change sets they are,
+        oldest first."""
+        from handrail.runtime import person  # noqa: PLC0415  as above
+
+        return self._enter(person.diff_of_turn, self._session)
+
     def undo(
         self,
         number: int | None = None,

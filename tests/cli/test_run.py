@@ -313,7 +313,8 @@ def test_what_kill_9_cut_off_goes_on_without_a_prompt(
         process.kill()
     done = run("run", "-c", "--mode", "auto")
     assert (done.code, done.out) == (0, "It is two now.\n")
-    assert "✗ exec: " in done.err
+    assert "✗ exec  sleep 600.5: " in done.err
+    assert "\n  1 file changed      to see it: handrail diff --turn  " in done.err
     assert "ended while this call ran. Nothing was changed." in done.err
     assert "1 call, " in done.err
     assert (workspace / "a.txt").read_text() == "two\n"

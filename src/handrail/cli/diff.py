@@ -8,18 +8,20 @@ from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, note
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
+from handrail.rail import Handrail
 
 
 def run(options: Namespace) -> int:
     """Prints the differences."""
     try:
         with opened(options) as rail:
-            number, text = rail.numbered_diff(options.number)
-            open_ends = of_changes(rail, [number])
+            numbers, text = rail.turn_diff() if options.turn else _one(rail, options.number)
+            open_ends = of_changes(rail, numbers)
     except ToolError as error:
         return refused(options, "diff", error)
     if options.json:
-        answer_json(encode({"schema": "handrail.diff/1", "number": number, "diff": text, "notCovered": open_ends}))
+        which = {"numbers": numbers} if options.turn else {"number": numbers[0]}
+        answer_json(encode({"schema": "handrail.diff/1", **which, "diff": text, "notCovered": open_ends}))
         return OK
     answer(text)
     for line in open_ends:
@@ -27,3 +29,8 @@ def run(options: Namespace) -> int:
     if any(line.startswith("… ") for line in text.splitlines()):
         note("the diff is cut where it says so: it is too long to be kept whole")
     return OK
+
+
+def _one(rail: Handrail, number: int | None) -> tuple[tuple[int, ...], str]:
+    found, text = rail.numbered_diff(number)
+    return (found,), text

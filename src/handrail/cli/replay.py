@@ -32,20 +32,20 @@ def run(options: Namespace) -> int:
     loaded = loaded_for(options, None, workspace)
     try:
         with place_for_copy(options.keep) as folder:
-            start = make_start(folder, state_of_here(), workspace, options.task, loaded)
+            start = make_start(folder, state_of_here(), workspace, os.path.basename(recorded), loaded)
             replay = play(recording_of(recorded), start, workspace, loaded)
     except ToolError as error:
         raise Stop(f"{error.message} Your files are untouched.", FAILED) from None
-    _show(replay, options)
+    _show(replay, os.path.basename(recorded), options)
     return OK if replay.same else FAILED
 
 
-def _show(replay: Replay, options: Namespace) -> None:
+def _show(replay: Replay, session: str, options: Namespace) -> None:
     start = replay.start
     if options.json:
         told = {
             "schema": "handrail.replay/1",
-            "session": options.task,
+            "session": session,
             "same": replay.same,
             "takenBack": start.taken_back,
             "changedOutside": start.outside,

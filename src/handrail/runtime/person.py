@@ -112,6 +112,15 @@ def diff_of(session: Session, number: int | None) -> tuple[int, str]:
     return chosen, "".join(diffs)
 
 
+def diff_of_turn(session: Session) -> tuple[tuple[int, ...], str]:
+    """The same of all that the last turn changed and that is in effect, one change set after the other."""
+    settle_killed(session)
+    _last_in_effect(session)
+    log = session.recorder.history.log
+    numbers = tuple(reversed(choosing.last_turn(log, _within(session))))
+    return numbers, "".join(diff_of(session, number)[1] for number in numbers)
+
+
 def _last_in_effect(session: Session) -> int:
     try:
         return choosing.last_change(session.recorder.history.log, _within(session))[0]

@@ -38,8 +38,8 @@ def ending_lines(
     command is told which workspace is meant, where it is not the current folder."""
     return [
         form.between.join([_WORDS[turn.reason], seconds(took), *_counts(tally, form)]),
-        *_files(tally, form, here),
-        *_not_undoable(tally),
+        *_files(turn, tally, form, here),
+        *_not_undoable(turn, tally),
         *_running(processes),
     ]
 
@@ -54,21 +54,29 @@ def _counts(tally: Tally, form: Form) -> list[str]:
     return facts
 
 
-def _files(tally: Tally, form: Form, here: str) -> list[str]:
-    if not tally.files:
+def _files(turn: Turn, tally: Tally, form: Form, here: str) -> list[str]:
+    paths = {*tally.files, *turn.files_changed}
+    if not paths:
         return []
-    added = sum(lines[0] for lines in tally.files.values())
-    removed = sum(lines[1] for lines in tally.files.values())
-    files = f"{len(tally.files)} {'file' if len(tally.files) == 1 else 'files'} changed +{added} {form.minus}{removed}"
-    if not tally.undoable:
-        return [f"  {files}"]
-    return [f"  {files}      to see it: handrail diff{here}      to take it back: handrail undo --turn{here}"]
+    files = f"{len(paths)} {'file' if len(paths) == 1 else 'files'} changed"
+    if not _before(turn, tally):
+        added = sum(lines[0] for lines in tally.files.values())
+        removed = sum(lines[1] for lines in tally.files.values())
+        files = f"{files} +{added} {form.minus}{removed}"
+        if not tally.undoable:
+            return [f"  {files}"]
+    return [f"  {files}      to see it: handrail diff --turn{here}      to take it back: handrail undo --turn{here}"]
 
 
-def _not_undoable(tally: Tally) -> list[str]:
+def _not_undoable(turn: Turn, tally: Tally) -> list[str]:
     if tally.not_covered:
         return [f"  Not undoable: {'; '.join(map(one_line, tally.not_covered))}"]
-    return ["  Not undoable: nothing"] if tally.files else []
+    return ["  Not undoable: nothing"] if tally.files and not _before(turn, tally) else []
+
+
+def _before(turn: Turn, tally: Tally) -> bool:
+    """Whether the turn changed files before this process went on with it: how they changed was told then."""
+    return not tally.files.keys() >= {*turn.files_changed}
 
 
 def _running(processes: tuple[ProcessRecord, ...]) -> list[str]:

@@ -55,6 +55,10 @@ class View:
             except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
                 self.failure = stop
 
+    def remember(self, tool_call_id: str, args: object) -> None:
+        """What a call is about that began before this process did."""
+        self._arguments.setdefault(tool_call_id, args)
+
     def wait_for_model(self) -> None:
         """Tells whom it waits for, where that takes long."""
         with self._lock:
