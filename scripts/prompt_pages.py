@@ -9,7 +9,7 @@ from handrail.agent.prompt.skills import ListedSkill
 from handrail.agent.prompt.system import system_prompt
 from handrail.protocol.tool import ToolSpec
 from handrail.runtime.instructions import Instructions
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from handrail.protocol.samples.made import MADE
 from handrail.protocol.schema import WIRE_TYPES
 
 from .layout import as_python
@@ -50,28 +49,25 @@ def generated() -> dict[str, str]:
     recorded = _recorded(story)
     return {
         _RECORDED: f"{_HEADER}{as_python(recorded)}\n",
-        _PAGE: page(story, MADE | recorded, MADE),
+        _PAGE: page(story, recorded),
     }
 
 
 def _placed(story: Story) -> Story:
     placeholders = Placeholders()
-    events, messages, uses = (placeholders.put(part) for part in (story.events, story.messages, story.uses))
-    return story._replace(events=events, messages=messages, uses=uses)
+    parts = (story.events, story.talk, story.messages, story.uses)
+    events, talk, messages, uses = map(placeholders.put, parts)
+    return story._replace(events=events, messages=messages, uses=uses, talk=talk)
 
 
 def _recorded(story: Story) -> dict[str, Any]:
     """A sample of everything that was seen: of events, the first of each kind."""
     seen = dict(story.messages)
-    for event in story.events:
+    for event in (*story.events, *story.talk):
         seen.setdefault(f"event.{event['kind']}", event)
-    missing = WIRE_TYPES.keys() - seen.keys() - MADE.keys()
-    if missing:
-        raise SystemExit(f"no sample of {', '.join(sorted(missing))}: let the story emit it, or add it to made.py")
-    twice = seen.keys() & MADE.keys()
-    if twice:
-        raise SystemExit(f"the story emits {', '.join(sorted(twice))} now: take it out of made.py")
-    return {name: seen[name] for name in WIRE_TYPES if name in seen}
+    if missing := WIRE_TYPES.keys() - seen.keys():
+        raise SystemExit(f"the story emits no {', '.join(sorted(missing))}: is curl there, and bubblewrap?")
+    return {name: seen[name] for name in WIRE_TYPES}
 
 
 def _read(path: Path) -> str:

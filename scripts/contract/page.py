@@ -1,7 +1,6 @@
 """Lays out docs/protocol.md."""
 
 import inspect
-import json
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from handrail.protocol.version import PROTOCOL_VERSION
 
 from . import prose
 from .fields import Row, parts, rows, struct_of
+from .gist import gist
 from .layout import as_json
 from .story import Story
 
@@ -25,7 +25,7 @@ _HEADERS: dict[type, str] = {
 }
 
 
-def page(story: Story, samples: dict[str, Any], made: Iterable[str]) -> str:
+def page(story: Story, samples: dict[str, Any]) -> str:
     """The whole page."""
     blocks = [
         "# The handrail protocol",
@@ -49,10 +49,13 @@ def page(story: Story, samples: dict[str, Any], made: Iterable[str]) -> str:
         "## One session",
         prose.STORY,
         _session(story.events),
+        "## One talk",
+        prose.TALK,
+        _session(story.talk),
         "## Messages",
-        *_messages(samples, frozenset(made)),
+        *_messages(samples),
         "## Events",
-        *_events(samples, frozenset(made)),
+        *_events(samples),
         "## Tools",
         *(block for spec in story.specs for block in _tool(spec, story.uses[spec.name])),
     ]
@@ -68,6 +71,7 @@ def _contents(tools: tuple[ToolSpec, ...]) -> str:
         "Versions",
         "Error codes",
         "One session",
+        "One talk",
     )
     lines = [
         " · ".join(_link(chapter) for chapter in chapters),
@@ -96,30 +100,14 @@ def _session(events: list[Any]) -> str:
             str(event["seq"]),
             _link(f"event.{event['kind']}", event["kind"]),
             event.get("tool_call_id") or "",
-            _gist(event),
+            gist(event),
         )
         for event in events
     ]
     return _table(("seq", "kind", "call", "what it says"), lines)
 
 
-def _gist(event: dict[str, Any]) -> str:
-    match event:
-        case {"args": args, "tool_call_name": name}:
-            return f"{name} `{_short(json.dumps(args, ensure_ascii=False))}`"
-        case {"result": {"summary": summary}}:
-            return str(summary)
-        case {"answer": answer}:
-            return f"{answer['kind']} {answer.get('reason', '')}".strip()
-        case {"permission_request": request}:
-            return f"{request['description']}: {request['reason']}"
-        case {"change": {"changes": changes}}:
-            return ", ".join(f"{change['path']} {change['action']}" for change in changes)
-        case _:
-            return str(event.get("text") or event.get("title") or event.get("mode") or "")
-
-
-def _messages(samples: dict[str, Any], made: frozenset[str]) -> Iterator[str]:
+def _messages(samples: dict[str, Any]) -> Iterator[str]:
     told: set[type] = set()
     for name, shape in MESSAGES.items():
         yield f"### {name}"
@@ -128,7 +116,7 @@ def _messages(samples: dict[str, Any], made: frozenset[str]) -> Iterator[str]:
         for part in _new_parts(shape, told):
             yield f"**{part.__name__}**: {_first_down(_doc(part))}"
             yield _fields(rows(part, _named))
-        yield from _sample(name, samples, made)
+        yield _json(samples[name])
 
 
 def _new_parts(shape: Any, told: set[type]) -> Iterator[type]:
@@ -141,7 +129,7 @@ def _new_parts(shape: Any, told: set[type]) -> Iterator[type]:
             yield from _new_parts(part, told)
 
 
-def _events(samples: dict[str, Any], made: frozenset[str]) -> Iterator[str]:
+def _events(samples: dict[str, Any]) -> Iterator[str]:
     for header, before in ((Event, None), (ToolEvent, Event), (PermissionEvent, ToolEvent)):
         yield f"### {_HEADERS[header].capitalize()}"
         yield from _described(header)
@@ -157,7 +145,7 @@ def _events(samples: dict[str, Any], made: frozenset[str]) -> Iterator[str]:
         yield f"Channel `{kind.channel}`. All that {_link(_HEADERS[header])} has{', and:' if own else '.'}"
         if own:
             yield _fields(own)
-        yield from _sample(name, samples, made)
+        yield _json(samples[name])
 
 
 def _tool(spec: ToolSpec, use: dict[str, Any]) -> Iterator[str]:
@@ -172,19 +160,15 @@ def _tool(spec: ToolSpec, use: dict[str, Any]) -> Iterator[str]:
         for part in parts(shape):
             yield f"**{part.__name__}**: {_first_down(_doc(part))}"
             yield _fields(rows(part, _named))
-        yield _json(use[key], "from a run")
+        yield _json(use[key])
 
 
 def _described(shape: Any) -> Iterator[str]:
     yield _wrapped(_doc(struct_of(shape)))
 
 
-def _sample(name: str, samples: dict[str, Any], made: frozenset[str]) -> Iterator[str]:
-    yield _json(samples[name], "made by hand: nothing emits it yet" if name in made else "from a run")
-
-
-def _json(value: Any, origin: str) -> str:
-    return f"*Sample, {origin}*\n\n```json\n{as_json(value)}\n```"
+def _json(value: Any) -> str:
+    return f"*Sample, from a run*\n\n```json\n{as_json(value)}\n```"
 
 
 def _fields(found: list[Row]) -> str:
@@ -222,7 +206,3 @@ def _first_down(text: str) -> str:
 def _wrapped(text: str, hanging: str = "") -> str:
     words = " ".join(text.split())
     return textwrap.fill(words, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -7,7 +7,7 @@ TIME = "2026-01-01T00:00:00Z"
 DURATION = 1.5
 PROCESS = 4711
 
-_ID = re.compile(r"\b(s|call|batch|ask)(?:_[0-9a-f]{32}|-[0-9a-f]+-[0-9a-f]{16})\b")
+_ID = re.compile(r"\b(s|m|call|batch|ask)(?:_[0-9a-f]{32}|-[0-9a-f]+-[0-9a-f]{16})\b")
 _PROCESS = re.compile(r"\b(p)-[a-z2-7]{20}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 

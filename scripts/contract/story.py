@@ -21,6 +21,8 @@ from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 from handrail.store.journal import Journal
 
+from .talk import play_talk
+
 _ANSWERS_WITHIN = 60.0
 """Seconds."""
 README = "# Shop\n"
@@ -53,6 +55,8 @@ class Story(NamedTuple):
 
     events: list[Any]
     """The whole stream."""
+    talk: list[Any]
+    """That of a session in which a model is at work."""
     messages: dict[str, Any]
     """One of each message, by the name its schema has."""
     uses: dict[str, Any]
@@ -79,12 +83,14 @@ def play() -> Story:
         seen |= _decided(shop, state, session, seen["parked"]["requests"][0]["toolCallId"])
         seen |= {"answer": _first(events, "tool_call.permission-denied")["answer"]}
         seen |= {"change_set": _first(events, "change")["change"]}
-        if folder.encode() in encode((events, seen, uses)):
+        talk = play_talk(shop, state)
+        seen |= _json(talk.messages)
+        if folder.encode() in encode((events, talk.events, seen, uses)):
             raise AssertionError("the story names the folder it was played in")
     missing = {spec.name for spec in specs} - uses.keys()
     if missing:
         raise AssertionError(f"the story does not use {', '.join(sorted(missing))}")
-    return Story(events, seen, uses, specs)
+    return Story(events, _json(talk.events), seen, uses, specs)
 
 
 def _work(rail: Handrail) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from handrail.protocol.decision import Mode
+from handrail.protocol.error import UsageError
 from handrail.rail import Handrail
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ class AsyncHandrail:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
 
         self._lent = isinstance(workspace, Handrail)
+        if self._lent and options:
+            given = ", ".join(sorted(options))
+            raise UsageError(f"{given} cannot be given with a Handrail, which is open already; give it to Handrail")
         self.rail = workspace if isinstance(workspace, Handrail) else Handrail(workspace, **options)
         self._own = None if pool or self._lent else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
         self._pool: Executor | None = pool or self._own

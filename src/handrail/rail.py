@@ -18,7 +18,6 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event, Notice
 from handrail.protocol.event import Mode as ModeEvent
-from handrail.protocol.memory import Memory
 from handrail.protocol.permission import (
     PERMISSIONS,
     Answer,
@@ -28,10 +27,7 @@ from handrail.protocol.permission import (
     Permission,
     PermissionRequest,
 )
-from handrail.protocol.process import ProcessRecord
-from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
-from handrail.protocol.todo import TodoItem
 from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
@@ -53,7 +49,11 @@ if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.change import ChangeRecord
+    from handrail.protocol.memory import Memory
+    from handrail.protocol.process import ProcessRecord
+    from handrail.protocol.question import Question, Reply
     from handrail.protocol.skill import SkillEntry
+    from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
     from handrail.tools.undo import UndoData
@@ -153,7 +153,7 @@ class Handrail(NamedTools):
 
     # What commands leave behind
 
-    def processes(self) -> tuple[ProcessRecord, ...]:
+    def processes(self) -> "tuple[ProcessRecord, ...]":
         """The process sessions of this session, the oldest first: those that run, and those that have ended."""
         background = self._session.background
         return self._enter(lambda: background.sessions.records() if background.any else ())
@@ -190,14 +190,14 @@ class Handrail(NamedTools):
 
     def undo(
         self,
-        number: int | None = None,
+        number: int | tuple[int, ...] | None = None,
         *,
         turn: bool = False,
         session: str | None = None,
         resolve: "Resolve | None" = None,
     ) -> "ToolResult[UndoData]":
-        """Takes a change set of this workspace back: the last one, one by its number, all of the last turn or all of a
-        session.
+        """Takes a change set of this workspace back: the last one, one or several by number, all of the last turn or
+        all of a session.
 
         A file that was changed since is never overwritten: CONFLICT says by what. `resolve="later"` takes the later
         changes back too; `resolve="lines"` takes back only what is as it was left.
@@ -320,7 +320,7 @@ class Handrail(NamedTools):
         """The permission requests of this session that nobody has answered."""
         return latch.waiting(self._session).requests
 
-    def reply(self, question: str | Question, said: Reply | str | None) -> Done:
+    def reply(self, question: "str | Question", said: "Reply | str | None") -> Done:
         """Replies to a question of the model: with options, with own words, or with a text that is either; None puts it
         aside, which the model is told. By any process, exactly once: UsageError where it had its reply, or where it
         cannot be answered so."""
@@ -332,19 +332,19 @@ class Handrail(NamedTools):
             raise UsageError(f"the question {call_id[:80]!r} had its reply already")
         return outcome
 
-    def waiting_questions(self) -> tuple[Question, ...]:
+    def waiting_questions(self) -> "tuple[Question, ...]":
         """What the model of this session asks, and nobody has replied to."""
         return latch.waiting(self._session).questions
 
     # What the model keeps besides files
 
-    def todo(self) -> tuple[TodoItem, ...]:
+    def todo(self) -> "tuple[TodoItem, ...]":
         """What the model of this session has to do, as it said last."""
         from handrail.store.todos import last_todo  # noqa: PLC0415  few ask
 
         return self._enter(last_todo, self._session.journal.database)
 
-    def memories(self) -> tuple[Memory, ...]:
+    def memories(self) -> "tuple[Memory, ...]":
         """The notes about this workspace, those that were changed last at the end. Models wrote them: what a person
         says counts more."""
         return self._enter(self._session.memories.listed)

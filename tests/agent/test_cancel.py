@@ -212,3 +212,43 @@ def test_a_session_that_somebody_else_cancelled_ends_its_turn(stage: Any, tmp_pa
     assert rail.conversation.cancelled
     rail.uncancel()
     check_ended(rail)
+
+
+def test_at_the_last_moment_it_does_not_end_the_next_turn(stage: Any) -> None:
+    rail = stage.open()
+
+    async def play() -> None:
+        second = Line(text="Second.", waits=lambda _: asyncio.sleep(0))
+        agent = Agent(rail, Scripted([Line(text="First."), second]))
+        when(rail, End, agent.cancel)  # the turn is over, and nobody has been told so yet
+        assert (await agent.run("go")).text == "First."
+        turn = await agent.run("go on")
+        assert (turn.reason, turn.text) == ("done", "Second.")
+
+    asyncio.run(play())
+    assert not rail.conversation.cancelled
+
+
+def test_a_signal_that_interrupts_a_cancel_may_cancel_too(stage: Any) -> None:
+    rail = stage.open()
+    cancel, handled = rail.cancel, list[bool]()
+
+    async def play() -> None:
+        agent = Agent(rail, Endless())
+
+        def interrupted() -> None:
+            cancel()
+            if not handled:
+                handled.append(False)
+                handled[0] = agent.cancel()  # as a handler does, which runs in the same thread
+
+        rail.cancel = interrupted
+        spoke = asyncio.Event()
+        when(rail, Text, spoke.set)
+        task = asyncio.create_task(agent.run("go"))
+        await spoke.wait()
+        assert agent.cancel()
+        assert (await task).reason == "cancelled"
+
+    asyncio.run(play())
+    assert handled == [True]

@@ -119,6 +119,10 @@ def test_words_that_are_cut_off_go_on_but_not_for_ever(stage: Any) -> None:
     rail = stage.open()
     turn = stage.run(rail, [Line(text=f"part {number}", finish="length") for number in range(9)])
     assert (turn.reason, turn.text) == ("limit", "part 2")
+    assert (turn.code, turn.message) == (
+        "LIMIT_EXCEEDED",
+        "The turn was ended: the model's answer was cut off by its length, 3 times in a row. Say so if it shall go on.",
+    )
     assert len(notes(rail)) == 2
 
 

@@ -36,8 +36,9 @@ def replayed(place: Path, name: str = "first") -> Replay:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     state = StateFolder(str(place / "state"))
-    start = make_start(str(folder), state, workspace, name, LOADED)
-    return play(recording_of(state.session(workspace, name)), start, workspace, LOADED)
+    recording = recording_of(state.session(workspace, name))
+    start = make_start(str(folder), state, workspace, name, LOADED, recording.observed)
+    return play(recording, start, workspace, LOADED)
 
 
 def verdicts(replay: Replay) -> list[tuple[str, str]]:

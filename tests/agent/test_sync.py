@@ -1,5 +1,6 @@
 """Agent for programs without an event loop."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -60,6 +61,54 @@ def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: Line) -> N
     assert not subprocess.run(["pgrep", "-f", "sleep 986.5"], capture_output=True, check=False).stdout
 
 
+def test_a_second_ctrl_c_in_the_middle_of_the_first_ends_it_too(opened: Any) -> None:
+    interrupts = [KeyboardInterrupt()]
+
+    class Impatient(Agent):
+        def cancel(self) -> bool:
+            if interrupts:
+                raise interrupts.pop()
+            return super().cancel()
+
+    with opened(mode="full") as rail:
+        rail.subscribe(lambda event: isinstance(event, ToolCallRunning) and os.kill(os.getpid(), signal.SIGINT))
+        agent = Impatient(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")]))
+        with pytest.raises(KeyboardInterrupt):
+            agent.run_sync("go")
+        assert [event.reason for event in rail.events() if isinstance(event, End)] == ["cancelled"]
+        assert agent.run_sync("and now").text == "Done."
+
+
+def test_a_program_that_exits_when_it_is_asked_exits(opened: Any, workspace: Path) -> None:
+    def leave(_: Any) -> str:
+        raise SystemExit(7)
+
+    with opened(mode="ask", on_permission=leave) as rail:
+        with pytest.raises(SystemExit):
+            Agent(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")])).run_sync("Write it.")
+        assert [event.reason for event in rail.events() if isinstance(event, End)] == ["cancelled"]
+        assert not rail.waiting()
+    assert not (workspace / "b.txt").exists()
+
+
+def test_connections_end_with_the_event_loop_that_they_belong_to(opened: Any) -> None:
+    connections: list[Any] = []
+
+    class Connected(Scripted):
+        def stream(self, request: Any) -> Any:
+            connections.append(asyncio.get_running_loop())
+            return super().stream(request)
+
+        async def close(self) -> None:
+            connections.remove(asyncio.get_running_loop())
+
+    model = Connected([Line(text="One."), Line(text="Two.")])
+    with opened() as rail:
+        agent = Agent(rail, model)
+        assert [agent.run_sync("go").text, agent.run_sync("go on").text] == ["One.", "Two."]
+    assert connections == []
+
+
 def test_a_failure_reaches_the_caller(opened: Any) -> None:
     class Broken:
         name, window = "test:broken", 1_000_000
@@ -67,6 +116,9 @@ def test_a_failure_reaches_the_caller(opened: Any) -> None:
         async def stream(self, request: Any) -> Any:
             raise ZeroDivisionError
             yield
+
+        async def close(self) -> None:
+            pass
 
     with opened() as rail:
         with pytest.raises(ZeroDivisionError):

@@ -1,7 +1,7 @@
 """The tools that come with handrail, for tests about what is said of them."""
 
 from handrail.protocol.tool import ToolSpec
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

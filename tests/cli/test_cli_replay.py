@@ -13,15 +13,24 @@ def test_a_session_that_comes_out_the_same_says_so_call_by_call(here, workspace:
     assert "2 calls: 2 same. Your files are untouched." in done.err
 
 
-def test_a_result_that_differs_is_shown_and_is_the_exit(here, workspace: Path) -> None:
+def test_a_result_that_differs_is_shown_and_is_the_exit(here) -> None:
+    here("call", "exec", '{"command": "head -c 12 /dev/urandom | base64"}')
+    done = here("replay", "cli")
+    assert done.code == 1
+    assert "DIFFERS" in done.out
+    assert "--- recorded" in done.out
+    assert json.loads(here("replay", "cli", "--json").out)["calls"][0]["verdict"] == "differs"
+
+
+def test_a_file_that_others_changed_is_named_and_no_difference(here, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     here("call", "read", '{"path": "a.txt"}')
     (workspace / "a.txt").write_text("two\n")
     done = here("replay", "cli")
-    assert done.code == 1
-    assert "DIFFERS" in done.out
-    assert "two" in done.out
-    assert json.loads(here("replay", "cli", "--json").out)["calls"][0]["verdict"] == "differs"
+    assert done.code == 0
+    assert "not comparable (not as then: a.txt)" in done.out
+    assert "a.txt was changed by others: what it was at the start is not known" in done.err
+    assert json.loads(here("replay", "cli", "--json").out)["changedOutside"] == ["a.txt"]
 
 
 def test_a_kept_replay_is_left_where_it_was_asked_for(here, workspace: Path, tmp_path: Path) -> None:
@@ -33,6 +42,22 @@ def test_a_kept_replay_is_left_where_it_was_asked_for(here, workspace: Path, tmp
     refused = here("replay", "cli", "--keep", str(kept))
     assert refused.code == 1
     assert "is there already" in refused.err
+
+
+def test_a_replay_is_not_kept_in_what_it_is_a_copy_of(here, workspace: Path) -> None:
+    here("call", "write", '{"path": "a.txt", "content": "one\\n"}', "--mode", "auto")
+    for place in ("kept", "deep/kept", str(workspace / "kept")):
+        refused = here("replay", "cli", "--keep", place)
+        assert refused.code == 1
+        assert "lies in the folder that is to be copied" in refused.err
+    assert [path.name for path in workspace.iterdir()] == ["a.txt"]
+
+
+def test_a_temporary_folder_in_the_workspace_is_not_copied_into_itself(here, workspace: Path, monkeypatch) -> None:
+    here("call", "write", '{"path": "a.txt", "content": "one\\n"}', "--mode", "auto")
+    monkeypatch.setattr("tempfile.tempdir", str(workspace))
+    assert "--keep" in here("replay", "cli").err
+    assert [path.name for path in workspace.iterdir()] == ["a.txt"]
 
 
 def test_a_session_that_there_is_not_is_said(here) -> None:

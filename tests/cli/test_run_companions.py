@@ -18,14 +18,14 @@ SKILL = "---\nname: tidy\ndescription: How to tidy up.\n---\nTidy up.\n"
 def enabled(tmp_path: Path) -> Tools:
     """The tools that the settings of a run enable."""
 
-    def enabled(*, user: str = "", managed: str = "", skill: bool = False) -> set[str]:
+    def enabled(*, user: str = "", managed: str = "", skill: bool = False, text: str = SKILL) -> set[str]:
         workspace = tmp_path / "shop"
         files = {tmp_path / "home/.config/handrail/config.toml": user, tmp_path / "managed.toml": managed}
         if skill:
-            files[workspace / ".handrail/skills/tidy/SKILL.md"] = SKILL
-        for path, text in files.items():
+            files[workspace / ".handrail/skills/tidy/SKILL.md"] = text
+        for path, written in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(written)
         workspace.mkdir(exist_ok=True)
         environ = {"HOME": str(tmp_path / "home")}
         with pytest.MonkeyPatch.context() as patch:
@@ -48,6 +48,16 @@ def test_what_the_person_enabled_or_disabled_counts(enabled: Tools) -> None:
 def test_skills_are_offered_where_there_are_any(enabled: Tools) -> None:
     assert enabled(skill=True) == COMPANIONS | {"skill_list", "skill_control"}
     assert enabled(skill=True, user="[skills]\nenabled = false") == COMPANIONS
+
+
+def test_skills_that_cannot_be_used_are_none(enabled: Tools) -> None:
+    assert enabled(skill=True, text="no front matter") == COMPANIONS
+    assert enabled(skill=True, user='[skills]\ndisable = ["tidy"]') == COMPANIONS
+
+
+def test_a_skill_that_is_there_for_who_names_it_can_be_taken_up(enabled: Tools) -> None:
+    text = SKILL.replace("description", "disable-model-invocation: true\ndescription")
+    assert enabled(skill=True, text=text) == COMPANIONS | {"skill_list", "skill_control"}
 
 
 def test_nothing_is_on_that_the_managed_file_does_not_list(enabled: Tools) -> None:

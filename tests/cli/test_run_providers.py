@@ -69,3 +69,15 @@ def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:
     done = here("run", "hello", "--model", wire.model, **wire.environment)
     assert (done.code, done.out) == (0, "Here I am.\n")
     assert [line for line in done.err.splitlines() if line.startswith("· ")]
+
+
+def test_a_window_that_the_settings_name_is_the_models(here, wire: OpenAIWire, workspace: Path, config) -> None:
+    config("[agent]\nwindow = 8000\n")
+    (workspace / "a.txt").write_text("word\n" * 500)
+    for number in range(4):
+        used = {"prompt_tokens": 2_000 * (number + 1), "completion_tokens": 9, "total_tokens": 9}
+        wire.says("I look.", calls=[(f"c{number}", "read", '{"path": "a.txt"}')], usage=used)
+    for _ in range(6):
+        wire.says("It is long.")
+    done = here("run", "how long is it?", "--model", wire.model, **wire.environment)
+    assert "messages are summed up" in done.err

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from handrail import AsyncHandrail
 from handrail.agent.loop import Agent
 from handrail.dialects.events import ADAPTERS
 from handrail.models.scripted import Line, Scripted
-from handrail.protocol.event import Event, decode_event
+from handrail.protocol.event import End, Event, User, decode_event
 from handrail.protocol.samples import wire_samples
 from handrail.protocol.wire import encode
 
@@ -58,7 +59,30 @@ def test_deepchat_is_told_on_three_channels_always_with_an_event_id(events: list
     messages = list(told("deepchat", [*events, *samples()]))
     assert {one["event"].removeprefix("STREAM_EVENTS.") for one in messages} == {"RESPONSE", "ERROR", "END"}
     assert all(one["data"]["eventId"] for one in messages)
-    assert all(one["data"]["tool_call_id"] and one["data"]["tool_call_name"] for one in messages if "tool_call" in one)
+    calls = [one["data"] for one in messages if "tool_call" in one["data"]]
+    assert calls
+    assert all(one["tool_call_id"] and one["tool_call_name"] and one["tool_call_server_name"] for one in calls)
+
+
+def test_deepchats_event_id_is_the_same_for_a_whole_turn_and_another_for_the_next(events: list[Event]) -> None:
+    ids = [one["data"]["eventId"] for one in told("deepchat", events)]
+    [user] = [event for event in events if isinstance(event, User)]
+    assert set(ids) == {user.message_id}
+    again = replace(user, message_id="m_2", seq=99)
+    *_, last = told("deepchat", [*events, again, events[-1]])
+    assert last["data"]["eventId"] == "m_2"
+
+
+def test_deepchat_is_told_the_arguments_of_a_call_with_whatever_happens_to_it(events: list[Event]) -> None:
+    edit = [one["data"] for one in told("deepchat", events) if one["data"].get("tool_call_name") == "edit"]
+    assert {one["tool_call_params"] for one in edit} == {'{"path":"a.txt","oldText":"one","newText":"two"}'}
+
+
+def test_deepchat_is_told_of_a_limit_before_the_end() -> None:
+    [end] = [sample for sample in samples() if isinstance(sample, End)]
+    first, last = told("deepchat", [replace(end, reason="limit")])
+    assert (first["event"], first["data"]["maximum_tool_calls_reached"]) == ("STREAM_EVENTS.RESPONSE", True)
+    assert (last["event"], last["data"]["userStop"]) == ("STREAM_EVENTS.END", False)
 
 
 def test_deepchats_calls_go_through_the_states_it_knows(events: list[Event]) -> None:
@@ -105,9 +129,8 @@ def test_devminds_is_told_what_each_operation_came_to(events: list[Event]) -> No
 
 @pytest.mark.parametrize(("reason", "kind"), [("cancelled", "agent.run.cancelled"), ("limit", "agent.run.finished")])
 def test_devminds_is_told_how_a_run_ended(reason: str, kind: str) -> None:
-    [end] = [sample for sample in samples() if type(sample).__name__ == "End"]
-    changed = decode_event(encode(end).replace(f'"reason":"{end.reason}"'.encode(), f'"reason":"{reason}"'.encode()))  # type: ignore[attr-defined]
-    assert [one["type"] for one in told("devminds", [changed])] == [kind]
+    [end] = [sample for sample in samples() if isinstance(sample, End)]
+    assert [one["type"] for one in told("devminds", [replace(end, reason=reason)])] == [kind]
 
 
 def test_onething_is_told_of_every_step_of_a_message(events: list[Event]) -> None:

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.event import KINDS, AnyEvent, PermissionEvent, ToolEvent, kind_of
+from handrail.protocol.message import Message
 from handrail.protocol.samples import wire_samples
 from handrail.protocol.schema import DIALECT, WIRE_TYPES, flat_schema, wire_schemas
 from handrail.protocol.tool import BASE_NAMES, describe
@@ -19,7 +20,8 @@ from handrail.tools.write import WRITE
 SCHEMAS = wire_schemas()
 MESSAGES = (
     "tool_call tool_result error tool_description facts decision permission_request answer change_set change_record "
-    "process_record done parked"
+    "process_record done parked question reply "
+    "message.system message.user message.assistant message.results message.summary"
 )
 TIMES = {"time", "timestamp", "started", "ended"}
 every_type = pytest.mark.parametrize("name", WIRE_TYPES)
@@ -36,7 +38,8 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 def decodes(name: str, value: Any) -> bool:
     """Read as it is read in earnest: among its like, by the tag that tells them apart."""
-    like = AnyEvent if name.startswith("event.") else Done | Parked if name in {"done", "parked"} else WIRE_TYPES[name]
+    unions = {"event": AnyEvent, "message": Message, "done": Done | Parked, "parked": Done | Parked}
+    like = unions.get(name.partition(".")[0], WIRE_TYPES[name])
     try:
         msgspec.json.decode(msgspec.json.encode(value), type=like)
     except msgspec.ValidationError:

@@ -4,7 +4,9 @@ import asyncio
 import inspect
 from pathlib import Path
 
-from handrail import AsyncHandrail, Done, Handrail
+import pytest
+
+from handrail import AsyncHandrail, Done, Handrail, UsageError
 from handrail.settings import Settings
 
 
@@ -89,3 +91,10 @@ def test_what_waits_for_nothing_is_passed_on_as_it_is(workspace: Path, tmp_path:
 def test_it_has_every_public_name_of_the_other() -> None:
     public = {name for name in vars(Handrail) if not name.startswith("_")}
     assert public - set(vars(AsyncHandrail)) == set()
+
+
+def test_options_for_a_session_that_is_open_already_are_refused(workspace: Path, tmp_path: Path) -> None:
+    with Handrail(workspace, state_dir=tmp_path / "state", mode="ask") as rail:
+        assert AsyncHandrail(rail).mode == "ask"
+        with pytest.raises(UsageError, match="mode, session"):
+            AsyncHandrail(rail, session="other", mode="plan")

@@ -16,7 +16,7 @@ from handrail.policy.configuration import Rules
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import MODES
 from handrail.protocol.tool import ToolSpec
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.runtime.replaying import Replay, replay
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder

@@ -77,6 +77,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     repeats = 3
     attempts = 2
     full = 0.5
+    window = 8000
     [tools]
     enable = ["todo"]
     disable = ["exec"]
@@ -134,6 +135,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "agent.repeats": 3,
         "agent.attempts": 2,
         "agent.full": 0.5,
+        "agent.window": 8000,
     }
     assert set(loaded.sources.values()) == {f"user file {tmp_path}/.config/handrail/config.toml"}
 

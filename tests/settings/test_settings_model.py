@@ -67,6 +67,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "agent.repeats": 4,
         "agent.attempts": 5,
         "agent.full": 0.8,
+        "agent.window": None,
     }
 
 

@@ -72,6 +72,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "agent.repeats": st.integers(2, 100),
     "agent.attempts": st.integers(1, 100),
     "agent.full": one_of(0.1, 0.5, 0.8, 1.0),
+    "agent.window": st.integers(2_000, 5_000),
 }
 
 
@@ -166,6 +167,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "agent.repeats": higher,
     "agent.attempts": higher,
     "agent.full": higher,
+    "agent.window": lets_more,
 }
 """Said here in other words than in the settings themselves."""
 

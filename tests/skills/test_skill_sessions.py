@@ -206,6 +206,27 @@ def test_another_process_sees_at_its_next_call_what_was_activated(skilled: Make,
     assert other.call("ls", {"path": "."}).ok
 
 
+def test_a_session_that_never_had_one_does_not_ask_its_journal_again(skilled: Make, project: Path) -> None:
+    one, other = skilled(), skilled()
+    asked: list[str] = []
+    one._database._connection.set_trace_callback(asked.append)
+    assert one.read("a.py").ok
+    assert not [statement for statement in asked if "FROM skill" in statement]
+    activate(other, "house-style")
+    activate(other, "house-style", "deactivate")
+    assert one.read("a.py").ok
+    assert [statement for statement in asked if "FROM skill" in statement]
+
+
+def test_what_is_active_counts_whatever_becomes_of_the_mark_of_it(skilled: Make, project: Path, tmp_path: Path) -> None:
+    first = skilled()
+    activate(first, "commit")
+    first.close()
+    [mark] = (tmp_path / "state").rglob("journal.db-skills")
+    mark.unlink()
+    assert refusal(skilled(), "exec", command="rm a.py") == ("POLICY_DENIED", "skill.commit")
+
+
 def test_a_fork_begins_with_what_is_active(skilled: Make, project: Path) -> None:
     rail = skilled()
     activate(rail, "commit")

@@ -44,7 +44,7 @@ class _Size(msgspec.Struct, frozen=True):
 async def compact_if_full(rail: AsyncHandrail, model: Model, talk: Talk, limits: TurnLimits) -> None:
     """Puts a summary in the place of the older part of the talk, where it is nearly too long for the model. ModelError
     LIMIT_EXCEEDED where it is too long and cannot be made shorter."""
-    now = measured(talk.messages, lambda: _fixed(rail, talk))
+    now = measured(talk.messages, lambda: _fixed(rail, talk), talk.guesses)
     if now <= model.window * limits.full:
         return
     fixed = _fixed(rail, talk)

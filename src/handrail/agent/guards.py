@@ -26,6 +26,14 @@ def used_up(talk: Talk, limits: TurnLimits, more: int) -> str | None:
     return None
 
 
+def cut_off(message: AssistantMessage, limits: TurnLimits) -> str | None:
+    """Why a turn ends with words that are not whole, in words for a person; None where they are."""
+    if message.finish != "length":
+        return None
+    often = f", {limits.cut_off} times in a row" if limits.cut_off > 1 else ""
+    return f"The turn was ended: the model's answer was cut off by its length{often}. Say so if it shall go on."
+
+
 def notes_to(talk: Talk, message: AssistantMessage, done: Done, limits: TurnLimits) -> tuple[UserMessage, ...]:
     """What the model is told beside these results of its calls."""
     notes = [note(CUT_OFF)] if message.finish == "length" else []

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from handrail.agent.answering import OnPiece, ask_model
 from handrail.agent.compacting import compact_after_refusal, compact_if_full
 from handrail.agent.ending import defect, end, ended_before, fail, wait
-from handrail.agent.guards import notes_to, stuck, used_up
+from handrail.agent.guards import cut_off, notes_to, stuck, used_up
 from handrail.agent.limits import TurnLimits
 from handrail.agent.prompting import prepare_system
 from handrail.agent.retrying import Sleep, patiently
@@ -66,11 +66,17 @@ class Agent:
         """The same as `run`, for a program that knows nothing of asyncio. Ctrl-C ends the turn."""
         from handrail.agent.waiting import wait_for  # noqa: PLC0415  who is in a loop does not need it
 
-        return wait_for(self._rail, lambda: self.run(prompt), self.cancel)
+        return wait_for(self._rail, lambda: self._run_alone(prompt), self.cancel)
 
     def cancel(self) -> bool:
         """Ends the turn that is at work, from any thread; whether there was one. The next prompt works as ever."""
         return self._stopping.cancel()
+
+    async def _run_alone(self, prompt: str) -> Turn:
+        try:
+            return await self.run(prompt)
+        finally:
+            await self._model.close()  # connections belong to the event loop, which ends now
 
     async def _turn(self, prompt: str | None = None) -> Turn:
         try:
@@ -90,7 +96,8 @@ class Agent:
         while True:
             message = self._talk.open_message or await self._ask_model()
             if not message.calls:
-                return self._end("limit" if message.finish == "length" else "done")
+                why = cut_off(message, self._limits)
+                return self._end("limit" if why else "done", why)
             if why := used_up(self._talk, self._limits, len(message.calls)):
                 self._talk.add_results(await refused(self._rail, self._talk, message, why))
                 return self._end("limit", why)

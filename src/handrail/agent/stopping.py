@@ -1,7 +1,7 @@
 """Cancel: from any thread, at any moment; what runs is ended, and what is open is closed before anybody hears of it."""
 
 from collections.abc import Awaitable, Callable, Coroutine
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from handrail.async_rail import AsyncHandrail
@@ -17,7 +17,7 @@ class Stopping:
 
     def __init__(self, rail: AsyncHandrail) -> None:
         self._rail = rail
-        self._lock = Lock()
+        self._lock = RLock()  # a signal's handler may cancel while its thread holds it
         self._running: tuple[AbstractEventLoop, Task[Any]] | None = None
         self._asked = self._ours = self._settling = False
 
@@ -29,13 +29,14 @@ class Stopping:
             self._rail.cancel()  # at once: a command is ended even while the event loop is busy
             if not self._asked:
                 self._asked = True
-                self._running[0].call_soon_threadsafe(self._cancel_task)
+                self._running[0].call_soon_threadsafe(self._cancel_task, self._running)
             return True
 
-    def _cancel_task(self) -> None:
-        if self._running is not None and not self._settling:
+    def _cancel_task(self, asked: "tuple[AbstractEventLoop, Task[Any]]") -> None:
+        """Unless the turn has ended meanwhile, and another one is at work."""
+        if self._running is asked and not self._settling:
             self._ours = True
-            self._running[1].cancel()
+            asked[1].cancel()
 
     async def watched(
         self, work: Coroutine[Any, Any, Result], settle: Callable[[], Coroutine[Any, Any, Result]]

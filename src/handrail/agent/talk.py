@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.agent.compaction.measuring import Guesses
 from handrail.agent.compaction.sending import sent
 from handrail.protocol.call import ToolCall
 from handrail.protocol.event import End, Error, User
@@ -38,6 +39,13 @@ class Talk:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self.messages: list[Numbered] = []
+        self.system: SystemMessage | None = None
+        """The system prompt in force."""
+        self.turn = ""
+        """The id of the prompt that everything since belongs to."""
+        self._begin = 0
+        """How many messages there are up to that prompt."""
+        self.guesses = Guesses()
         self.mark: User | End | Error | None = None
         """Where the last turn was when the talk was last read; None once something was added."""
         self.refresh()
@@ -67,20 +75,9 @@ class Talk:
         self.add_all((results_message(results), *notes))
 
     @property
-    def turn(self) -> str:
-        """The id of the prompt that everything since belongs to."""
-        said = (one.message for one in reversed(self.messages))
-        return next((one.message_id for one in said if isinstance(one, UserMessage) and not one.by_loop), "")
-
-    @property
     def of_turn(self) -> list[Message]:
         """What was said since the person's last prompt."""
-        said: list[Message] = []
-        for one in reversed(self.messages):
-            if _is_prompt(one.message):
-                break
-            said.append(one.message)
-        return said[::-1]
+        return [one.message for one in self.messages[self._begin :]]
 
     @property
     def so_far(self) -> SoFar:
@@ -109,18 +106,17 @@ class Talk:
         last = self.last
         return last if isinstance(last, AssistantMessage) else None
 
-    @property
-    def system(self) -> SystemMessage | None:
-        """The system prompt in force."""
-        said = (one.message for one in reversed(self.messages))
-        return next((one for one in said if isinstance(one, SystemMessage)), None)
-
     def shown(self) -> tuple[Message, ...]:
         """What the model is sent: all of it, or the last summary and what came after."""
         return tuple(one for one in sent(self.messages) if not _is_nothing(one))
 
     def _read_on(self) -> None:
-        self.messages += self._conversation.messages(self.messages[-1].number if self.messages else 0)
+        for one in self._conversation.messages(self.messages[-1].number if self.messages else 0):
+            self.messages.append(one)
+            if isinstance(one.message, SystemMessage):
+                self.system = one.message
+            elif isinstance(one.message, UserMessage) and not one.message.by_loop:
+                self.turn, self._begin = one.message.message_id, len(self.messages)
 
 
 def note(text: str) -> UserMessage:
@@ -158,10 +154,6 @@ def _told(result: ToolResult[Any]) -> CallResult:
         attachments=result.attachments,
         files_changed=result.artifacts.files_changed,
     )
-
-
-def _is_prompt(message: Message) -> bool:
-    return isinstance(message, UserMessage) and not message.by_loop
 
 
 def _is_nothing(message: Message) -> bool:

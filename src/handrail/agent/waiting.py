@@ -4,8 +4,10 @@ So a call behaves as it does by hand: the person at the terminal is asked, and C
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -18,48 +20,77 @@ class _InterruptedError(Exception):
     """What the loop sees of a Ctrl-C: the real one would end its thread."""
 
 
+class _Work:
+    """Something to be done once, whatever it is interrupted by."""
+
+    def __init__(self, do: Callable[[], Any]) -> None:
+        self._do = do
+        self._begun = False
+        self.future: Future[Any] = Future()
+
+    def run(self) -> None:
+        """Does it, or gives it up where it was begun before."""
+        if self.future.done():
+            return
+        if self._begun:
+            self.future.set_exception(_InterruptedError())
+            return
+        self._begun = True
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self._do())
+        except Exception as error:
+            self.future.set_exception(error)
+
+
 class _Here(Executor):
     """A pool whose only thread is the one that serves it."""
 
     def __init__(self) -> None:
-        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._cancel: Callable[[], object] = lambda: None
+        self._todo: deque[_Work | None] = deque()
+        self._more: SimpleQueue[None] = SimpleQueue()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-
-        def work() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except Exception as error:
-                future.set_exception(error)
-            except BaseException:
-                self._cancel()  # before anybody hears of it, or the turn would go on
-                future.set_exception(_InterruptedError())
-                raise
-
-        self._work.put(work)
-        return future
+        work = _Work(lambda: fn(*args, **kwargs))
+        self._put(work)
+        return work.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002  as Executor has it
-        self._work.put(None)
+        self._put(None)
+
+    def _put(self, work: _Work | None) -> None:
+        self._todo.append(work)
+        self._more.put(None)
 
     def serve(self, cancel: Callable[[], object]) -> None:
-        """Works until it is shut down. A Ctrl-C ends the turn first, and then the program."""
-        self._cancel = cancel
-        interrupted: KeyboardInterrupt | None = None
+        """Works until it is shut down. What ends the program, mostly a Ctrl-C, ends the turn first; another one in the
+        middle of that does as well."""
+        ending: BaseException | None = None
+        cancelled = False
         while True:
             try:
-                if (work := self._work.get()) is None:
+                if ending is not None and not cancelled:
+                    with suppress(Exception):
+                        cancel()  # before the loop hears of it, or the turn would go on
+                    cancelled = True
+                if not self._serve_next():
                     break
-                work()
-            except KeyboardInterrupt as error:
-                interrupted = error
-                cancel()
-        if interrupted is not None:
-            raise interrupted
+            except BaseException as error:  # whoever waits for the work has to hear of it, or would wait for ever
+                ending = error
+        if ending is not None:
+            raise ending
+
+    def _serve_next(self) -> bool:
+        """Nothing is taken away before it is done, so that an interrupt in between loses nothing."""
+        if not self._todo:
+            self._more.get()
+            return True
+        work = self._todo[0]
+        if work is not None:
+            work.run()
+            self._todo.popleft()
+        return work is not None
 
 
 def wait_for(

@@ -71,8 +71,8 @@ def overview(group: str = "") -> str:
             "commands:",
             *_listed(COMMANDS),
             "\nexamples:",
-            f"  {COMMANDS['call'].examples[0]}",
-            "  handrail doctor",
+            "  handrail demo",
+            "  handrail run 'fix the failing test' --model anthropic:NAME",
             "\nhandrail COMMAND --help explains a command; handrail --version says which one this is.\n",
         )
     )

@@ -6,7 +6,7 @@ from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.sessions import state_of_here
 from handrail.protocol.wire import encode
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.runtime.restoring import restore_audit
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder

@@ -11,7 +11,7 @@ from handrail.cli.rows import Row, without_home
 from handrail.cli.sandbox_checks import sandbox
 from handrail.kernel import openat2
 from handrail.protocol.error import StoreError, UsageError
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.runtime.restoring import unsettled
 from handrail.settings import SettingsError, load, state_folder, user_file
 from handrail.store.folder import StateFolder

@@ -71,7 +71,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "approvals": Command(
         "approvals",
-        "List what waits for your yes, and what you granted.",
+        "List what waits for your yes or your reply, and what you granted.",
         options.for_approvals,
         ("handrail approvals --watch", "handrail approvals allow 8f2"),
         _EXITS,

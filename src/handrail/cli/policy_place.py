@@ -54,7 +54,7 @@ class PolicyPlace:
 
     def offer(self) -> Offer:
         """The tools that a session would have here."""
-        from handrail.runtime.opening import offered  # noqa: PLC0415  commands need none of them
+        from handrail.runtime.offering import offered  # noqa: PLC0415  commands need none of them
 
         return offered(self.loaded.settings)
 

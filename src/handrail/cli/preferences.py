@@ -31,7 +31,7 @@ def with_unknown_tools(loaded: Loaded) -> Loaded:
     """The same, with a remark on rules about tools that are not here: a program may bring its own."""
     if all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
-    from handrail.runtime.opening import offered  # noqa: PLC0415  few rules are about other tools
+    from handrail.runtime.offering import offered  # noqa: PLC0415  few rules are about other tools
     from handrail.settings.policy import unknown_tools  # noqa: PLC0415
 
     try:

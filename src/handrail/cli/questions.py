@@ -50,5 +50,11 @@ def typed_reply(question: Question, words: list[str]) -> Reply | str:
     return text
 
 
+def spelled_out(question: Question, text: str) -> str:
+    """The same in words, where somebody typed the numbers that the options were shown with."""
+    said = typed_reply(question, [text])
+    return "\n".join(said.chosen) if isinstance(said, Reply) else said
+
+
 def _is_number(text: str, question: Question) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(question.options)

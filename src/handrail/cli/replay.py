@@ -20,7 +20,7 @@ _WORDS = {
     "same": "same",
     "times": "same but for times",
     "differs": "DIFFERS",
-    "outside": "file changed since",
+    "outside": "not comparable",
     "left-out": "left out",
 }
 
@@ -31,9 +31,12 @@ def run(options: Namespace) -> int:
     recorded = folder_of_session(workspace, options.task)
     loaded = loaded_for(options, None, workspace)
     try:
-        with place_for_copy(options.keep) as folder:
-            start = make_start(folder, state_of_here(), workspace, os.path.basename(recorded), loaded)
-            replay = play(recording_of(recorded), start, workspace, loaded)
+        with place_for_copy(workspace, options.keep) as folder:
+            recording = recording_of(recorded)
+            start = make_start(
+                folder, state_of_here(), workspace, os.path.basename(recorded), loaded, recording.observed
+            )
+            replay = play(recording, start, workspace, loaded)
     except ToolError as error:
         raise Stop(f"{error.message} Your files are untouched.", FAILED) from None
     _show(replay, os.path.basename(recorded), options)
@@ -60,7 +63,7 @@ def _show(replay: Replay, session: str, options: Namespace) -> None:
         if one.difference:
             answer(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
     for path in start.outside:
-        note(f"{path} was changed since by others: what it was at the start is not known")
+        note(f"{path} was changed by others: what it was at the start is not known")
     for path in start.left_out:
         note(f"{path} was not copied: it is no file, folder or link, or cannot be read")
     if replay.unreadable:

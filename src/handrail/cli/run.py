@@ -37,11 +37,11 @@ def run(options: Namespace, model: Model | None = None) -> int:
     workspace = workspace_of(_quietly(options))
     loaded = with_companions(_loaded(options, workspace), workspace)
     form = form_of(options)
-    task = _task(options, prompt, workspace, loaded, model)
     if options.out is not None:
         from handrail.cli.files import refuse_unwritable  # noqa: PLC0415  few want a file
 
         refuse_unwritable(options.out)
+    task = _task(options, prompt, workspace, loaded, model)
     if not options.json and not options.quiet:
         _say_where(task, options, form)
     view, lines = View(options, form, task.model.name), _Lines()
@@ -82,7 +82,7 @@ def _model(options: Namespace, workspace: str, session: str, loaded: Loaded) -> 
     name = loaded.settings.model or _last_model(options, workspace, session)
     if name is None:
         raise no_model()
-    model = model_for(name)
+    model = model_for(name, loaded.settings.agent.window)
     warm_up(name)
     return model
 

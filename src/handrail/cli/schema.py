@@ -10,7 +10,7 @@ from handrail.cli.files import OutFolder
 from handrail.cli.output import answer, answer_json
 from handrail.protocol.schema import DIALECT, flat_schema, wire_schemas
 from handrail.protocol.wire import Json, encode
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.settings import Settings
 
 

@@ -7,7 +7,7 @@ from handrail.cli.output import answer, answer_json, cut, table
 from handrail.cli.preferences import project_folder, settings_for
 from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, openai_tool
 from handrail.protocol.wire import encode
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 
 
 def run(options: Namespace) -> int:

@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from handrail.models.finding import find_model
     from handrail.models.loading import warm_up
+    from handrail.models.model import ModelError
 
-__all__ = ["find_model", "warm_up"]
+__all__ = ["ModelError", "find_model", "warm_up"]
 
-_HOMES = {"find_model": "handrail.models.finding", "warm_up": "handrail.models.loading"}
+_HOMES = {
+    "ModelError": "handrail.models.model",
+    "find_model": "handrail.models.finding",
+    "warm_up": "handrail.models.loading",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -52,7 +52,8 @@ def wants_no_pictures(error: Exception, place: Place) -> bool:
 
 def without_sight(place: Place) -> ModelError:
     """The model takes no pictures, and will be sent none when it is asked again."""
-    return ModelError("UNAVAILABLE", f"{place.name} takes no pictures. It is asked without them.", retryable=True)
+    told = f"{place.name} takes no pictures. It is asked without them."
+    return ModelError("UNAVAILABLE", told, retryable=True, after=0.0)
 
 
 def broken_off(place: Place) -> ModelError:
@@ -65,7 +66,10 @@ def _refused(error: Any, place: Place) -> ModelError:
 
     status, words = error.status_code, _words(error, place)
     if isinstance(error, failures.ModelContextWindowExceededError) or status == 413 or _is_too_long(status, words):
-        return ModelError("LIMIT_EXCEEDED", f"The talk is longer than {place.name} takes. Begin a new session.")
+        return ModelError(
+            "LIMIT_EXCEEDED",
+            f"The talk is longer than {place.name} takes. Ask for less at once, or begin a new session.",
+        )
     if isinstance(error, failures.ModelQuotaExceededError):
         said = f"{place.provider.name} refuses: quota or credit is used up. Look at your account there."
         return ModelError("UNAVAILABLE", said)

@@ -10,8 +10,10 @@ from handrail.protocol.change import ChangeRecord, ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.event import KINDS, kind_of
+from handrail.protocol.message import AssistantMessage, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.process import ProcessRecord
+from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolDescription
 
@@ -31,6 +33,13 @@ MESSAGES: dict[str, Any] = {
     "process_record": ProcessRecord,
     "done": Done,
     "parked": Parked,
+    "question": Question,
+    "reply": Reply,
+    "message.system": SystemMessage,
+    "message.user": UserMessage,
+    "message.assistant": AssistantMessage,
+    "message.results": ResultsMessage,
+    "message.summary": SummaryMessage,
 }
 EVENTS: dict[str, Any] = {f"event.{kind_of(kind)}": kind for kind in KINDS}
 WIRE_TYPES: dict[str, Any] = MESSAGES | EVENTS

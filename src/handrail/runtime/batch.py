@@ -18,7 +18,6 @@ from handrail.runtime.pipeline import DECIDING, RUNNING, close, cut_short, fly, 
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.side_by_side import has_run, run_ahead
 from handrail.runtime.stacking import stack
 from handrail.runtime.waiting_trials import sealed_in
 from handrail.store.journal import DuplicateCallError
@@ -154,7 +153,7 @@ def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResul
     for number, flight in enumerate(flights, start=1):
         budget = min(session.characters, max(left, _SMALLEST_BUDGET))
         if number < len(flights) and flight.stopped is None:
-            run_ahead(session, flights[number - 1 :], known, budget)
+            _run_ahead(session, flights[number - 1 :], known, budget)
         try:
             result = known.get(flight.call.tool_call_id) or _run(session, flight, budget)
         except AsksError as asks:
@@ -166,6 +165,18 @@ def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResul
         left -= len(result.content)
         results.append(result)
     return tuple(results)
+
+
+def _run_ahead(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]], budget: int) -> None:
+    from handrail.runtime.side_by_side import run_ahead  # noqa: PLC0415  most batches are one call
+
+    run_ahead(session, flights, known, budget)
+
+
+def _has_run(flight: Flight, budget: int) -> bool:
+    from handrail.runtime.side_by_side import has_run  # noqa: PLC0415  as above
+
+    return has_run(flight, budget)
 
 
 def _park_late(session: Session, flight: Flight, batch: list[Flight], asks: AsksError) -> Parked | None:
@@ -188,10 +199,10 @@ def _cut_short(session: Session, flights: list[Flight]) -> None:
 
 
 def _run(session: Session, flight: Flight, budget: int) -> ToolResult[Any]:
-    ran = has_run(flight, budget)
+    running = RUNNING if flight.stopped is None or not _has_run(flight, budget) else ()
     flight.budget = budget
     try:
-        fly(session, flight, () if ran else RUNNING)
+        fly(session, flight, running)
     except DuplicateCallError:
         return _first_result(session, flight)
     return sealed(flight)

@@ -230,7 +230,7 @@ def _fitted(session: Session, flight: Flight, output: Output) -> tuple[str, dict
         return output.content, _kept_aside(session, flight.call.tool_call_id, output)
     text, whole = output.content, output.content if output.whole is None else output.whole
     fits = len(text) <= flight.budget
-    if (fits and output.whole is None) or flight.name == "read" or session.offer.get("read") is None:
+    if (fits and output.whole is None) or flight.name == "read" or "read" not in session.offer.names:
         return text, {}
     reference = session.outputs.keep(flight.call.tool_call_id, whole)
     if output.whole is not None:

@@ -4,9 +4,16 @@ import os
 from types import ModuleType
 
 from handrail.protocol.error import UsageError
+from handrail.settings import Settings
 from handrail.tools.contract import Tool
 
 GROUP = "handrail.tools"
+
+
+def tools_of_settings(settings: Settings) -> list[Tool]:
+    """The tools that settings ask for."""
+    found = [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
+    return found + installed_tools() if settings.tools.installed else found
 
 
 def installed_tools() -> list[Tool]:

@@ -23,7 +23,6 @@ from handrail.runtime.recovery import recover
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.waiting_trials import drop_trial, forget_trial, sealed_in, tried_on
 from handrail.store.journal import Draft, NewCall
-from handrail.store.questions import waiting_questions
 from handrail.store.requests import Stored, answer_to, stored_request, waiting_requests
 
 
@@ -84,6 +83,8 @@ def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None
 
 def waiting(session: Session, batch_id: str | None = None) -> Parked:
     """What is open, of one batch or of the session: what needs a yes, and what the model asks."""
+    from handrail.store.questions import waiting_questions  # noqa: PLC0415  only where something waits
+
     database = session.journal.database
     return Parked(
         batch_id=batch_id or "",

@@ -34,12 +34,13 @@ Choose = Callable[[ChangeLog, Within], tuple[int, ...]]
 _ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="a person asked for it")
 
 
-def choice(number: int | None, turn: bool, session: str | None) -> Choose:
+def choice(number: int | tuple[int, ...] | None, turn: bool, session: str | None) -> Choose:
     """Which change sets an undo is about."""
     if (number is not None) + turn + (session is not None) > 1:
         raise UsageError("undo takes a number, turn=True or a session: one of them")
     if number is not None:
-        return lambda log, _: choosing.one_change(log, number)
+        numbers = (number,) if isinstance(number, int) else number
+        return lambda log, _: tuple(choosing.one_change(log, one)[0] for one in numbers)
     if session is not None:
         return lambda log, within: choosing.of_session(log, session, within)
     return choosing.last_turn if turn else choosing.last_change

@@ -1,7 +1,8 @@
 """Every tool that was registered, and which of them a session offers."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Permission
@@ -14,11 +15,22 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
 
+class Later(NamedTuple):
+    """A tool of our own that is made when it is first asked for: few sessions use all of them."""
+
+    make: Callable[[], Tool]
+    enabled: bool
+    """As its spec says."""
+
+
 class Registry:
     """Tools by name. No tool replaces another, least of all a base tool."""
 
-    def __init__(self, base: Iterable[Tool] = (), others: Iterable[Tool] = ()) -> None:
-        self._tools = {tool.spec.name: tool for tool in base}
+    def __init__(self, own: Mapping[str, Later], others: Iterable[Tool] = ()) -> None:
+        self._own = own
+        self._tools: dict[str, Tool] = {}
+        self.names = tuple(own)
+        """All, in the order they were registered."""
         for tool in others:
             self.add(tool)
 
@@ -33,18 +45,22 @@ class Registry:
             raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
         if tool.spec.category == "builtin":
             raise UsageError(f"the tool {name!r} has the category builtin, which only the base layer has; use custom")
-        if name in self._tools:
+        if name in self.names:
             raise UsageError(f"a tool named {name!r} is registered already")
         self._tools[name] = tool
+        self.names = (*self.names, name)
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name."""
-        return self._tools.get(name)
+        tool = self._tools.get(name)
+        if tool is None and (later := self._own.get(name)) is not None:
+            tool = self._tools.setdefault(name, later.make())
+        return tool
 
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """All tools in the order they were registered."""
-        return tuple(self._tools.values())
+    def is_off(self, name: str) -> bool:
+        """Whether a tool is off until somebody enables it. To know that, none of our own is made."""
+        later = self._own.get(name)
+        return not (self._tools[name].spec.enabled if later is None else later.enabled)
 
 
 class Offer:
@@ -63,8 +79,8 @@ class Offer:
         _refuse_unknown("disable", disable, registry)
         self._registry = registry
         self._enable, self._disable, self._deny, self._allowed = enable, disable, deny, allowed
-        self._offered = {tool.spec.name: tool for tool in registry.tools if self._reason(tool) is None}
-        self.names = tuple(self._offered)
+        self.names = tuple(name for name in registry.names if self._reason(name) is None)
+        self._made: dict[str, Tool] = {}
 
     def narrowed(self, allowed: Collection[str] | None) -> "Offer":
         """The same, with only what active skills allow; all of it where they do not say."""
@@ -73,7 +89,10 @@ class Offer:
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name, if it is offered."""
-        return self._offered.get(name)
+        tool = self._made.get(name)
+        if tool is None and name in self.names and (tool := self._registry.get(name)) is not None:
+            self._made[name] = tool
+        return tool
 
     def known(self, name: str) -> Tool | None:
         """The tool of exactly this name, offered or not: for calls of before, when it may have been."""
@@ -82,7 +101,7 @@ class Offer:
     @property
     def registered(self) -> tuple[str, ...]:
         """The names of all tools, offered or not."""
-        return tuple(tool.spec.name for tool in self._registry.tools)
+        return self._registry.names
 
     def denies(self, permission: Permission) -> bool:
         """Whether no tool is offered that needs it."""
@@ -91,30 +110,32 @@ class Offer:
     def why_off(self, name: str) -> str | None:
         """Why a registered tool is not offered, for the person whose settings these are; None where it is, or is not
         registered."""
-        tool = self._registry.get(name)
-        reason = self._reason(tool) if tool else None
+        reason = self._reason(name) if name in self.registered else None
         return f"{name} is off{reason}" if reason else None
 
-    def _reason(self, tool: Tool) -> str | None:
-        name = tool.spec.name
+    def _reason(self, name: str) -> str | None:
         if name in self._disable:
             return ": [tools] disable names it."
-        if denied := [permission for permission in _used_by(tool.spec) if permission in self._deny]:
+        if denied := self._denied(name):
             are = "are" if len(denied) > 1 else "is"
             return f": it needs {' and '.join(denied)}, which {are} denied here ([tools] deny)."
-        if not tool.spec.enabled and name not in self._enable:
+        if self._registry.is_off(name) and name not in self._enable:
             return f'; [tools] enable = ["{name}"] offers it.'
         return None if self._allowed is None or name in self._allowed else ": no active skill allows it."
 
+    def _denied(self, name: str) -> list[Permission]:
+        tool = self._registry.get(name) if self._deny else None
+        return [] if tool is None else [needed for needed in _used_by(tool.spec) if needed in self._deny]
+
     def differing_in_case(self, name: str) -> Tool | None:
         """The only tool whose name differs from this one in case alone."""
-        same = [tool for own, tool in self._offered.items() if own.casefold() == name.casefold()]
-        return same[0] if len(same) == 1 else None
+        same = [own for own in self.names if own.casefold() == name.casefold()]
+        return self.get(same[0]) if len(same) == 1 else None
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The offered tools, in order."""
-        return tuple(self._offered.values())
+        return tuple(tool for name in self.names if (tool := self.get(name)) is not None)
 
 
 def _used_by(spec: ToolSpec) -> tuple[Permission, ...]:
@@ -128,12 +149,12 @@ def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) ->
     A name that is like none here is left alone: a user's settings may speak of tools that only some programs bring.
     """
     for name in names:
-        if name not in BASE_NAMES and registry.get(name) is None and (near := _nearest(name, registry)):
+        if name not in BASE_NAMES and name not in registry.names and (near := _nearest(name, registry)):
             raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")
 
 
 def _nearest(name: str, registry: Registry) -> str | None:
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    near = get_close_matches(name[:128].lower(), [tool.spec.name for tool in registry.tools], n=1, cutoff=0.75)
+    near = get_close_matches(name[:128].lower(), registry.names, n=1, cutoff=0.75)
     return near[0] if near else None

@@ -24,7 +24,6 @@ from handrail.runtime.registry import Offer
 from handrail.runtime.skills import Skills
 from handrail.store.audit import Chain, Record
 from handrail.store.journal import Decided, Draft, Journal
-from handrail.store.memories import Memories
 from handrail.tools.commands import Commands
 from handrail.tools.contract import Context, Output, Tool
 from handrail.workspace.root import Root
@@ -32,6 +31,7 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.runtime.grants import Grants
+    from handrail.store.memories import Memories
 
 _LONGEST_MESSAGE = 10_000
 
@@ -52,7 +52,8 @@ class Session(msgspec.Struct, kw_only=True):
     commands: Commands
     background: BackgroundWork
     outside: OutsideFolders
-    memories: Memories
+    notes: str
+    """Where the notes about the workspace are."""
     granted: dict[Scope, str]
     """Where it is noted what people granted."""
     crashes: Callable[[], str]
@@ -80,6 +81,13 @@ class Session(msgspec.Struct, kw_only=True):
     def offer(self) -> Offer:
         """The tools that are offered now: fewer, where active skills say so."""
         return self.skills.offer
+
+    @property
+    def memories(self) -> "Memories":
+        """The notes about the workspace. Few ask for them."""
+        from handrail.store.memories import Memories  # noqa: PLC0415  as said
+
+        return Memories(self.notes)
 
     @property
     def grants(self) -> "Grants":

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from handrail.runtime.opening import offered
+from handrail.runtime.offering import offered
 from handrail.settings import Settings
 from handrail.skills.finding import Found, find_skills, places_of, with_files
 from handrail.skills.skill import Skill
@@ -24,9 +24,9 @@ def skill_in(workspace: str, settings: Settings, environ: Mapping[str, str], nam
 
 
 def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, str]) -> bool:
-    """Whether there is one that a model may be told of: then it is worth while to offer the tools for it."""
-    found = skills_in(workspace, settings, environ).skills
-    return any(not skill.problem and not skill.by_name_only for skill in found)
+    """Whether there is one that can be activated, be it only by its name: then it is worth while to offer the tools for
+    it."""
+    return any(not skill.problem for skill in skills_in(workspace, settings, environ).skills)
 
 
 def _opened(workspace: str, settings: Settings) -> Workspace:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from handrail.policy.names import holds_credentials
 from handrail.protocol.decision import Narrowing
 from handrail.protocol.error import ToolError, UsageError
-from handrail.protocol.skill import SkillEntry
 from handrail.runtime.registry import Offer
 from handrail.store.active_skills import ActiveSkill, ActiveSkills
 from handrail.workspace.outside import Boundary
@@ -16,6 +15,7 @@ from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from handrail.protocol.skill import SkillEntry
     from handrail.skills.finding import Found
     from handrail.skills.skill import Place, Skill
 
@@ -40,6 +40,8 @@ class Skills:
         self._disabled, self._boundary = disabled, boundary
         self._lock = threading.Lock()
         self._active: tuple[ActiveSkill, ...] = ()
+        self.any = False
+        """Whether one is active."""
         self._base: Offer | None = None
         self._offer: Offer | None = None
 
@@ -65,7 +67,7 @@ class Skills:
 
     def narrowing(self, tool: str) -> Narrowing | None:
         """What the active skills leave of a tool."""
-        if not self._active:
+        if not self.any:
             return None
         from handrail.skills.narrowing import narrowing_of  # noqa: PLC0415  few sessions have active ones
 
@@ -85,7 +87,7 @@ class Skills:
         found = self.found().get(name)
         return None if found is None else with_files(self._workspace, found)
 
-    def entries(self) -> tuple[SkillEntry, ...]:
+    def entries(self) -> "tuple[SkillEntry, ...]":
         """All of them, in the order of their names, also those that are active although they are gone."""
         self.refresh()
         found = self.found().skills
@@ -142,7 +144,7 @@ class Skills:
         allowed = allowed_tools(active, base.registered)
         self._bring(active)
         self._offer = base if allowed is None else base.narrowed(allowed)
-        self._active = active
+        self._active, self.any = active, bool(active)
 
     def _folders(self, skill: "Skill") -> tuple[str, ...]:
         if skill.origin != "project":
@@ -178,9 +180,10 @@ class Skills:
         return root
 
 
-def entry_of(skill: "Skill", *, active: bool) -> SkillEntry:
+def entry_of(skill: "Skill", *, active: bool) -> "SkillEntry":
     """A skill as it is listed."""
-    from handrail.skills.allowed import spelled  # noqa: PLC0415  only who asks for them
+    from handrail.protocol.skill import SkillEntry  # noqa: PLC0415  only who asks for them
+    from handrail.skills.allowed import spelled  # noqa: PLC0415  as above
 
     return SkillEntry(
         name=skill.name,
@@ -196,7 +199,8 @@ def entry_of(skill: "Skill", *, active: bool) -> SkillEntry:
     )
 
 
-def _gone(active: ActiveSkill) -> SkillEntry:
+def _gone(active: ActiveSkill) -> "SkillEntry":
+    from handrail.protocol.skill import SkillEntry  # noqa: PLC0415  as above
     from handrail.skills.allowed import spelled  # noqa: PLC0415  as above
 
     return SkillEntry(

@@ -87,8 +87,7 @@ def gather_facts(session: Session, flight: Flight) -> None:
         flight.facts = touched_facts(session.workspace, touched)
     else:
         flight.facts = _facts_of_command(session, touched.command)
-    narrowed = session.skills.narrowing(flight.tool.spec.name)
-    if narrowed is not None:
+    if session.skills.any and (narrowed := session.skills.narrowing(flight.tool.spec.name)) is not None:
         flight.facts = replace(flight.facts, narrowed=narrowed)
 
 
@@ -203,6 +202,8 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
 
 def check_skills(session: Session, flight: Flight) -> None:
     """What a call before it in its batch activated speaks of it too."""
+    if not session.skills.any:
+        return
     spec, narrowed = flight.tool.spec, session.skills.narrowing(flight.tool.spec.name)
     if session.offer.get(spec.name) is None and session.offer.known(spec.name) is not None:
         raise _unknown(session, flight)
@@ -347,7 +348,7 @@ def context_of(session: Session, flight: Flight) -> Context:
         limits=Limits(
             characters=flight.budget,
             restricted=session.rules.restriction is not None,
-            offloads=session.offer.get("read") is not None,
+            offloads="read" in session.offer.names,
         ),
         facts=flight.facts,
         answered=flight.answer is not None,

@@ -166,6 +166,7 @@ class Agent(Section, frozen=True, kw_only=True):
     repeats: Annotated[int, msgspec.Meta(ge=2, le=1_000)] = 4
     attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
     full: Annotated[float, msgspec.Meta(ge=0.1, le=1.0)] = 0.8
+    window: Annotated[int, msgspec.Meta(ge=2_000, le=100_000_000)] | None = None
 
 
 class Settings(Section, frozen=True, kw_only=True):

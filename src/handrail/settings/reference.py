@@ -116,6 +116,10 @@ REFERENCE: dict[str, Entry] = {
     "agent.full": Entry(
         "From which part of the model's window on the talk is made shorter.", "a number from 0.1 to 1.0"
     ),
+    "agent.window": Entry(
+        "How many tokens the model takes in all, where its provider does not say so.",
+        "a whole number from 2000 to 100000000",
+    ),
 }
 """Every dotted key, in the order of the model."""
 

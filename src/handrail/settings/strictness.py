@@ -130,5 +130,6 @@ STRICTNESS: dict[str, Strictness] = {
     "agent.repeats": Strictness(_least, "who does the same again and again costs, and does nothing"),
     "agent.attempts": Strictness(_least, "each attempt may cost"),
     "agent.full": Strictness(_least, "a longer talk costs more with every question"),
+    "agent.window": Strictness(_least_of_some, "as above"),
 }
 """For every dotted key, in the order of the model."""

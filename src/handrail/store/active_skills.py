@@ -1,5 +1,7 @@
 """The skills that are active in a session, beside its events: each as it was when it was activated."""
 
+import os
+
 import msgspec
 
 from handrail.protocol.error import StoreError
@@ -30,22 +32,33 @@ class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ActiveSkills:
-    """Those of one session. A change stands or falls with the notice of it."""
+    """Those of one session. A change stands or falls with the notice of it.
+
+    Every call asks for them, and most sessions never have any. So there is an empty file beside the journal from before
+    the first one is active: as long as it is not there, nobody who has looked once needs to look again.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._mark = mark_of(journal.database.path)
+        self._known_of_none = False
+        """Whether none was there at the last look, nor ever before it."""
         self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
         """What was found the last time, and what it means."""
 
     def listed(self) -> tuple[ActiveSkill, ...]:
         """All of them, by their names; the same object as long as nothing has changed."""
+        if self._known_of_none and not os.access(self._mark, os.F_OK):
+            return self._last[1]
         rows = self._journal.database.rows(_SELECT)
+        self._known_of_none = not rows and not os.access(self._mark, os.F_OK)
         if rows != self._last[0]:
             self._last = rows, tuple(self._read(*row) for row in rows)
         return self._last[1]
 
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Makes one active, in the place of what was active under its name."""
+        make_mark(self._journal.database.path)
         self._journal.append((Notice, {"text": text}), also=((_PUT, (skill.name, encode(skill))),))
 
     def drop(self, name: str, text: str) -> None:
@@ -60,3 +73,16 @@ class ActiveSkills:
             raise StoreError(
                 f"the active skill {name} of session {self._journal.session_id} cannot be read: {error}"
             ) from None
+
+
+def mark_of(journal: str) -> str:
+    """The file that says that a session has, or had, an active skill, by the path of its journal."""
+    return f"{journal}-skills"
+
+
+def make_mark(journal: str) -> None:
+    """To be called before the first skill of a session is written down."""
+    try:
+        os.close(os.open(mark_of(journal), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StoreError(f"beside the journal {journal} nothing can be written: {error.strerror}") from error

@@ -6,6 +6,7 @@ from handrail.protocol.error import UsageError
 from handrail.protocol.event import Notice
 from handrail.protocol.message import AssistantMessage, CallResult, ResultsMessage
 from handrail.protocol.wire import encode
+from handrail.store.active_skills import make_mark
 from handrail.store.database import Database
 from handrail.store.journal import Journal
 from handrail.store.messages import Messages
@@ -30,7 +31,10 @@ def fork_journal(source: Journal, path: str, session_id: str) -> None:
     try:
         with target.lock, target.transaction:
             for table, query in _COPIED.items():
-                for row in source.database.rows(query, (last,)):
+                rows = source.database.rows(query, (last,))
+                if rows and table == "skill":
+                    make_mark(path)
+                for row in rows:
                     marks = ", ".join("?" * len(row))
                     target.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  names of ours
             if talk and (open_calls := _open_calls(talk[-1].message)):

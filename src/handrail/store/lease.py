@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 from weakref import WeakSet
@@ -44,8 +45,9 @@ class Lease:
             ) from None
         self._descriptor = descriptor
         _held_here.add(self)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)  # for the words of whoever comes too late
+        with suppress(OSError):  # a full disk: it is only for the words of whoever comes too late
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         return self
 
     def __exit__(

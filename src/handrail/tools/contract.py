@@ -10,7 +10,6 @@ from handrail.protocol.change import Change, ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import AnswerKind, Preview
-from handrail.protocol.question import Question
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
     from handrail.protocol.event import Event
+    from handrail.protocol.question import Question
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -249,5 +249,5 @@ class Tool(msgspec.Struct, frozen=True):
     run: Callable[[Context, Any], Output]
     touches: Callable[[Any], Touched] = touches_nothing
     preview: Callable[[Context, Any], Preview] | None = None
-    asks: Callable[[str, Any], Question] | None = None
+    asks: "Callable[[str, Any], Question] | None" = None
     """What a call of this id asks the person: it is not run, and the reply is its result."""

@@ -15,9 +15,10 @@ MOST_FILES = 500_000
 
 
 @contextmanager
-def place_for_copy(keep: str | None = None) -> Generator[str]:
-    """A new folder for a copy: a temporary one that is removed at the end, or one to keep. ToolError where that is
-    there already."""
+def place_for_copy(source: str, keep: str | None = None) -> Generator[str]:
+    """A new folder for a copy of another: a temporary one that is removed at the end, or one to keep. ToolError where
+    that is there already, or lies in what is to be copied."""
+    _refuse_inside(source, tempfile.gettempdir() if keep is None else keep)
     if keep is not None:
         try:
             os.makedirs(keep, mode=0o700)
@@ -30,6 +31,14 @@ def place_for_copy(keep: str | None = None) -> Generator[str]:
         yield folder
     finally:
         _remove(folder)
+
+
+def _refuse_inside(source: str, place: str) -> None:
+    """A copy that lies in what is copied would be copied too, and the copy of it, and so on."""
+    whole, part = os.path.realpath(source), os.path.realpath(place)
+    if os.path.commonpath((whole, part)) == whole:
+        message = f"{place} lies in the folder that is to be copied. Name a new folder outside of it (--keep)."
+        raise ToolError("CONFLICT", message)
 
 
 def _remove(folder: str) -> None:
@@ -59,21 +68,32 @@ def copy_tree(source: str, target: str) -> Copied:
     closed: list[tuple[str, int]] = []
     while waiting:
         relative = waiting.pop()
-        with os.scandir(os.path.join(source, relative)) as entries:
-            for entry in entries:
-                name = os.path.join(relative, entry.name)
-                files += 1
-                if files > MOST_FILES:
-                    raise ToolError("LIMIT_EXCEEDED", f"The workspace has more than {MOST_FILES} files. None was used.")
-                if entry.is_dir(follow_symlinks=False):
-                    os.mkdir(os.path.join(target, name), 0o700)
-                    closed.append((name, stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)))
-                    waiting.append(name)
-                elif not _copied(entry, os.path.join(target, name)):
-                    left_out.append(name)
+        entries = _entries(os.path.join(source, relative))
+        if entries is None:
+            left_out.append(relative or ".")
+        for entry in entries or ():
+            name = os.path.join(relative, entry.name)
+            files += 1
+            if files > MOST_FILES:
+                raise ToolError("LIMIT_EXCEEDED", f"The workspace has more than {MOST_FILES} files. None was used.")
+            if entry.is_dir(follow_symlinks=False):
+                os.mkdir(os.path.join(target, name), 0o700)
+                closed.append((name, stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)))
+                waiting.append(name)
+            elif not _copied(entry, os.path.join(target, name)):
+                left_out.append(name)
     for name, mode in reversed(closed):
         os.chmod(os.path.join(target, name), mode)
     return Copied(files, tuple(sorted(left_out)))
+
+
+def _entries(folder: str) -> "list[os.DirEntry[str]] | None":
+    """What is in a folder; None where it cannot be looked into, or is gone."""
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return None
 
 
 def _copied(entry: "os.DirEntry[str]", target: str) -> bool:

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.agent.compaction.sending import last_summary, sent
+from handrail.agent.compaction.sending import in_full, last_summary, sent
 from handrail.protocol.message import AssistantMessage, CallPart, Message, Part, ResultsMessage
 from handrail.protocol.schema import flat_schema
 from handrail.protocol.tool import ToolSpec
@@ -20,8 +20,23 @@ _AROUND = 8
 """What stands around a message or a part on the wire."""
 
 
-def measured(messages: Sequence[Numbered], fixed: Callable[[], int]) -> int:
+class Guesses:
+    """What was guessed about one talk: its messages stay as they are, so nothing is guessed twice."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, int] = {}
+
+    def of(self, one: Numbered) -> int:
+        """The tokens of a message."""
+        found = self._found.get(one.number)
+        if found is None:
+            found = self._found[one.number] = tokens_of(one.message)
+        return found
+
+
+def measured(messages: Sequence[Numbered], fixed: Callable[[], int], guesses: Guesses | None = None) -> int:
     """The tokens of the next question. `fixed` guesses those of system prompt and tools, where nobody counted."""
+    guesses = guesses or Guesses()
     found = last_summary(messages)
     since = 0
     for one in reversed(messages):
@@ -30,7 +45,9 @@ def measured(messages: Sequence[Numbered], fixed: Callable[[], int]) -> int:
             break  # whatever was counted before, was counted of a longer talk
         if isinstance(message, AssistantMessage) and message.input_tokens:
             return message.input_tokens + max(message.output_tokens, 1) + since
-        since += tokens_of(message)
+        since += guesses.of(one)
+    if found is None:
+        return fixed() + sum(map(guesses.of, in_full(messages)))
     return fixed() + tokens_in(sent(messages))
 
 

@@ -4,6 +4,7 @@ so no wire has to be told of tools that cannot be called now."""
 from collections.abc import Sequence
 
 from handrail.agent.compaction.bounding import bounded, newest, one_line
+from handrail.agent.prompt.fences import fenced
 from handrail.models.listening import listening
 from handrail.models.model import Answered, Model, ModelError, ModelRequest, Spent
 from handrail.protocol.message import (
@@ -50,7 +51,7 @@ def transcript(messages: Sequence[Message], before: str, room: int) -> str:
     lines = [line for message in messages for line in _lines(message)]
     notes = [f"Your notes on what was before:\n{before}"] if before else []
     kept = newest(lines, max(0, room - sum(map(len, notes))), "[{} earlier entries are left out.]")
-    return "\n\n".join(("<transcript>", *notes, *kept, "</transcript>"))
+    return fenced("transcript", "\n\n".join((*notes, *kept)))
 
 
 def _text(answer: Answered) -> str:

@@ -20,7 +20,8 @@ _TIMES = re.compile(
     r"|\b\d\d:\d\d:\d\d(?:\.\d+)?\b"
     r"|\b\d+(?:[.,]\d+)?\s?(?:ns|µs|us|ms|s|sec|secs|seconds?|min|minutes?)\b"
 )
-_NUMBERED = re.compile(r"(\b(?:undo|Took back|change|Change) )(\d{1,9})\b")
+_NUMBERED = re.compile(r"(\b(?:undo|Took back|Brought back|[Cc]hanges?) )(\d{1,9}(?:(?:, | and )\d{1,9})*)\b")
+_NUMBER = re.compile(r"\d+")
 _MOST_LINES = 40
 
 
@@ -48,20 +49,24 @@ class Places(msgspec.Struct, frozen=True):
     numbers: dict[int, int] = {}
     """Of change sets: each of now with that of then."""
 
+    def there(self, text: str) -> str:
+        """A text of now as if it were about the workspace."""
+        return text.replace(self.now, self.then)
+
     def as_then(self, text: str) -> str:
-        """A text of now in the words of then."""
-        return _NUMBERED.sub(self._renumbered, text.replace(self.now, self.then))
+        """The same, with the numbers of then where it speaks of change sets, or seems to."""
+        return _NUMBERED.sub(lambda found: found[1] + _NUMBER.sub(self._renumbered, found[2]), self.there(text))
 
     def _renumbered(self, found: re.Match[str]) -> str:
-        number = int(found[2])
-        return f"{found[1]}{self.numbers.get(number, number)}"
+        number = int(found[0])
+        return str(self.numbers.get(number, number))
 
 
 def compared(then: ToolResult[Any], now: ToolResult[Any], places: Places) -> Compared:
     """How they differ, if they do."""
     old, new = _lasting(then, str), _lasting(now, places.as_then)
     verdict: Verdict = "same"
-    if old != new:
+    if old not in (new, _lasting(now, places.there)):
         verdict = "times" if _without_times(old) == _without_times(new) else "differs"
     differs = verdict == "differs"
     return Compared(

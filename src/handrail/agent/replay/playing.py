@@ -3,18 +3,23 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from handrail.agent.replay.apart import BY_PERSON, kept_apart, was_offered, why_left_out
 from handrail.agent.replay.comparing import Compared, Places, compared
 from handrail.agent.replay.recorded import Recorded, Recording
 from handrail.agent.replay.start import Start
-from handrail.protocol.batch import Done
+from handrail.agent.replay.unknown import Unknown
+from handrail.protocol.batch import Done, Parked
 from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.question import Reply
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 from handrail.settings import Loaded
 
-_BY_PERSON = "undo"
-_CUT_OFF = frozenset({"INTERRUPTED", "CANCELLED", "TIMEOUT"})
+_REFUSED = frozenset({"PERMISSION_DENIED", "POLICY_DENIED"})
+_PLACED = ("path", "cwd", "command")
+"""Arguments that may name the workspace by its whole path."""
 
 
 class Replay(msgspec.Struct, frozen=True):
@@ -32,21 +37,16 @@ class Replay(msgspec.Struct, frozen=True):
 
 def play(recording: Recording, start: Start, workspace: str, settings: Loaded) -> Replay:
     """Plays a recording on its start; `workspace`: where it was recorded."""
-    enabled = _with_tools(settings, recording)
     with Handrail(
-        start.workspace, state_dir=start.state, session="replay", settings=enabled, on_permission=_later
+        start.workspace,
+        state_dir=start.state,
+        session="replay",
+        settings=kept_apart(settings, recording),
+        on_permission=_later,
     ) as rail:
         player = _Player(rail, start, Places(workspace, start.workspace, {}))
         calls = [one for batch in recording.batches() for one in player.play(batch)]
     return Replay(tuple(calls), start, recording.unreadable)
-
-
-def _with_tools(settings: Loaded, recording: Recording) -> Loaded:
-    """With every tool that was offered then, as far as calls show it."""
-    tools = settings.settings.tools
-    named = {one.call.name for one in recording.calls if one.result is not None and one.result.version != "0"}
-    offered = msgspec.structs.replace(tools, enable=tuple(sorted({*tools.enable, *named - {_BY_PERSON}})))
-    return msgspec.structs.replace(settings, settings=msgspec.structs.replace(settings.settings, tools=offered))
 
 
 def _later(_: PermissionRequest) -> None:
@@ -55,44 +55,64 @@ def _later(_: PermissionRequest) -> None:
 
 class _Player:
     def __init__(self, rail: Handrail, start: Start, places: Places) -> None:
-        self._rail, self._start, self._places = rail, start, places
+        self._rail, self._places = rail, places
+        self._unknown = Unknown(start.outside)
         self._numbers: dict[int, int] = {}
         """The change sets of the recording, and those that stand for them here."""
 
     def play(self, batch: tuple[Recorded, ...]) -> list[Compared]:
-        left = {one.call.tool_call_id: reason for one in batch if (reason := _why_left_out(one))}
-        calls = [one for one in batch if one.call.tool_call_id not in left and one.call.name != _BY_PERSON]
+        left = {one.call.tool_call_id: reason for one in batch if (reason := self._why_left_out(one))}
+        calls = [one for one in batch if one.call.tool_call_id not in left and one.call.name != BY_PERSON]
         results = self._results(calls)
         told: list[Compared] = []
         for one in batch:
-            now = self._undone(one) if one.call.name == _BY_PERSON else results.get(one.call.tool_call_id)
-            reason = left.get(one.call.tool_call_id, "it waits for an answer that nobody recorded")
-            told.append(_left_out(one, reason) if now is None or one.result is None else self._compared(one, now))
+            reason = left.get(one.call.tool_call_id, "")
+            undone = one.call.name == BY_PERSON and not reason
+            now = self._undone(one) if undone else results.get(one.call.tool_call_id)
+            if now is not None and now.error is not None and now.error.code == "SANDBOX_UNAVAILABLE":
+                now, reason = None, "there is no sandbox here that would hold it"
+            told.append(self._left_out(one, reason) if now is None else self._compared(one, now))
         return told
+
+    def _why_left_out(self, one: Recorded) -> str:
+        name = one.call.name
+        if name == BY_PERSON:
+            made = {*one.args.get("numbers", ())} & self._numbers.keys()
+            return "" if made else "what it took back was not made again"
+        if was_offered(one) and all(spec.name != name for spec in self._rail.specs()):
+            return "there is no such tool here"
+        return why_left_out(one)
 
     def _results(self, calls: list[Recorded]) -> dict[str, ToolResult[Any]]:
         if not calls:
             return {}
-        answers = {one.call.tool_call_id: one.answer for one in calls}
         if calls[0].mode is not None and calls[0].mode != self._rail.mode:
             self._rail.set_mode(calls[0].mode)
-        outcome = self._rail.batch([one.call for one in calls])
-        while not isinstance(outcome, Done):
-            request = outcome.requests[0] if outcome.requests else None
-            answer = answers.get(request.tool_call_id) if request else None
-            if request is None or answer is None:
-                return {}
-            outcome = self._rail.answer(request, _possible(answer, request))
+        known = {one.call.tool_call_id: one for one in calls}
+        outcome = self._rail.batch([replace(one.call, args=self._placed(one)) for one in calls])
+        while isinstance(outcome, Parked):
+            outcome = self._answered(outcome, known)
         return {result.tool_call_id: result for result in outcome.results}
 
-    def _undone(self, one: Recorded) -> ToolResult[Any] | None:
+    def _placed(self, one: Recorded) -> Any:
+        """The arguments, with the copy in the place of the workspace."""
+        if not one.args:
+            return one.call.args
+        then, now = self._places.then, self._places.now
+        named = {name: one.args[name].replace(then, now) for name in _PLACED if isinstance(one.args.get(name), str)}
+        return {**one.args, **named}
+
+    def _answered(self, parked: Parked, known: dict[str, Recorded]) -> Done | Parked:
+        if parked.requests:
+            request = parked.requests[0]
+            return self._rail.answer(request, _answer(known[request.tool_call_id], request))
+        question = parked.questions[0]
+        return self._rail.reply(question, _reply(known[question.tool_call_id]))
+
+    def _undone(self, one: Recorded) -> ToolResult[Any]:
         """A person took something back: the same sets are taken back here, as far as they were made here."""
-        numbers = [self._numbers.get(number) for number in one.args.get("numbers", ())]
-        resolve = "lines" if one.args.get("lines") else "later"
-        last = None
-        for number in numbers:
-            last = self._rail.undo(number, resolve=resolve) if number is not None else None
-        return last
+        numbers = tuple(self._numbers[number] for number in one.args["numbers"] if number in self._numbers)
+        return self._rail.undo(numbers, resolve="lines" if one.args.get("lines") else None)
 
     def _compared(self, one: Recorded, now: ToolResult[Any]) -> Compared:
         then = one.result
@@ -102,33 +122,29 @@ class _Player:
             self._numbers[then.meta.undo] = now.meta.undo
             self._places.numbers[now.meta.undo] = then.meta.undo
         found = compared(then, now, self._places)
-        touched = {*then.artifacts.files_changed, one.args.get("path")}
-        if found.verdict == "differs" and touched & set(self._start.outside):
-            return msgspec.structs.replace(found, verdict="outside")
+        if found.verdict == "differs" and (files := self._unknown.concerning(one)):
+            return replace(found, verdict="outside", reason=f"not as then: {', '.join(files)}")
         return found
 
-
-def _possible(answer: Answer, request: PermissionRequest) -> Answer:
-    kind = answer.kind if answer.kind in request.answers else "once"
-    return Answer(kind=kind, reason=answer.reason)
-
-
-def _why_left_out(one: Recorded) -> str:
-    """Why a call is not made again; empty where it is."""
-    if one.result is None:
-        return "it has no result"
-    if one.result.error is not None and one.result.error.code in _CUT_OFF:
-        return "it was cut off"
-    if one.call.name == "process" or one.args.get("background") or one.args.get("yieldMs"):
-        return "what goes on by itself is not the same twice"
-    sandbox = one.result.meta.sandbox
-    if sandbox is not None and sandbox.net != "none":
-        return "it could reach hosts"
-    return "the person's reply is not made again" if one.call.name == "question" else ""
+    def _left_out(self, one: Recorded, reason: str) -> Compared:
+        title = one.result.title if one.result else one.call.name
+        if one.result is not None:
+            self._unknown.add(one.result.artifacts.files_changed)
+        return Compared(
+            tool_call_id=one.call.tool_call_id, name=one.call.name, title=title, verdict="left-out", reason=reason
+        )
 
 
-def _left_out(one: Recorded, reason: str) -> Compared:
-    title = one.result.title if one.result else one.call.name
-    return Compared(
-        tool_call_id=one.call.tool_call_id, name=one.call.name, title=title, verdict="left-out", reason=reason
-    )
+def _answer(one: Recorded, request: PermissionRequest) -> Answer:
+    """As it was then; where nobody was asked then, what came of the call says what was allowed."""
+    if one.answer is None:
+        error = one.result.error if one.result else None
+        return Answer(kind="deny" if error is not None and error.code in _REFUSED else "once")
+    kind = one.answer.kind if one.answer.kind in request.answers else "once"
+    return Answer(kind=kind, reason=one.answer.reason)
+
+
+def _reply(one: Recorded) -> Reply | None:
+    """The person's words, as the result has them; None where they did not reply."""
+    result = one.result
+    return msgspec.convert(result.data, Reply) if result is not None and result.ok else None

@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import msgspec
 
+from handrail.agent.replay.observing import Observed, observed
 from handrail.protocol.call import ToolCall
-from handrail.protocol.decision import Mode
+from handrail.protocol.decision import Facts, Mode
 from handrail.protocol.event import ToolCallPermissionDenied, ToolCallPermissionGranted
 from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
@@ -25,6 +26,8 @@ class Recorded(msgspec.Struct, frozen=True):
     answer: Answer | None
     result: ToolResult[Any] | None
     """None where it has none that can be read."""
+    facts: Facts = Facts()
+    """What it was decided on."""
 
     @property
     def args(self) -> dict[str, Any]:
@@ -37,6 +40,7 @@ class Recording(msgspec.Struct, frozen=True):
     """All calls of a session."""
 
     calls: tuple[Recorded, ...]
+    observed: Observed
     unreadable: int = 0
 
     def batches(self) -> Iterator[tuple[Recorded, ...]]:
@@ -51,12 +55,13 @@ def recording_of(folder: str) -> Recording:
     answers: dict[str, Answer] = {}
     with reading(folder) as journal:
         results |= {call_id: result for call_id, result in journal.finished() if result is not None}
+        seen = observed(journal.events())
         for event in journal.events():
             if isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):
                 answers[event.tool_call_id] = event.answer
     found = list(past_calls(folder))
     calls = [_recorded(one, results, answers) for one in found if isinstance(one, PastCall)]
-    return Recording(tuple(calls), sum(isinstance(one, Broken) for one in found))
+    return Recording(tuple(calls), seen, sum(isinstance(one, Broken) for one in found))
 
 
 def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict[str, Answer]) -> Recorded:
@@ -73,4 +78,5 @@ def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict
         requested_permissions=start.requested_permissions,
     )
     call_id = call.tool_call_id
-    return Recorded(call, past.decided.batch_id, past.decided.mode, answers.get(call_id), results.get(call_id))
+    decided, answer = past.decided, answers.get(call_id)
+    return Recorded(call, decided.batch_id, decided.mode, answer, results.get(call_id), decided.facts)

@@ -5,12 +5,14 @@ from typing import Any
 
 import msgspec
 
+from handrail.agent.replay.observing import Observed
 from handrail.changes.copied_history import copy_history
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 from handrail.settings import Loaded
 from handrail.store.folder import StateFolder
 from handrail.workspace.copying import copy_tree
+from handrail.workspace.workspace import Workspace
 
 _ALL = 1_000_000
 
@@ -23,18 +25,27 @@ class Start(msgspec.Struct, frozen=True):
     taken_back: tuple[int, ...]
     """The change sets."""
     outside: tuple[str, ...]
-    """Files that others changed since: what they were at the start nobody knows."""
+    """Files that others changed, since or while it was recorded: what they were at the start nobody knows."""
     left_out: tuple[str, ...]
     """What could not be copied."""
 
 
-def make_start(folder: str, state: StateFolder, workspace: str, session_id: str, settings: Loaded) -> Start:
+def make_start(
+    folder: str, state: StateFolder, workspace: str, session_id: str, settings: Loaded, observed: Observed
+) -> Start:
     """Makes it in an empty folder. The workspace itself is only read."""
     copy, own = os.path.join(folder, os.path.basename(workspace) or "workspace"), os.path.join(folder, "state")
     copied = copy_tree(workspace, copy)
     copy_history(state.home(workspace), StateFolder(own).changes(os.path.realpath(copy)))
     taken, outside = _take_back(copy, own, session_id, settings)
-    return Start(copy, own, taken, outside, copied.left_out)
+    others = {*outside, *observed.meanwhile, *_not_as_then(copy, observed)}
+    return Start(copy, own, taken, tuple(sorted(others)), copied.left_out)
+
+
+def _not_as_then(copy: str, observed: Observed) -> list[str]:
+    """The files that are not now as the session met them, although all that it changed was taken back."""
+    with Workspace(copy) as workspace:
+        return [path for path, then in observed.first.items() if workspace.hash_of(path) != then]
 
 
 def _take_back(copy: str, own: str, session_id: str, settings: Loaded) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -11,7 +11,7 @@ _OF_SKILLS = ("skill_list", "skill_control")
 
 
 def with_companions(loaded: Loaded, workspace: str | None = None) -> Loaded:
-    """The settings with the companions on, and those of skills where the workspace has any. What the person disabled
+    """The settings with the companions on, and those of skills where one can be used. What the person disabled
     stays off, and so does what the managed file does not list, where it lists any."""
     tools = loaded.settings.tools
     skills = _OF_SKILLS if workspace is not None and _has_skills(workspace, loaded.settings) else ()
@@ -23,11 +23,6 @@ def with_companions(loaded: Loaded, workspace: str | None = None) -> Loaded:
 
 
 def _has_skills(workspace: str, settings: Settings) -> bool:
-    from handrail.skills.finding import find_skills, places_of  # noqa: PLC0415  the demo has none
-    from handrail.workspace.workspace import Workspace  # noqa: PLC0415
+    from handrail.runtime.skill_search import has_usable_skill  # noqa: PLC0415  the demo has none
 
-    places = places_of(settings, os.environ)
-    if not places:
-        return False
-    with Workspace(workspace) as house:
-        return bool(find_skills(house, places, disabled=settings.skills.disable).skills)
+    return settings.skills.enabled and has_usable_skill(workspace, settings, os.environ)

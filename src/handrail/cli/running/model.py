@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator
 
 from handrail.cli.exits import Stop
+from handrail.models.listening import listening
 from handrail.models.model import Model, ModelError, ModelRequest, Piece
 from handrail.settings import user_file
 
@@ -11,9 +12,9 @@ SCRIPTED = "scripted:"
 """A model that plays the file named behind it: no key, nothing is sent to anybody."""
 
 
-def model_for(name: str) -> Model:
+def model_for(name: str, window: int | None = None) -> Model:
     """The model of that name. Stop where the name can mean none; what else is wrong is found when it is asked, so that
-    by then there is a session that keeps the prompt."""
+    by then there is a session that keeps the prompt. `window`: how many tokens it takes, where a person said so."""
     if name.startswith(SCRIPTED):
         return _scripted(name.removeprefix(SCRIPTED))
     from handrail.models.finding import split_name  # noqa: PLC0415  help needs no provider
@@ -22,7 +23,7 @@ def model_for(name: str) -> Model:
         split_name(name)
     except ModelError as error:
         raise Stop(f"{error.message} Nothing was run.") from None
-    return _Later(name)
+    return _Later(name, window)
 
 
 def warm_up(name: str) -> None:
@@ -49,8 +50,9 @@ def no_model() -> Stop:
 class _Later:
     """A model that is looked for when it is first asked."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, window: int | None) -> None:
         self.name = name
+        self._window = window
         self._found: Model | None = None
 
     @property
@@ -60,8 +62,9 @@ class _Later:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """Its answer."""
-        async for piece in self._find().stream(request):
-            yield piece
+        async with listening(self._find(), request) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def close(self) -> None:
         """Lets go of its connections."""
@@ -72,7 +75,7 @@ class _Later:
         if self._found is None:
             from handrail.models.finding import find_model  # noqa: PLC0415  as above
 
-            self._found = find_model(self.name)
+            self._found = find_model(self.name, window=self._window)
             self.name = self._found.name
         return self._found
 

@@ -5,6 +5,7 @@ import stat
 import sys
 from argparse import Namespace
 
+from handrail.agent.prompt.fences import fenced
 from handrail.cli.exits import Stop
 from handrail.cli.output import note
 
@@ -18,7 +19,7 @@ def prompt_of(options: Namespace) -> str | None:
         given = _stdin(options)
     elif given is not None and given.strip() and _is_piped():
         material = _stdin(options).strip("\n")
-        given = f"{given}\n\n<stdin>\n{material}\n</stdin>" if material else given
+        given = f"{given}\n\n{fenced('stdin', material)}" if material else given
     if given is not None and not given.strip():
         raise Stop("the prompt is empty. Nothing was run. Say what is to be done: handrail run 'fix the failing test'")
     return given

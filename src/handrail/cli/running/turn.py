@@ -81,11 +81,11 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
                 once.tell(event)
         begun = time.monotonic()
         try:
-            turn = await (agent.go_on() if task.prompt is None else agent.run(task.prompt))
+            turn = await (agent.go_on() if task.prompt is None else agent.run(await _meant(rail, task.prompt)))
         finally:
+            unsubscribe()
+            view.end()
             await task.model.close()
-        unsubscribe()
-        view.end()
         if not tally.ended and (mark := rail.conversation.last_mark()) is not None:
             show(mark)  # it waits, as it did before
         processes = await rail.processes()
@@ -106,9 +106,20 @@ def _begun(rail: AsyncHandrail) -> tuple[CallPart, ...]:
     return tuple(part for part in parts if isinstance(part, CallPart))
 
 
+async def _meant(rail: AsyncHandrail, prompt: str) -> str:
+    """What the person says. A question was shown with numbers, so that one of them may be the reply."""
+    asked = await rail.waiting_questions()
+    if not asked:
+        return prompt
+    from handrail.cli.questions import spelled_out  # noqa: PLC0415  mostly nothing is asked
+
+    return spelled_out(asked[0], prompt)
+
+
 def limits_of(loaded: Loaded) -> TurnLimits:
     """What the settings say of a turn."""
-    return TurnLimits(**msgspec.structs.asdict(loaded.settings.agent))
+    said = msgspec.structs.asdict(loaded.settings.agent)
+    return TurnLimits(**{name: value for name, value in said.items() if name in TurnLimits.__struct_fields__})
 
 
 class _Once:

@@ -59,11 +59,6 @@ class View:
         """What a call is about that began before this process did."""
         self._arguments.setdefault(tool_call_id, args)
 
-    def wait_for_model(self) -> None:
-        """Tells whom it waits for, where that takes long."""
-        with self._lock:
-            self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
-
     def line(self, text: str) -> None:
         """A line of ours, below what there is."""
         with self._lock:
@@ -83,7 +78,7 @@ class View:
             case Reasoning() if self._verbose:
                 self._think(event.text)
             case User():
-                self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+                self._await_model()
             case ToolCallStart():
                 self._arguments[event.tool_call_id] = event.args
             case ToolCallRunning():
@@ -117,7 +112,7 @@ class View:
             self._line(call_line(result, args, self._form))
         for text in result.warnings:
             self._line(f"{self._form.asks} {one_line(text)}")
-        self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+        self._await_model()
 
     def _line(self, text: str) -> None:
         if self._thoughts:
@@ -131,17 +126,21 @@ class View:
             self._midline = False
             piece("\n")
 
+    def _await_model(self) -> None:
+        self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
+
     def _wait(self, told: Callable[[], str]) -> None:
         if not self._tells_waits:
             return
         self._stop_waiting()
-        self._timer = Timer(_PATIENCE, self._say_waiting, (told,))
-        self._timer.daemon = True
-        self._timer.start()
+        timer = Timer(_PATIENCE, lambda: self._say_waiting(timer, told))
+        timer.daemon = True
+        self._timer = timer
+        timer.start()
 
-    def _say_waiting(self, told: Callable[[], str]) -> None:
+    def _say_waiting(self, timer: Timer, told: Callable[[], str]) -> None:
         with self._lock:
-            if self._timer is not None:  # else it was too late to be stopped
+            if self._timer is timer:  # else it was too late to be stopped
                 self._timer = None
                 self._line(told())
 

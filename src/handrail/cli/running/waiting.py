@@ -16,6 +16,6 @@ def print_waiting(turn: Turn, resume: str, *, quiet: bool) -> None:
         note(f"? {one_line(question.question)}")
         for number, option in enumerate(question.options, 1):
             note(f"{number:>3}  {one_line(option)}")
-        note(f"To reply: {resume} 'YOUR REPLY'")
+        note(f"To reply: {resume} {'NUMBER-OR-TEXT' if question.options else 'TEXT'}")
     if turn.requests:
         note(f"Then go on: {resume}")

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from handrail.protocol.event import (
+    Change,
     Display,
     End,
     Error,
@@ -19,6 +20,7 @@ from handrail.protocol.event import (
     ToolCallUpdate,
     ToolEvent,
     Usage,
+    User,
     kind_of,
 )
 from handrail.protocol.permission import PermissionRequest
@@ -32,20 +34,29 @@ NAMES = {
 }
 
 
+_SERVER = "handrail"
+
+
 class DeepChatEvents:
-    """Sums up the tokens of a session, as its views expect them."""
+    """Its `eventId` is that of the answer that grows, the same from a prompt to the end of its turn: its views look the
+    answer up by it. They also expect tokens summed up, and the arguments of a call with whatever is told of it."""
 
     def __init__(self) -> None:
+        self._turn: str | None = None
         self._input = 0
         self._output = 0
+        self._params: dict[str, str] = {}
+        """Of calls that have no result yet."""
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
-        """One message, or none for what the system has no words for."""
-        told = self._told(event)
-        if told is None:
-            return ()
-        head = {"eventId": event.event_id, "conversationId": event.session_id, "seq": event.seq}
-        return ({"event": NAMES[event.channel], "data": head | told},)
+        """One message, two where a limit ended the turn, or none for what the system has no words for."""
+        if isinstance(event, User):
+            self._turn = event.message_id
+        head = {"eventId": self._turn or event.session_id, "conversationId": event.session_id, "seq": event.seq}
+        told = [(event.channel, one)] if (one := self._told(event)) is not None else []
+        if isinstance(event, End) and event.reason == "limit":
+            told.insert(0, ("response", {"maximum_tool_calls_reached": True}))
+        return tuple({"event": NAMES[channel], "data": head | one} for channel, one in told)
 
     def _told(self, event: Event) -> dict[str, Any] | None:  # noqa: PLR0911  one a kind
         match event:
@@ -60,13 +71,28 @@ class DeepChatEvents:
             case Error():
                 return {"error": event.message, "code": event.code, "retryable": event.retryable}
             case End():
-                limit = event.reason == "limit"
-                stop = {"userStop": event.reason == "cancelled", "maximum_tool_calls_reached": limit}
-                return {"reason": event.reason, **stop}
+                return {"reason": event.reason, "userStop": event.reason == "cancelled"}
             case ToolEvent():
-                return _of_call(event)
+                return self._of_call(event)
             case _:
                 return None
+
+    def _of_call(self, event: ToolEvent) -> dict[str, Any] | None:
+        if isinstance(event, Change):
+            return None
+        call_id = event.tool_call_id
+        if isinstance(event, ToolCallStart):
+            self._params[call_id] = encode(event.args).decode()
+        over = isinstance(event, ToolCallEnd | ToolCallError)
+        params = self._params.pop(call_id, "") if over else self._params.get(call_id, "")
+        head = {
+            "tool_call": kind_of(event).removeprefix("tool_call."),
+            "tool_call_id": call_id,
+            "tool_call_name": event.tool_call_name,
+            "tool_call_params": params,
+            "tool_call_server_name": _SERVER,
+        }
+        return head | _news(event)
 
     def _summed_up(self, event: Usage) -> dict[str, int]:
         self._input += event.input_tokens
@@ -78,24 +104,18 @@ class DeepChatEvents:
         }
 
 
-def _of_call(event: ToolEvent) -> dict[str, Any] | None:  # noqa: PLR0911  one a kind
-    state = kind_of(event).removeprefix("tool_call.")
-    if state == "change":
-        return None
-    head = {"tool_call": state, "tool_call_id": event.tool_call_id, "tool_call_name": event.tool_call_name}
+def _news(event: ToolEvent) -> dict[str, Any]:
     match event:
-        case ToolCallStart():
-            return head | {"tool_call_params": encode(event.args).decode()}
         case ToolCallUpdate():
-            return head | {"tool_call_response": event.output or "", "title": event.title, "metadata": event.metadata}
+            return {"tool_call_response": event.output or "", "title": event.title, "metadata": event.metadata}
         case ToolCallEnd() | ToolCallError():
-            return head | _response(event.result)
+            return _response(event.result)
         case ToolCallQuestionRequired():
-            return head | {"question_request": _question(event)}
+            return {"question_request": _question(event)}
         case PermissionEvent():
-            return head | {"permission_request": _request(event.permission_request)}
+            return {"permission_request": _request(event.permission_request)}
         case _:
-            return head
+            return {}
 
 
 def _response(result: ToolResult[Any]) -> dict[str, Any]:

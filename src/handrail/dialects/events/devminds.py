@@ -37,7 +37,7 @@ class DevMindsEvents:
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
         """One message, two at the end of a run, or none for what the system has no words for."""
         return tuple(
-            {"ts": event.time.isoformat(), "taskId": event.session_id, "type": kind, "payload": payload}
+            {"ts": event.time, "taskId": event.session_id, "type": kind, "payload": payload}
             for kind, payload in self._told(event)
         )
 

@@ -1,0 +1,50 @@
+"""The tools of our own are loaded when they are needed, and are what is said of them before that."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from handrail.protocol.tool import BASE_NAMES
+from handrail.runtime.offering import offered
+from handrail.settings import Settings
+from handrail.settings.model import Tools
+
+SETTINGS = Settings()
+NAMES = offered(SETTINGS).registered
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_what_is_said_of_it_before_it_is_loaded(name: str) -> None:
+    tool = offered(SETTINGS).known(name)
+    assert tool is not None
+    assert tool.spec.name == name
+    assert tool.spec.category == "builtin"
+    assert tool.spec.enabled == (name in offered(SETTINGS).names)
+    assert (tool.spec.layer == "base") == (name in BASE_NAMES)
+
+
+def test_who_asks_twice_gets_the_same_one() -> None:
+    offer = offered(Settings(tools=Tools(enable=("todo",))))
+    for name in offer.names:
+        assert offer.get(name) is offer.get(name) is offer.known(name)
+
+
+LOADED = """
+import sys
+from handrail import Handrail
+with Handrail(sys.argv[1], state_dir=sys.argv[2]) as rail:
+    assert rail.read("a.txt").ok
+print(*(name for name in sys.modules if name.startswith("handrail.tools.")))
+"""
+
+
+def test_a_session_that_only_reads_loads_no_other_tool(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "a.txt").write_text("a\n")
+    command = [sys.executable, "-c", LOADED, str(workspace), str(tmp_path / "state")]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    others = {f"handrail.tools.{name}" for name in NAMES} - {"handrail.tools.read"}
+    assert "handrail.tools.read" in loaded
+    assert others.isdisjoint(loaded)
+    assert not any(name.startswith("handrail.tools.companions") for name in loaded)
