@@ -115,3 +115,11 @@ def test_what_is_no_script_is_told_what_one_looks_like(here, tmp_path: Path) -> 
     (tmp_path / "script.json").write_text("{}")
     done = here("run", "x", "--model", f"scripted:{tmp_path / 'script.json'}")
     assert (done.code, '"calls": [["ls", {"path": "."}]]' in done.err) == (2, True)
+
+
+def test_a_prompt_without_quotes_is_told_of_them(here) -> None:
+    done = here("run", "fix", "the", "test")
+    assert done.code == 2
+    assert "A prompt of several words goes in quotes: handrail run 'fix the failing test'." in done.err
+    assert "quotes" not in here("run", "x", "--wrong").err
+    assert "quotes" not in here("log", "x").err
