@@ -76,12 +76,14 @@ class WiredModel:
             await opened.client.aclose()
 
     def _explain(self, error: Exception, request: ModelRequest) -> ModelError:
-        from handrail.models.failing import explain, wants_no_pictures, without_sight  # noqa: PLC0415
+        from handrail.models import failing  # noqa: PLC0415
 
-        if shows_pictures(request) and wants_no_pictures(error, self._place):
+        if failing.was_too_much(error):
+            return failing.too_much(self._place)
+        if shows_pictures(request) and failing.wants_no_pictures(error):
             self._sees = False
-            return without_sight(self._place)
-        return explain(error, self._place)
+            return failing.without_sight(self._place)
+        return failing.explain(error, self._place, request)
 
     def _broken_off(self) -> ModelError:
         from handrail.models.failing import broken_off  # noqa: PLC0415

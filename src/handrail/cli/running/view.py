@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.cli.exits import Stop
 from handrail.cli.output import note, one_line, piece
-from handrail.cli.running.form import Form
+from handrail.cli.running.form import Form, Marking
 from handrail.cli.running.lines import call_line, display_lines, running_line
 from handrail.protocol.event import (
     Display,
@@ -40,6 +40,8 @@ class View:
         self._lock = Lock()
         self._message = ""
         self._midline = False
+        # Into a pipe go the words alone; on a terminal they stand among lines of ours.
+        self._marking = Marking(form) if sys.stdout is not None and sys.stdout.isatty() and not form.plain else None
         self._thoughts = ""
         self._arguments: dict[str, object] = {}
         self._timer: Timer | None = None
@@ -96,7 +98,8 @@ class View:
         if event.message_id != self._message:
             self._end_words()
             self._message = event.message_id
-        piece(event.text)
+        marking = self._marking
+        piece(marking.marked(event.text, begins=not self._midline) if marking is not None else event.text)
         self._midline = not event.text.endswith("\n") if event.text else self._midline
 
     def _think(self, text: str) -> None:
