@@ -88,6 +88,7 @@ def test_who_has_a_key_is_offered_the_same_for_real_and_enter_says_no(tmp_path: 
     environment |= {"PYTHONPATH": str(SOURCE), "OPENAI_API_KEY": "k-secret"}
     program = Program([sys.executable, *DEMO], tmp_path, environment)
     try:
+        program.terminal.sees("such as openai:NAME, or Enter for no")
         program.terminal.sees("OPENAI_API_KEY is set. The same task for real")
         program.terminal.press(b"\n")
         assert program.ends() == 0

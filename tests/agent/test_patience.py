@@ -57,6 +57,15 @@ def test_it_is_asked_again_after_as_long_as_it_said(stage: Any, told: Any) -> No
     assert len(told(rail, End)) == 1
 
 
+def test_what_ends_with_a_question_is_followed_without_a_semicolon(stage: Any, told: Any) -> None:
+    rail = stage.open()
+    away = ModelError("UNAVAILABLE", "ollama cannot be reached. Is the server running?", retryable=True, after=4)
+    run(rail, Busy(away), Clock())
+    assert [notice.text for notice in told(rail, Notice)] == [
+        "ollama cannot be reached. Is the server running? Trying again in 4 s (2 of 5)"
+    ]
+
+
 def test_each_attempt_is_a_message_of_its_own(stage: Any, told: Any) -> None:
     rail = stage.open()
     run(rail, Busy(overloaded(1)), Clock())

@@ -79,6 +79,7 @@ def test_a_session_is_taken_back(here, workspace: Path) -> None:
     assert (workspace / "a.txt").read_text() == "one\n"
     other = here("undo", "--session", "other")
     assert (other.code, "Session other has changed nothing" in other.err) == (1, True)
+    assert other.err.endswith("`handrail log --changes` says which sessions have.\n")
 
 
 def test_a_turn_is_taken_back(here, workspace: Path) -> None:

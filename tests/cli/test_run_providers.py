@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.wires.openai_wire import OpenAIWire
 
-KEPT = " The session is kept: handrail run -c\n"
+KEPT = " The session is kept: handrail run -c --model "
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_refusal_is_one_clear_line_and_the_prompt_is_kept(here, wire: OpenAIWi
     last = done.err.splitlines()[-1]
     assert last.startswith("✗ ")
     assert words in last
-    assert done.err.endswith(KEPT)
+    assert KEPT in done.err.splitlines()[-1]
     assert "Traceback" not in done.err
     assert wire.environment["OPENAI_API_KEY"] not in done.err
     wire.says("Hello yourself.")
@@ -48,7 +48,7 @@ def test_without_its_key_a_model_is_not_asked_and_the_prompt_is_kept(here) -> No
     done = here("run", "hello", "--model", "anthropic:claude-x")
     assert (done.code, done.out) == (4, "")
     assert "No key for anthropic. Set ANTHROPIC_API_KEY" in done.err.splitlines()[-1]
-    assert done.err.endswith(KEPT)
+    assert KEPT in done.err.splitlines()[-1]
     as_json = here("run", "-c", "--json", "--model", "anthropic:claude-x")
     assert (as_json.code, json.loads(as_json.raw.splitlines()[-1])["code"]) == (4, "UNAVAILABLE")
 
@@ -60,13 +60,13 @@ def test_a_host_that_cannot_be_reached_is_said_at_once_in_one_line(here, wire: O
     assert (done.code, done.out) == (4, "")
     assert "127.0.0.1" in done.err.splitlines()[-1]
     assert [line[0] for line in done.err.splitlines() if line[0] in "·!✗"] == ["✗"]
-    assert done.err.endswith(KEPT)
+    assert KEPT in done.err.splitlines()[-1]
 
 
 def test_what_a_provider_says_without_an_end_gets_one(here, wire: OpenAIWire) -> None:
     wire.refuses(400, "no such thing")
     done = here("run", "hello", "--model", wire.model, **wire.environment)
-    assert done.err.endswith(f"no such thing.{KEPT}")
+    assert f"no such thing.{KEPT}" in done.err
 
 
 def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:

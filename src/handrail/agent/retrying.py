@@ -27,7 +27,7 @@ async def patiently(
             if not error.retryable or attempt >= limits.attempts or seconds > limits.patience:
                 raise
             attempt += 1
-            told = f"{error.message.rstrip('. ')}; trying again in {_shown(seconds)} ({attempt} of {limits.attempts})"
+            told = f"{_trying_again(error.message)} in {_shown(seconds)} ({attempt} of {limits.attempts})"
             conversation.tell((Notice, {"code": error.code, "text": told}))
         await (sleep or _sleep)(seconds)
 
@@ -37,6 +37,11 @@ def _pause(error: ModelError, attempt: int) -> float:
     if error.after is not None:
         return max(0.0, error.after)
     return min(_LONGEST, _FIRST * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+
+
+def _trying_again(message: str) -> str:
+    told = message.rstrip(". ")
+    return f"{told} Trying again" if told.endswith("?") else f"{told}; trying again"
 
 
 def _shown(seconds: float) -> str:

@@ -8,6 +8,8 @@ from handrail.store.change_log import ChangeLog, Entry
 Within = Callable[[Entry], bool]
 """Whether the files of a change set are in reach: those in another session's own folder are not."""
 
+_NOTHING_OF_IT = "Session {} has changed nothing that is in effect. `handrail log --changes` says which sessions have."
+
 
 def last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last change of the workspace that is in effect, whoever made it."""
@@ -52,7 +54,7 @@ def of_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
     mine = (entry for entry in log.latest() if entry.session == session)
     found = tuple(entry.number for entry in mine if _counts(entry) and within(entry))
     if not found:
-        raise ToolError("NO_CHANGE", f"Session {session} has changed nothing that is in effect.")
+        raise ToolError("NO_CHANGE", _NOTHING_OF_IT.format(session))
     return found
 
 

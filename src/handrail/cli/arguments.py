@@ -88,13 +88,18 @@ class _Parser(ArgumentParser):
         raise Stop(f"{message}.{self._meant(message)} See: {self.prog} --help")
 
     def _meant(self, message: str) -> str:
-        """The option that is nearest to one that there is not."""
+        """The option that is nearest to one that there is not; the quotes that words of a prompt lack."""
         from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
         start, _, unknown = message.partition("unrecognized arguments: --")
         names = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         near = [] if start else get_close_matches(unknown.split(" ")[0][:80], names, n=1)
-        return f" Did you mean --{near[0]}?" if near else ""
+        if near:
+            return f" Did you mean --{near[0]}?"
+        words = message.removeprefix("unrecognized arguments: ")
+        takes_prompt = any(action.metavar == "PROMPT" for action in self._actions)
+        unquoted = takes_prompt and words != message and not words.startswith("-")
+        return f" A prompt of several words goes in quotes: {self.prog} 'fix the failing test'." if unquoted else ""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002  argparse never says which
         answer(self.format_help())

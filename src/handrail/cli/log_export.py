@@ -36,6 +36,8 @@ def run(options: Namespace) -> int:
     written: dict[str, int] = {}
 
     spelled = _spelling(options.dialect)
+    kept = session_folder(options, options.task)
+    session = os.path.basename(kept)
 
     def lines(name: str, events: Iterable[Event | Broken]) -> Iterator[bytes]:
         for event in events:
@@ -43,9 +45,9 @@ def run(options: Namespace) -> int:
             yield from spelled(event) if isinstance(event, Event) else ()
 
     def file_of(event: Event | Broken) -> str | None:
-        return line_file(options.task, event, options.dialect or "events") if isinstance(event, Event) else None
+        return line_file(session, event, options.dialect or "events") if isinstance(event, Event) else None
 
-    with reading(session_folder(options, options.task)) as journal:
+    with reading(kept) as journal:
         for name, events in groupby(journal.events(), file_of):
             if name is None:
                 broken += [event for event in events if isinstance(event, Broken)]
@@ -55,7 +57,7 @@ def run(options: Namespace) -> int:
         note(f"event {event.seq} cannot be read and was left out: {event.problem}")
     if options.json:
         files = [{"file": os.path.join(options.out, name), "events": count} for name, count in written.items()]
-        answer_json(encode({"schema": "handrail.log/1", "session": options.task, "files": files, "broken": broken}))
+        answer_json(encode({"schema": "handrail.log/1", "session": session, "files": files, "broken": broken}))
     else:
         answer("".join(f"{os.path.join(options.out, name)}  {count} events\n" for name, count in written.items()))
     return OK

@@ -33,20 +33,22 @@ def run(options: Namespace) -> int:
     try:
         with place_for_copy(workspace, options.keep) as folder:
             recording = recording_of(recorded)
-            start = make_start(folder, state_of_here(), workspace, options.task, loaded, recording.observed)
+            start = make_start(
+                folder, state_of_here(), workspace, os.path.basename(recorded), loaded, recording.observed
+            )
             replay = play(recording, start, workspace, loaded)
     except ToolError as error:
         raise Stop(f"{error.message} Your files are untouched.", FAILED) from None
-    _show(replay, options)
+    _show(replay, os.path.basename(recorded), options)
     return OK if replay.same else FAILED
 
 
-def _show(replay: Replay, options: Namespace) -> None:
+def _show(replay: Replay, session: str, options: Namespace) -> None:
     start = replay.start
     if options.json:
         told = {
             "schema": "handrail.replay/1",
-            "session": options.task,
+            "session": session,
             "same": replay.same,
             "takenBack": start.taken_back,
             "changedOutside": start.outside,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from handrail.agent.turn import Turn
 from handrail.cli.exits import Stop
 from handrail.cli.output import answer_json, note, one_line
 from handrail.cli.place import workspace_of
@@ -174,10 +175,23 @@ def _sentence(text: str) -> str:
     return line if line.endswith((".", "!", "?", "…")) else f"{line}."
 
 
+def _model_for_next(task: Task, options: Namespace, turn: Turn) -> str:
+    """How the next run is told which model, where the session does not know it by itself: nobody has answered yet."""
+    if turn.reason == "error" and turn.code == "NOT_FOUND":
+        return " --model PROVIDER:ANOTHER"
+    from handrail.cli.running.choosing import model_of  # noqa: PLC0415  only where the turn was ended by something
+
+    if not options.model or model_of(task.session, task.workspace) == task.model.name:
+        return ""
+    return f" --model {shlex.quote(options.model)}"
+
+
 def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None:
     turn = played.turn
     here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
-    kept = f"The session is kept: handrail run -c{here}"
+    kept = ""
+    if turn.reason in {"error", "cancelled", "limit"}:
+        kept = f"The session is kept: handrail run -c{here}{_model_for_next(task, options, turn)}"
     if turn.reason == "error":
         note(f"{form.failed} {_sentence(turn.message or turn.code or 'it failed')} {kept}")
     if not options.quiet and (turn.reason != "error" or played.tally.calls):

@@ -5,9 +5,13 @@ from argparse import Namespace
 
 from handrail.cli.exits import FAILED, Stop
 from handrail.cli.place import workspace_of
+from handrail.cli.short_ids import matching
 from handrail.settings import state_folder
 from handrail.store.archive import Kept, kept_sessions
 from handrail.store.folder import StateFolder
+
+SHOWN = 4
+"""So many ids are named in a line; they are long."""
 
 
 def state_of_here() -> StateFolder:
@@ -25,10 +29,29 @@ def session_folder(options: Namespace, session_id: str) -> str:
     return folder_of_session(os.path.realpath(workspace_of(options)), session_id)
 
 
-def folder_of_session(workspace: str, session_id: str) -> str:
-    """The same, where the workspace is known: its real path."""
-    folders = {os.path.basename(folder): folder for folder in state_of_here().sessions(workspace)}
-    if session_id in folders:
-        return folders[session_id]
-    there = f"There are: {', '.join(folders)}." if folders else "It has none yet; handrail call begins one."
-    raise Stop(f"the workspace {workspace} has no session {session_id[:80]!r}. {there}", FAILED)
+def folder_of_session(workspace: str, spelled: str) -> str:
+    """The same, where the workspace is known: its real path. The beginning of the id will do."""
+    found = meant(spelled, workspace)
+    if len(found) == 1:
+        return os.path.join(state_of_here().home(workspace), found[0])
+    more = "handrail log --sessions lists them"
+    if found:
+        told = f"{spelled[:80]!r} may be {', '.join(found[:SHOWN])}{' …' if len(found) > SHOWN else ''}"
+        raise Stop(f"{told}. Write more of the id; {more}.", FAILED)
+    ids = [os.path.basename(folder) for folder in state_of_here().sessions(workspace)]
+    there = f"There are: {', '.join(ids)}." if ids else "It has none yet; handrail run and handrail call begin one."
+    there = f"There are {len(ids)}: {more}." if len(ids) > SHOWN else there
+    raise Stop(f"the workspace {workspace} has no session {spelled[:80]!r}. {there}", FAILED)
+
+
+def meant(spelled: str, workspace: str) -> list[str]:
+    """The ids of the sessions that somebody may mean, in a workspace by its real path: by what tells an id from others,
+    else by how it begins."""
+    ids = sorted(os.path.basename(folder) for folder in state_of_here().sessions(workspace))
+    return matching(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
+
+
+def folders_of_sessions(workspace: str) -> list[str]:
+    """The folders of the sessions of a workspace by its real path, first the one in which something happened last."""
+    state = state_of_here()
+    return [os.path.join(state.home(workspace), kept.id) for kept in kept_sessions(state, workspace)]

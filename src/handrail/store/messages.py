@@ -6,7 +6,7 @@ from functools import cache
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.message import AssistantMessage, Message
+from handrail.protocol.message import AssistantMessage, Message, UserMessage
 from handrail.protocol.wire import encode
 from handrail.store.journal import Draft, Journal
 
@@ -41,6 +41,12 @@ class Messages:
         query = "SELECT number, data FROM message WHERE kind = 'assistant' ORDER BY number DESC LIMIT 1"
         said = [self._read(*row) for row in self._journal.database.rows(query, ())]
         return said[0].model if said and isinstance(said[0], AssistantMessage) else None
+
+    def first_prompt(self) -> str | None:
+        """What the person said first."""
+        query = "SELECT number, data FROM message WHERE kind = 'user' ORDER BY number LIMIT 1"
+        said = [self._read(*row) for row in self._journal.database.rows(query, ())]
+        return said[0].text if said and isinstance(said[0], UserMessage) else None
 
     def after(self, number: int = 0) -> list[Numbered]:
         """Every message behind a number, oldest first."""

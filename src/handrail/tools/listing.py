@@ -32,7 +32,7 @@ def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
     of = f" of {'' if found.exact else 'at least '}{found.total}" if truncated else ""
     entries = tuple(LsEntry(path=shown_name(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries)
     return Output(
-        summary=f"{shown}{of} entries in {clipped(arguments.path)}",
+        summary=f"{shown}{of} {'entry' if shown == found.total == 1 else 'entries'} in {clipped(arguments.path)}",
         content=content or "(empty)\n",
         data=LsData(path=real, entries=entries),
         truncated=truncated,

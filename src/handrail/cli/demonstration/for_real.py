@@ -34,7 +34,7 @@ def _wanted(key: str, chosen: str | None) -> str:
     if chosen is not None:
         note(f"{key} is set. The same task for real, with {chosen} ({cost})? y or Enter for no:")
         return chosen if sys.stdin.readline().strip().lower() in {"y", "yes"} else ""
-    note(f"{key} is set. The same task for real ({cost})? Type a model, such as PROVIDER:NAME, or Enter for no:")
+    note(f"{key} is set. The same task for real ({cost})? Type a model, such as {_example(key)}, or Enter for no:")
     return sys.stdin.readline().strip()
 
 
@@ -44,3 +44,10 @@ def _key() -> str | None:
 
     names = [name for one in PROVIDERS.values() for name in one.keys]
     return next((name for name in names if os.environ.get(name, "").strip()), None)
+
+
+def _example(key: str) -> str:
+    """How a model of the key's provider is spelled."""
+    from handrail.models.providers import PROVIDERS  # noqa: PLC0415  as above
+
+    return f"{next(one.name for one in PROVIDERS.values() if key in one.keys)}:NAME"

@@ -6,8 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from handrail.cli.exits import FAILED, Stop
-from handrail.cli.sessions import state_of_here
-from handrail.cli.short_ids import matching
+from handrail.cli.sessions import SHOWN, meant, state_of_here
 from handrail.store.archive import kept_sessions, reading
 from handrail.store.identity import new_id
 from handrail.store.journal import Journal
@@ -27,12 +26,12 @@ def chosen_session(options: Namespace, workspace: str) -> str:
 
 def found_session(spelled: str, workspace: str) -> str:
     """The session that somebody means by its id, or by the beginning of it."""
-    ids = [os.path.basename(folder) for folder in state_of_here().sessions(os.path.realpath(workspace))]
-    found = matching(spelled, ids)
+    found = meant(spelled, os.path.realpath(workspace))
     if len(found) == 1:
         return found[0]
     if found:
-        raise Stop(f"{spelled[:80]!r} may be {', '.join(sorted(found))}. Nothing was run. Write more of the id.")
+        told = f"{spelled[:80]!r} may be {', '.join(found[:SHOWN])}{' …' if len(found) > SHOWN else ''}"
+        raise Stop(f"{told}. Nothing was run. Write more of the id.")
     told = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
     raise Stop(f"{told} handrail log --sessions lists those there are.", FAILED)
 

@@ -90,4 +90,5 @@ def _scripted(path: str) -> Model:
     try:
         return Scripted(lines_of(read_given(path)), name=os.path.abspath(path))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Stop(f"{path} is no script: {error}. Nothing was run.") from None
+        form = 'A script is [{"text": "I look.", "calls": [["ls", {"path": "."}]]}, {"text": "Done."}].'
+        raise Stop(f"{path} is no script: {error}. Nothing was run. {form}") from None

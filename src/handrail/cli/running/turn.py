@@ -20,6 +20,7 @@ from handrail.cli.running.tally import Tally
 from handrail.cli.running.view import View
 from handrail.models.model import Model
 from handrail.protocol.event import Event
+from handrail.protocol.message import AssistantMessage, CallPart
 from handrail.protocol.process import ProcessRecord
 from handrail.settings import Loaded
 
@@ -77,6 +78,8 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
             tally.know(event)
             view.know(event)
         stopping.listen(asyncio.get_running_loop(), agent.cancel)
+        for call in _begun(rail) if task.after else ():
+            view.remember(call.tool_call_id, call.args)
         unsubscribe = rail.subscribe(once.tell)
         for event in rail.events(task.after):
             if isinstance(event, Event):
@@ -98,6 +101,14 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
             processes=processes,
             interrupted=stopping.noted,
         )
+
+
+def _begun(rail: AsyncHandrail) -> tuple[CallPart, ...]:
+    """The calls of the session's last message: what they come to may be told without their beginning."""
+    said = rail.conversation.messages()
+    last = said[-1].message if said else None
+    parts = last.parts if isinstance(last, AssistantMessage) else ()
+    return tuple(part for part in parts if isinstance(part, CallPart))
 
 
 async def _meant(rail: AsyncHandrail, prompt: str) -> str:

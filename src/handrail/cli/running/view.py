@@ -71,6 +71,10 @@ class View:
         if isinstance(event, ToolCallStart):
             self._arguments[event.tool_call_id] = event.args
 
+    def remember(self, tool_call_id: str, args: object) -> None:
+        """What a call is about of which only the model's message is written down."""
+        self._arguments.setdefault(tool_call_id, args)
+
     def line(self, text: str) -> None:
         """A line of ours, below what there is."""
         with self._lock:
