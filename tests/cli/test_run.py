@@ -178,6 +178,23 @@ def test_parked_work_goes_on_once_somebody_has_answered(run, script: Script, wor
     assert " · 0 calls, " in run("run", "-c", "and now?").err
 
 
+def test_what_was_kept_elsewhere_belongs_to_the_turn(run, script: Script, workspace: Path) -> None:
+    def written(name: str) -> dict[str, Any]:
+        return {"calls": [["write", {"path": name, "content": "x\n"}]]}
+
+    model = script(written("b.txt"), written(".github/workflows/c.yml"), written("d.txt"), DONE)
+    words = ("--mode", "auto", "--park")
+    run("call", "write", '{"path": "before.txt", "content": "x\\n"}', "--mode", "auto")
+    parked = run("run", "x", "--model", model, *words, "--session", "task")
+    short = parked.err.partition("approvals allow ")[2].partition(",")[0]
+    assert run("approvals", "allow", short).code == 0
+    done = run("run", "-c", *words)
+    assert "  3 files changed +3 −0 " in done.err
+    assert json.loads(run("diff", "--turn", "--json").out)["numbers"] == [2, 3, 4]
+    assert run("undo", "--turn", "-q").code == 0
+    assert sorted(one.name for one in workspace.rglob("*") if one.is_file()) == ["a.txt", "before.txt"]
+
+
 def test_a_prompt_while_a_question_waits_is_the_reply(run, script: Script) -> None:
     question = {"calls": [["question", {"question": "Which one?", "options": ["left", "right"], "custom": True}]]}
     model = script(question, {"text": "As you say."})

@@ -322,8 +322,16 @@ def run_tool(session: Session, flight: Flight) -> None:
     if session.cancelled.is_set():
         raise _cancelled()
     if tool.spec.side_effects:
-        session.recorder.turn = session.turn or flight.batch_id
+        session.recorder.turn = session.turn or turn_of(session, flight)
     flight.output = tool.run(context_of(session, flight), flight.arguments)
+
+
+def turn_of(session: Session, flight: Flight) -> str:
+    """The turn that a call belongs to, also where another process than the loop's makes it: somebody said yes there.
+    A call that no model made is a turn of its own, with its batch."""
+    call = flight.call
+    begun = session.journal.last_of("user") if call.message_id else None
+    return call.trace_id if isinstance(begun, event.User) and begun.message_id == call.trace_id else flight.batch_id
 
 
 def context_of(session: Session, flight: Flight) -> Context:
