@@ -46,7 +46,7 @@ def overhead() -> Iterator[Row]:
 def _round(folder: Path, number: int) -> Taken:
     workspace = folder / str(number)
     workspace.mkdir()
-    (workspace / "read.txt").write_text("The quick brown fox jumps over the lazy dog.\n" * 10)
+    (workspace / "read.txt").write_text("The quick brown fox jumps over the lazy dog.\n" * CALLS)
     options: dict[str, Any] = {"mode": "auto", "state_dir": folder / "state", "settings": Settings()}
     with Handrail(workspace, session="batches", **options) as rail:
         clock, processor = _batches(rail)
@@ -54,16 +54,17 @@ def _round(folder: Path, number: int) -> Taken:
     return Taken(*(seconds / CALLS for seconds in (found[0], found[1], clock, found[2], processor)))
 
 
-def _calls() -> Iterator[tuple[str, dict[str, str]]]:
-    """One that looks and one that changes something, in turn."""
+def _calls() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Small ones, each another: what the tool and the disk take would only blur what is looked for."""
     for number in range(CALLS):
-        yield ("write", {"path": "new.txt", "content": f"{number}\n"}) if number % 2 else ("read", {"path": "read.txt"})
+        yield "read", {"path": "read.txt", "offset": number + 1, "limit": 1}
 
 
 def _batches(rail: Handrail) -> tuple[float, float]:
     begun, processor = time.perf_counter(), time.process_time()
-    for number, (name, args) in enumerate(_calls()):
-        call = ToolCall(tool_call_id=f"b{number}", name=name, args=args, trace_id="b", timestamp=datetime.now(UTC))
+    for name, args in _calls():
+        call_id = rail.conversation.new_call_id()  # as the loop does it
+        call = ToolCall(tool_call_id=call_id, name=name, args=args, trace_id="b", timestamp=datetime.now(UTC))
         rail.batch((call,))
     return time.perf_counter() - begun, time.process_time() - processor
 

@@ -13,7 +13,7 @@ from wire_rules import chat_completions, messages_api
 
 from handrail import AsyncHandrail
 from handrail.agent.compaction.bounding import bounded, ranges
-from handrail.agent.compaction.measuring import measured
+from handrail.agent.compaction.measuring import Guesses, measured, tokens_in
 from handrail.agent.compaction.planning import plan
 from handrail.agent.compaction.sending import sent
 from handrail.agent.limits import TurnLimits
@@ -151,6 +151,13 @@ def test_wherever_it_is_cut_both_wires_take_it_and_it_has_the_room_it_was_given(
     assert chat_completions(shown) == messages_api(shown) == []
     assert [*chosen.dropped, *chosen.kept] == talk
     assert measured([*talk, summary], lambda: 0) <= room + 10
+
+
+@given(talks())
+def test_a_talk_that_grows_is_measured_as_if_it_were_measured_anew(talk: list[Numbered]) -> None:
+    guesses = Guesses()
+    for number in range(len(talk) + 1):
+        assert measured(talk[:number], lambda: 7, guesses) == 7 + tokens_in(sent(talk[:number]))
 
 
 @given(st.text(max_size=300), st.integers(3, 200))

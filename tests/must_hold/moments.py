@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from functools import partial
-from threading import Lock
+from threading import Lock, current_thread
 from typing import Any
 
 from handrail.store.audit import Chain
@@ -19,6 +19,9 @@ _EVENT_COLUMNS = 6
 _WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(?:\s+OR\s+\w+)?(?:\s+INTO|\s+FROM)?\s+(\w+)", re.IGNORECASE)
 _STEPS = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.symlink", "os.truncate", "subprocess.Popen"}
 """What Python tells of before it does it; changes by other means lie between two transactions all the same."""
+
+_SWEEPER = "handrail-layers"
+"""Removes what nobody needs any more, at its own pace: its steps would give all others another number every time."""
 
 
 class Moments:
@@ -59,7 +62,7 @@ class Moments:
         return done
 
     def _hear(self, event: str, _: tuple[Any, ...]) -> None:
-        if event in _STEPS:
+        if event in _STEPS and current_thread().name != _SWEEPER:
             self.reach(f"before {event}")
 
 

@@ -168,12 +168,18 @@ def _end(played: Played, task: Task, options: Namespace, form: Form, out: "OutFi
     return code
 
 
+def _sentence(text: str) -> str:
+    """What a provider said, with an end that something can follow."""
+    line = one_line(text)
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
+
+
 def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None:
     turn = played.turn
     here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
     kept = f"The session is kept: handrail run -c{here}"
     if turn.reason == "error":
-        note(f"{form.failed} {one_line(turn.message or turn.code or 'it failed')} {kept}")
+        note(f"{form.failed} {_sentence(turn.message or turn.code or 'it failed')} {kept}")
     if not options.quiet and (turn.reason != "error" or played.tally.calls):
         for line in ending_lines(turn, played.tally, played.seconds, played.processes, form, here=here):
             note(line)

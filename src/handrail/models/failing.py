@@ -63,6 +63,21 @@ def broken_off(place: Place) -> ModelError:
     return ModelError("UNAVAILABLE", f"{place.name} broke off in the middle of its answer.", retryable=True)
 
 
+def is_not_there(error: Exception) -> bool:
+    """Whether the host could not be reached at all. An answer that refuses the question comes from somewhere."""
+    from pydantic_ai.exceptions import ModelHTTPError  # noqa: PLC0415
+
+    return not isinstance(error, ModelHTTPError) and _in_connecting(error)
+
+
+def not_there(error: Exception, place: Place) -> ModelError:
+    """A host that never answered: its address is wrong, or it is off. Who waits for it waits for nothing."""
+    from pydantic_ai.exceptions import ModelTimeoutError  # noqa: PLC0415
+
+    told = _silent(error, place) if isinstance(error, ModelTimeoutError) else _unreachable(error, place)
+    return ModelError(told.code, told.message)
+
+
 def untaken(error: Exception, place: Place) -> ModelError | None:
     """What is told of a response that was not taken. To ask again would not help."""
     from handrail.models.bounding import UntakenError  # noqa: PLC0415

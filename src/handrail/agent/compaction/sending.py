@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from handrail.protocol.message import CallResult, Message, ResultsMessage, SummaryMessage, SystemMessage
 from handrail.store.messages import Numbered
 
+_ASIDE = {SystemMessage, SummaryMessage}
 _REFERENCE = re.compile(r"@output/[!-.0-~]+")
 
 
@@ -27,16 +28,17 @@ def sent(messages: Sequence[Numbered]) -> tuple[Message, ...]:
 
 def last_summary(messages: Sequence[Numbered]) -> tuple[int, SummaryMessage] | None:
     """The summary that counts, and its number."""
-    found = ((one.number, one.message) for one in reversed(messages) if isinstance(one.message, SummaryMessage))
-    return next(found, None)
+    for one in reversed(messages):
+        if isinstance(one.message, SummaryMessage):
+            return one.number, one.message
+    return None
 
 
 def in_full(messages: Sequence[Numbered]) -> list[Numbered]:
     """The messages that no summary stands for."""
     found = last_summary(messages)
     first = found[1].kept_from if found else 0
-    aside = SystemMessage | SummaryMessage
-    return [one for one in messages if one.number >= first and not isinstance(one.message, aside)]
+    return [one for one in messages if one.number >= first and type(one.message) not in _ASIDE]
 
 
 def shortened(message: Message, most: int) -> Message:

@@ -46,7 +46,8 @@ def display_lines(event: Display, form: Form) -> list[str]:
     lines = [f"{form.says} {signs.get(event.level, form.running)} {one_line(title + first)}"]
     lines += [f"{form.says}   {one_line(line)}" for line in more[:_SHOWN_LINES]]
     left = len(more) - _SHOWN_LINES
-    return [*lines, f"  … {left} more lines: handrail log"] if left > 0 else lines
+    whole = f"handrail log --session {event.session_id} --after {event.seq - 1} --limit 1 --json"
+    return [*lines, f"  … {left} more lines: {whole}"] if left > 0 else lines
 
 
 def subject_of(name: str, args: object) -> str:

@@ -10,6 +10,7 @@ from handrail.cli.exits import Stop
 from handrail.cli.output import note, one_line, piece
 from handrail.cli.running.form import Form, Marking
 from handrail.cli.running.lines import call_line, display_lines, running_line
+from handrail.models.model import CallPiece, Piece
 from handrail.protocol.event import (
     Display,
     Event,
@@ -50,12 +51,25 @@ class View:
 
     def show(self, event: Event) -> None:
         """Shows one event."""
+        if isinstance(event, Reasoning) and not self._verbose:
+            return  # for the person it is still waiting
         with self._lock:
             self._stop_waiting()
             try:
                 self._show(event)
             except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
                 self.failure = stop
+
+    def hear(self, piece: Piece) -> None:
+        """Tells what the model is at, where a call takes long to be written."""
+        if isinstance(piece, CallPiece):
+            with self._lock:
+                self._wait(lambda: f"{self._form.running} {one_line(piece.name)} … the model writes the call")
+
+    def know(self, event: Event) -> None:
+        """Remembers what a call is about that was begun before anybody looked."""
+        if isinstance(event, ToolCallStart):
+            self._arguments[event.tool_call_id] = event.args
 
     def line(self, text: str) -> None:
         """A line of ours, below what there is."""
@@ -73,7 +87,7 @@ class View:
         match event:
             case Text():
                 self._words(event)
-            case Reasoning() if self._verbose:
+            case Reasoning():
                 self._think(event.text)
             case User():
                 self._await_model()
