@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from handrail import Handrail
 from handrail.settings import Settings
+from journals import check_journals
 from sharing import FOLDER, Share
 
 pytest_plugins = ["tests.wires.fixtures"]
@@ -44,6 +45,15 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def journals_are_valid(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test's sessions wrote is valid by the exported schema. First to be set up, so last to look."""
+    folder = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    yield
+    if folder is not None:
+        check_journals(folder, request.node.name, all_of_it=DEEP)
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
 """handrail: tools for coding agents that you can watch, check and take back."""
 
-from typing import TYPE_CHECKING, Any
-
 from handrail.protocol.version import VERSION
 
+TYPE_CHECKING = False  # what reads types knows the name; to load typing takes longer than all the rest of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from handrail.agent.limits import TurnLimits
     from handrail.agent.loop import Agent
     from handrail.agent.turn import Turn
@@ -77,7 +78,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Loads a name when it is first asked for, so that `import handrail` costs next to nothing."""
     home = _HOMES.get(name)
     if home is None:

@@ -150,6 +150,7 @@ class AsyncHandrail:
     changes = _hopped(Handrail.changes)
     diff = _hopped(Handrail.diff)
     numbered_diff = _hopped(Handrail.numbered_diff)
+    turn_diff = _hopped(Handrail.turn_diff)
     undo = _hopped(Handrail.undo)
     preview_undo = _hopped(Handrail.preview_undo)
     redo = _hopped(Handrail.redo)

@@ -34,7 +34,6 @@ from handrail.runtime import latch
 from handrail.runtime.batch import answer as answer_request
 from handrail.runtime.batch import resume as resume_batches
 from handrail.runtime.closing import interim
-from handrail.runtime.event_lines import EventLines
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
 from handrail.runtime.steps import environment_of
@@ -130,6 +129,8 @@ class Handrail(NamedTools):
         )
         self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
         if chosen.events.jsonl:
+            from handrail.runtime.event_lines import EventLines  # noqa: PLC0415  few write them
+
             lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
             self._session.journal.subscribe(lines.add)
         try:
@@ -180,6 +181,12 @@ class Handrail(NamedTools):
         from handrail.runtime import person  # noqa: PLC0415  few take anything back
 
         return self._enter(person.diff_of, self._session, number)
+
+    def turn_diff(self) -> tuple[tuple[int, ...], str]:
+        """The differences that the change sets of the last turn made, one after the other, and their numbers."""
+        from handrail.runtime import person  # noqa: PLC0415  few take anything back
+
+        return self._enter(person.diff_of_turn, self._session)
 
     def undo(
         self,

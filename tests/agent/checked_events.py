@@ -1,21 +1,13 @@
 """Every event of a session, each valid by the exported schema, and together a story that can be true."""
 
 import json
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from handrail import AsyncHandrail, Handrail
 from handrail.protocol.event import End, Error, Event, User, kind_of
-from handrail.protocol.schema import wire_schemas
 from handrail.protocol.wire import encode
-
-
-@cache
-def _validator(kind: str) -> Draft202012Validator:
-    return Draft202012Validator(wire_schemas()[f"event.{kind}"])
+from schemas import validate
 
 
 def check_events(rail: AsyncHandrail | Handrail) -> list[Any]:
@@ -23,7 +15,7 @@ def check_events(rail: AsyncHandrail | Handrail) -> list[Any]:
     events = list(rail.events())
     for event in events:
         assert isinstance(event, Event), event
-        _validator(kind_of(event)).validate(json.loads(encode(event)))
+        validate(json.loads(encode(event)))
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     ends = [event.tool_call_id for event in events if kind_of(event) in {"tool_call.end", "tool_call.error"}]
     assert len(ends) == len(set(ends)), "a call has two results"

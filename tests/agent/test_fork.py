@@ -1,6 +1,7 @@
 """A fork: the same talk up to here, and another way from here."""
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
@@ -89,3 +90,22 @@ def test_a_session_that_there_is_is_not_written_over(stage: Any) -> None:
         asyncio.run(rail.fork_session("other"))
     with pytest.raises(UsageError, match="a session id is made of"):
         asyncio.run(rail.fork_session("../x"))
+
+
+def test_a_fork_that_was_cut_off_is_no_session(stage: Any) -> None:
+    rail = stage.open()
+    stage.run(rail, [Line(calls=(READ,)), Line(text="First.")])
+
+    def interrupt(frame: Any, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("call", "_open_calls"):
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    def fork() -> None:
+        sys.setprofile(interrupt)
+        rail.rail.fork_session("other")
+
+    with pytest.raises(KeyboardInterrupt):
+        fork()
+    assert asyncio.run(rail.fork_session("other")) == "other"
+    assert talk(stage.open("other")) == talk(rail)

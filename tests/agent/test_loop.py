@@ -182,3 +182,20 @@ def test_half_a_character_breaks_nothing(stage: Any, told: Any, text: str) -> No
 def test_without_a_prompt_there_is_nothing_to_go_on_with(stage: Any) -> None:
     with pytest.raises(UsageError, match="give it a prompt"):
         asyncio.run(Agent(stage.open(), Scripted([])).go_on())
+
+
+def test_closing_lets_go_of_the_models_connections_and_a_later_prompt_works(stage: Any) -> None:
+    closed: list[bool] = []
+
+    class Connected(Scripted):
+        async def close(self) -> None:
+            closed.append(True)
+
+    async def play() -> None:
+        agent = Agent(stage.open(), Connected([Line(text="One."), Line(text="Two.")]))
+        assert (await agent.run("go")).text == "One."
+        await agent.close()
+        assert (await agent.run("go on")).text == "Two."
+
+    asyncio.run(play())
+    assert closed == [True]

@@ -104,6 +104,34 @@ def test_a_file_that_others_changed_since_is_named_and_not_guessed(place: Path, 
     assert verdicts(replay) == [("edit", "outside"), ("write", "same"), ("read", "same")]
 
 
+def test_a_file_that_others_changed_after_the_session_was_undone_is_named(place: Path, session) -> None:
+    with session() as rail:
+        rail.edit("a.txt", "one", "two")
+        rail.write("b.txt", "b\n")
+        rail.undo(session="first")
+    (place / "shop" / "a.txt").write_text("something else\n")
+    replay = replayed(place)
+    assert replay.start.outside == ("a.txt",)
+    assert verdicts(replay)[:2] == [("edit", "outside"), ("write", "same")]
+    assert replay.same
+
+
+def test_a_file_that_was_only_read_and_others_changed_since_is_named(place: Path, session) -> None:
+    (place / "shop" / "gone.txt").write_text("gone\n")
+    (place / "shop" / "own.txt").write_text("own\n")
+    with session() as rail:
+        rail.read("a.txt")
+        rail.read("gone.txt")
+        rail.write("own.txt", "mine\n")
+        rail.read("own.txt")
+        rail.read("a.txt", limit=1)
+    (place / "shop" / "a.txt").write_text("something else\n")
+    (place / "shop" / "gone.txt").unlink()
+    replay = replayed(place)
+    assert replay.start.outside == ("a.txt", "gone.txt")
+    assert [one.verdict for one in replay.calls] == ["outside", "outside", "same", "same", "outside"]
+
+
 def test_changes_of_later_sessions_to_the_same_files_are_taken_back_too(place: Path, session) -> None:
     with session() as rail:
         rail.edit("a.txt", "one", "two")

@@ -233,6 +233,15 @@ def test_a_whole_turn_is_taken_back_at_once(one: Handrail, workspace: Path) -> N
     assert tree(workspace) == {"a.txt": b"before the turn"}
 
 
+def test_several_changes_are_taken_back_by_their_numbers_all_or_none(one: Handrail, workspace: Path) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        one.write(name, "new")
+    assert not one.undo((1, 99)).ok
+    assert set(tree(workspace)) == {"a.txt", "b.txt", "c.txt"}
+    assert one.undo((3, 1)).summary == "Took back 3 and 1: 2 files"
+    assert set(tree(workspace)) == {"b.txt"}
+
+
 def test_only_one_thing_can_be_asked_for(one: Handrail) -> None:
     with pytest.raises(Exception, match="one of them"):
         one.undo(1, turn=True)

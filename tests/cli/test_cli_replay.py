@@ -22,7 +22,18 @@ def test_a_result_that_differs_is_shown_and_is_the_exit(here) -> None:
     assert json.loads(here("replay", "cli", "--json").out)["calls"][0]["verdict"] == "differs"
 
 
-def test_a_file_that_others_changed_is_named_and_no_difference(here, workspace: Path) -> None:
+def test_a_new_file_of_others_is_a_difference(here, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    here("call", "ls", '{"path": "."}')
+    (workspace / "b.txt").write_text("two\n")
+    done = here("replay", "cli")
+    assert done.code == 1
+    assert "DIFFERS" in done.out
+    assert "b.txt" in done.out
+    assert json.loads(here("replay", "cli", "--json").out)["calls"][0]["verdict"] == "differs"
+
+
+def test_a_file_that_others_changed_is_named(here, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     here("call", "read", '{"path": "a.txt"}')
     (workspace / "a.txt").write_text("two\n")
@@ -56,7 +67,7 @@ def test_a_replay_is_not_kept_in_what_it_is_a_copy_of(here, workspace: Path) -> 
 def test_a_temporary_folder_in_the_workspace_is_not_copied_into_itself(here, workspace: Path, monkeypatch) -> None:
     here("call", "write", '{"path": "a.txt", "content": "one\\n"}', "--mode", "auto")
     monkeypatch.setattr("tempfile.tempdir", str(workspace))
-    assert "--keep" in here("replay", "cli").err
+    assert "1 calls: 1 same." in here("replay", "cli").err
     assert [path.name for path in workspace.iterdir()] == ["a.txt"]
 
 

@@ -58,6 +58,32 @@ def test_the_answer_is_on_stdout_and_progress_on_stderr(run, script: Script, wor
     assert (workspace / "a.txt").read_text() == "one\n"
 
 
+def test_what_the_turn_did_is_shown_by_what_it_says(run, script: Script, workspace: Path) -> None:
+    made = {
+        "text": "",
+        "calls": [["write", {"path": "b.txt", "content": "b\n"}], ["write", {"path": "c.txt", "content": "c\n"}]],
+    }
+    run("call", "write", '{"path": "before.txt", "content": "x\\n"}', "--mode", "auto")
+    done = run("run", "x", "--model", script(CHANGE, made, DONE), "--mode", "auto")
+    assert "  3 files changed +3 −1      to see it: handrail diff --turn      to take it back: " in done.err
+    shown = run("diff", "--turn")
+    assert [line for line in shown.out.splitlines() if line.startswith("+++")] == [
+        "+++ b/a.txt",
+        "+++ b/b.txt",
+        "+++ b/c.txt",
+    ]
+    assert json.loads(run("diff", "--turn", "--json").out)["numbers"] == [2, 3, 4]
+    assert run("undo", "--turn", "-q").code == 0
+    assert sorted(one.name for one in workspace.iterdir()) == ["a.txt", "before.txt"]
+
+
+def test_the_rest_of_what_is_shown_is_where_it_says(run, script: Script) -> None:
+    shown = {"calls": [["display", {"content": "\n".join(f"line {number}" for number in range(20))}]]}
+    done = run("run", "x", "--model", script(shown, DONE))
+    told = next(line for line in done.err.splitlines() if " more lines: handrail " in line)
+    assert "line 19" in run(*told.partition("more lines: handrail ")[2].split()).out
+
+
 def test_plain_lines_are_words(run, script: Script) -> None:
     done = run("run", "x", "--model", script(CHANGE, DONE), "--mode", "auto", "--plain")
     assert done.err.isascii()
@@ -134,7 +160,7 @@ def test_unattended_and_ci_deny(run, script: Script, workspace: Path, nobody: tu
 
 
 def test_parked_work_goes_on_once_somebody_has_answered(run, script: Script, workspace: Path) -> None:
-    model = script(CHANGE, DONE)
+    model = script(CHANGE, DONE, {"text": "Nothing."})
     parked = run("run", "x", "--model", model, "--park", "--session", "task")
     assert (parked.code, (workspace / "a.txt").read_text()) == (3, "one\n")
     assert "-one\n+two" in parked.err.replace(" ", "")
@@ -147,6 +173,9 @@ def test_parked_work_goes_on_once_somebody_has_answered(run, script: Script, wor
     assert (workspace / "a.txt").read_text() == "two\n"
     after = run("run", "-c")
     assert (after.code, after.out) == (0, "It is two now.\n")
+    assert " · 1 call, 1 kept, 0 denied" in after.err
+    assert "  1 file changed +1 −1 " in after.err
+    assert " · 0 calls, " in run("run", "-c", "and now?").err
 
 
 def test_a_prompt_while_a_question_waits_is_the_reply(run, script: Script) -> None:
@@ -155,6 +184,8 @@ def test_a_prompt_while_a_question_waits_is_the_reply(run, script: Script) -> No
     parked = run("run", "x", "--model", model, "--park", "--session", "task")
     assert parked.code == 3
     assert "? Which one?\n  1  left\n  2  right\n" in parked.err
+    done = run("run", "--fork", "task", "left")
+    assert " · 0 calls, " in done.err
     done = run("run", "--resume", "task", "left", "--json")
     assert done.code == 0
     results = [json.loads(line) for line in done.raw.splitlines() if b"tool_call.end" in line]
@@ -340,9 +371,10 @@ def test_what_kill_9_cut_off_goes_on_without_a_prompt(
         process.kill()
     done = run("run", "-c", "--mode", "auto")
     assert (done.code, done.out) == (0, "It is two now.\n")
-    assert "✗ exec: " in done.err
+    assert "✗ exec  sleep 600.5: " in done.err
     assert "ended while this call ran. Nothing was changed." in done.err
-    assert "1 call, " in done.err
+    assert "2 calls, " in done.err
+    assert "  1 file changed +1 −1 " in done.err
     assert (workspace / "a.txt").read_text() == "two\n"
 
 

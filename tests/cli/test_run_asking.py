@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.wires.openai_wire import events
+from tests.wires.server import Answer
 
 from people import Program
 
@@ -29,7 +31,8 @@ def start(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Itera
     def start(*lines: dict[str, Any], words: tuple[str, ...] = ("x",), **changes: str) -> Program:
         file = tmp_path / "script.json"
         file.write_text(json.dumps(lines))
-        command = [sys.executable, "-m", "handrail", "run", *words, "--model", f"scripted:{file}"]
+        model = () if "--model" in words else ("--model", f"scripted:{file}")
+        command = [sys.executable, "-m", "handrail", "run", *words, *model]
         begun.append(Program(command, workspace, {**environment, "TERM": "xterm", **changes}))
         return begun[-1]
 
@@ -48,6 +51,17 @@ def test_a_yes_keeps_and_the_model_goes_on(start: Start, workspace: Path) -> Non
     assert "1 call, 1 kept, 0 denied" in program.terminal.shown
     assert (workspace / "a.txt").read_text() == "two\n"
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
+
+
+def test_a_call_that_takes_long_to_be_written_is_said(start: Start, openai_wire) -> None:
+    whole = list(events("I write it.", calls=[("c1", "write", '{"path": "b.txt", "content": "b"}')]))
+    named = next(number for number, one in enumerate(whole) if b'"write"' in one)
+    openai_wire.sends(Answer(pieces=tuple(whole[: named + 1]), ending="hang"))
+    program = start(words=("x", "--model", openai_wire.model), **openai_wire.environment)
+    program.terminal.sees("I write it.")
+    program.terminal.sees("● write … the model writes the call")
+    program.press_until(b"\x03", "Stopping")
+    assert program.ends() == 130
 
 
 def test_a_no_is_told_to_the_model_with_its_reason(start: Start, workspace: Path) -> None:

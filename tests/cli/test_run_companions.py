@@ -70,5 +70,5 @@ def test_what_a_model_displays_is_a_line_with_its_sign(here, tmp_path: Path) -> 
     script.write_text(json.dumps([{"calls": shown}, {"text": "Done."}]))
     done = here("run", "x", "--model", f"scripted:{script}")
     assert (done.code, done.out) == (0, "Done.\n")
-    assert "✓ Tests: Half of it\n  and more \\u001b[2J\n" in done.err
+    assert "» ✓ Tests: Half of it\n»   and more \\u001b[2J\n" in done.err
     assert "✓ display" not in done.err

@@ -53,14 +53,20 @@ def test_without_its_key_a_model_is_not_asked_and_the_prompt_is_kept(here) -> No
     assert (as_json.code, json.loads(as_json.raw.splitlines()[-1])["code"]) == (4, "UNAVAILABLE")
 
 
-def test_a_host_that_cannot_be_reached_is_said(here, wire: OpenAIWire, config) -> None:
-    config("[agent]\nattempts = 1\n")
+def test_a_host_that_cannot_be_reached_is_said_at_once_in_one_line(here, wire: OpenAIWire) -> None:
     environment = wire.environment
     wire.close()
     done = here("run", "hello", "--model", wire.model, **environment)
     assert (done.code, done.out) == (4, "")
     assert "127.0.0.1" in done.err.splitlines()[-1]
+    assert [line[0] for line in done.err.splitlines() if line[0] in "·!✗"] == ["✗"]
     assert done.err.endswith(KEPT)
+
+
+def test_what_a_provider_says_without_an_end_gets_one(here, wire: OpenAIWire) -> None:
+    wire.refuses(400, "no such thing")
+    done = here("run", "hello", "--model", wire.model, **wire.environment)
+    assert done.err.endswith(f"no such thing.{KEPT}")
 
 
 def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:

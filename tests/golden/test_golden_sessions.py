@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from bundles import read_bundle, unpack
 from expectations import expected_of
@@ -19,7 +20,7 @@ from handrail.agent.replay.start import make_start
 from handrail.dialects.events import ADAPTERS
 from handrail.models.scripted import Line, Scripted
 from handrail.protocol.event import KINDS, PermissionEvent, ToolEvent, decode_event, kind_of
-from handrail.protocol.message import AssistantMessage, ResultsMessage
+from handrail.protocol.message import AssistantMessage, Message, ResultsMessage
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
@@ -109,6 +110,15 @@ def test_every_event_reads_back_as_it_was_stored_and_is_valid(unpacked: Any, fil
     for event in stored:
         assert_kept(event, again := json.loads(encode(decode_event(encode(event)))))
         validate(again)
+
+
+@every_talk
+def test_every_message_of_the_talk_reads_back_as_it_was_stored_and_is_valid(unpacked: Any, file: Path) -> None:
+    with reading(unpacked(file).folder) as journal:
+        rows = journal.database.rows("SELECT data FROM message ORDER BY number", ())
+    for (data,) in rows:
+        assert_kept(json.loads(data), again := json.loads(encode(msgspec.json.decode(data, type=Message))))
+        validate(again, "message")
 
 
 @every_session

@@ -122,9 +122,28 @@ def test_a_host_that_is_not_there(variable: str, monkeypatch) -> None:
         with pytest.raises(ModelError) as raised:
             asyncio.run(heard(model, question()))
         error = raised.value
-        assert (error.code, error.retryable) == ("UNAVAILABLE", True)
+        assert (error.code, error.retryable) == ("UNAVAILABLE", False)
         assert address in error.message
         assert "cannot be reached" in error.message or "did not answer" in error.message
+
+
+def test_a_host_that_was_there_before_is_waited_for(wire: WireServer) -> None:
+    wire.says("ok")
+    model = found(wire)
+
+    async def ask() -> None:
+        await heard(model, question())
+        wire.close()
+        with pytest.raises(ModelError) as raised:
+            await heard(model, question())
+        with pytest.raises(ModelError) as again:
+            await heard(model, question())
+        assert raised.value.retryable
+        assert again.value.retryable
+        assert "cannot be reached" in again.value.message
+        await model.close()
+
+    asyncio.run(ask())
 
 
 def test_an_answer_without_words_and_calls_is_an_answer(openai_wire) -> None:

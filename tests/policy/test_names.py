@@ -33,6 +33,7 @@ PROTECTED = [
     ".pre-commit-config.yaml", "bare.git/config", "x.git/hooks/update", ".git/rebase-apply/next", ".yarnrc.yml",
     ".pnpmfile.cjs", ".bazelrc", ".yarn/releases/yarn.cjs", ".windsurf/mcp.json", "opencode.json", ".config/fish/x",
     ".devcontainer.json", ".gdbinit", ".dir-locals.el", ".config/git/config", ".lfsconfig",
+    ".agents/skills/x/SKILL.md", ".claude/skills/x/SKILL.md", ".handrail/skills/x/SKILL.md",
 ]  # fmt: skip
 ORDINARY = [
     ".", "a.txt", ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.local.example", "env",

@@ -69,7 +69,7 @@ def test_what_is_out_of_date_is_named_with_the_difference_and_written_anew(tmp_p
 
 
 @pytest.mark.parametrize("name", WIRE_TYPES)
-def test_the_page_describes_every_wire_type_with_a_sample_from_a_run(name: str) -> None:
+def test_the_page_describes_every_wire_type_and_says_where_its_sample_is_from(name: str) -> None:
     section = PAGE.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
     assert section.count("*Sample, from a run*\n\n```json\n{") == 1
 

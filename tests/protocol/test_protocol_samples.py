@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from handrail.protocol import samples
 from handrail.protocol.samples import wire_samples
+from handrail.protocol.samples.recorded import RECORDED
 from handrail.protocol.schema import WIRE_TYPES, wire_schemas
 from handrail.protocol.wire import encode
 
@@ -27,6 +30,11 @@ def test_a_sample_is_valid_by_its_schema(name: str) -> None:
 def test_a_sample_decodes_and_encodes_to_the_same_json(name: str) -> None:
     data = msgspec.json.encode(wire_samples()[name])
     assert encode(msgspec.json.decode(data, type=WIRE_TYPES[name])) == data
+
+
+def test_no_sample_is_made_by_hand() -> None:
+    assert {file.name for file in Path(samples.__file__).parent.glob("*.py")} == {"__init__.py", "recorded.py"}
+    assert wire_samples() == RECORDED
 
 
 def test_samples_hold_placeholders_where_a_run_differs_from_the_next() -> None:

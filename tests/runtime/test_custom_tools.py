@@ -82,7 +82,7 @@ def test_a_parameter_called_context_gets_the_calls_own_and_nothing_else(rail: Op
     fields = {
         "session_id", "tool_call_id", "trace_id", "message_id", "workspace", "limits", "facts",
             "answered", "cancelled", "metadata", "attempted",
-            "answer", "sealed", "below", "judge", "alone", "needs_undo",
+            "answer", "sealed", "below", "meanwhile", "judge", "alone", "needs_undo",
     }  # fmt: skip
     assert set(context.__struct_fields__) == fields
     assert (context.session_id, context.tool_call_id) == (one.session_id, result.tool_call_id)

@@ -265,3 +265,19 @@ def test_what_is_no_skill_is_passed_over(find: Find, workspace: Path) -> None:
     assert find() == Found()
     (workspace / ".agents").write_text("a file")
     assert find() == Found()
+
+
+def test_a_skill_that_is_linked_from_the_workspace_is_the_workspaces(
+    find: Find, put: Put, workspace: Path, tmp_path: Path, home: Path
+) -> None:
+    folder = put(workspace / "skills", "x", TEXT.format("x"))
+    (home / ".claude/skills").mkdir(parents=True)
+    (home / ".claude/skills/x").symlink_to(folder)
+    assert (only(find()).origin, only(find()).problem) == ("project", "")
+    put(tmp_path / "private", "x", TEXT.format("x"))
+    folder.rename(workspace / "skills/y")
+    folder.symlink_to(tmp_path / "private/x")
+    assert (only(find()).origin, only(find()).problem) == (
+        "project",
+        "its SKILL.md leads outside of where it was found",
+    )

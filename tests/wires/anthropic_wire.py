@@ -180,6 +180,8 @@ def _check_block(number: int, block: dict[str, Any], role: str, seen: set[str]) 
     elif kind == "tool_use":
         if not _ID.fullmatch(block["id"]) or block["id"] in seen or not isinstance(block.get("input"), dict):
             yield f"message {number}: {block} is no call"
+        if not _ID.fullmatch(block["name"]):
+            yield f"message {number}: {block['name']!r} is no name"
         seen.add(block["id"])
     elif kind == "thinking" and not block.get("signature"):
         yield f"message {number}: thoughts without a signature"

@@ -11,7 +11,17 @@ from handrail.agent.saying import Saying
 from handrail.agent.talk import Talk, note
 from handrail.async_rail import AsyncHandrail
 from handrail.models.listening import listening
-from handrail.models.model import Answered, Model, ModelError, ModelRequest, Offered, Piece, ReasoningPiece, TextPiece
+from handrail.models.model import (
+    Answered,
+    CallPiece,
+    Model,
+    ModelError,
+    ModelRequest,
+    Offered,
+    Piece,
+    ReasoningPiece,
+    TextPiece,
+)
 from handrail.protocol.event import Usage
 from handrail.protocol.message import AssistantMessage, CallPart, Part, TextPart
 from handrail.protocol.tool import input_schema
@@ -47,6 +57,8 @@ async def ask_model(
 
 async def _listen(pieces: AsyncIterator[Piece], saying: Saying, on_piece: OnPiece | None) -> Answered | None:
     async for piece in pieces:
+        if isinstance(piece, CallPiece):
+            saying.flush()  # whoever hears of the call has been told what was said before it
         if on_piece is not None:
             on_piece(piece)
         if isinstance(piece, TextPiece | ReasoningPiece):

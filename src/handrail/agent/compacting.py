@@ -109,9 +109,10 @@ def _characters(tokens: int) -> int:
 
 
 def _told(model: Model, chosen: Plan, size: _Size, spent: Spent | None, failed: ModelError | None) -> tuple[Draft, ...]:
+    stay = "as they were" if chosen.cut is None else "with their results cut short"
     text = (
         f"The talk had become long for {model.name} ({size.now:,} of {size.window:,} tokens): {len(chosen.dropped)} "
-        f"older messages are summed up for it, {len(chosen.kept)} stay as they were. The log has all of them."
+        f"older messages are summed up for it, {len(chosen.kept)} stay {stay}. The log has all of them."
     )
     if failed is not None:
         text += f" The model wrote no notes on them: {failed.message}"

@@ -72,11 +72,15 @@ class Agent:
         """Ends the turn that is at work, from any thread; whether there was one. The next prompt works as ever."""
         return self._stopping.cancel()
 
+    async def close(self) -> None:
+        """Lets go of the model's connections, for who gave it by its name. A later prompt is answered all the same."""
+        await self._model.close()
+
     async def _run_alone(self, prompt: str) -> Turn:
         try:
             return await self.run(prompt)
         finally:
-            await self._model.close()  # connections belong to the event loop, which ends now
+            await self.close()  # connections belong to the event loop, which ends now
 
     async def _turn(self, prompt: str | None = None) -> Turn:
         try:

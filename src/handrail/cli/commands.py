@@ -174,7 +174,7 @@ COMMANDS: dict[str, Command] = {
         "diff",
         "Show what a change did to files.",
         options.for_diff,
-        ("handrail diff", "handrail diff 14 > change.patch"),
+        ("handrail diff --turn", "handrail diff 14 > change.patch"),
         _EXITS | {FAILED: "there is no such change"},
     ),
     "undo": Command(

@@ -1,4 +1,4 @@
-"""diff: what a change set did to files."""
+"""diff: what a change set did to files, or those of a turn."""
 
 from argparse import Namespace
 
@@ -14,12 +14,17 @@ def run(options: Namespace) -> int:
     """Prints the differences."""
     try:
         with opened(options) as rail:
-            number, text = rail.numbered_diff(options.number)
-            open_ends = of_changes(rail, [number])
+            if options.turn:
+                numbers, text = rail.turn_diff()
+            else:
+                number, text = rail.numbered_diff(options.number)
+                numbers = (number,)
+            open_ends = of_changes(rail, numbers)
     except ToolError as error:
         return refused(options, "diff", error)
     if options.json:
-        answer_json(encode({"schema": "handrail.diff/1", "number": number, "diff": text, "notCovered": open_ends}))
+        which = {"numbers": numbers} if options.turn else {"number": numbers[0]}
+        answer_json(encode({"schema": "handrail.diff/1", **which, "diff": text, "notCovered": open_ends}))
         return OK
     answer(text)
     for line in open_ends:

@@ -1,6 +1,7 @@
 """The only files the command line opens: those it was told to read or write, and /dev/null."""
 
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TextIO
@@ -43,31 +44,60 @@ def read_given(path: str) -> bytes:
         raise Stop(f"{path} cannot be read: {reason}. Nothing was run.") from None
 
 
-def refuse_unwritable(path: str) -> None:
-    """Stop where `-o` names what cannot be written, before anything is done for it."""
-    folder = os.path.dirname(path) or "."
-    if not path or os.path.isdir(path) or not os.path.isdir(folder):
-        raise Stop(f"-o {path!r} names no file in a folder that is there. Nothing was run.")
-    if not os.access(folder, os.W_OK):
-        raise Stop(f"-o {path!r} cannot be written: the folder is not yours to write. Nothing was run.")
+class OutFile:
+    """The file that `-o` names. What is written into it a model has chosen, so where it is written only the person
+    does: it is found before the model is asked, and what that puts in the way, a link above all, leads nowhere."""
 
+    def __init__(self, path: str, workspace: str) -> None:
+        """Stop where it cannot be written, or where a link in the workspace leads out of it."""
+        self._path = path
+        folder, self._name = os.path.split(path)
+        if not self._name or os.path.isdir(path) or not os.path.isdir(folder or "."):
+            raise _refused(path, "names no file in a folder that is there")
+        if _leads_out(folder or ".", workspace):
+            raise _refused(path, "is in a folder that a link leads out of the workspace to")
+        self._device = self._opened_device()
+        if self._device is None and not os.access(folder or ".", os.W_OK):
+            raise _refused(path, "cannot be written: the folder is not yours to write")
+        self._folder = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
-def write_whole(path: str, data: bytes) -> None:
-    """Writes the file that `-o` names, whole or not at all; what is no file, such as /dev/stdout, is written to."""
-    real = os.path.realpath(path)
-    temporary = f"{real}.{os.urandom(6).hex()}.unfinished"
-    try:
-        if os.path.exists(real) and not os.path.isfile(real):
-            with open(path, "wb") as file:
+    def write(self, data: bytes) -> None:
+        """Writes it whole or not at all; into what is no file, such as /dev/stdout, as it goes."""
+        try:
+            if self._device is not None:
+                _write_all(self._device, data)
+            else:
+                self._replace(data)
+        except OSError as error:
+            raise Stop(f"-o {self._path!r} cannot be written: {error.strerror}", INFRASTRUCTURE) from None
+
+    def _opened_device(self) -> int | None:
+        """What is there and is no file, opened; None for a file, and where nothing is."""
+        try:
+            status = os.stat(self._path)
+            if stat.S_ISREG(status.st_mode):
+                if os.path.islink(self._path):
+                    raise _refused(self._path, "is a link; name the file itself")
+                return None
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
+            os.set_blocking(descriptor, True)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _refused(self._path, f"cannot be written: {error.strerror}") from None
+        return descriptor
+
+    def _replace(self, data: bytes) -> None:
+        temporary = f".{os.urandom(6).hex()}.unfinished"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with open(os.open(temporary, flags, 0o666, dir_fd=self._folder), "wb") as file:
                 file.write(data)
-            return
-        with open(temporary, "xb") as file:
-            file.write(data)
-        os.replace(temporary, real)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise Stop(f"-o {path!r} cannot be written: {error.strerror}", INFRASTRUCTURE) from None
+            os.replace(temporary, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=self._folder)
+            raise
 
 
 def _private(path: str, flags: int) -> int:
@@ -80,3 +110,23 @@ def silence(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def _leads_out(folder: str, workspace: str) -> bool:
+    """Whether a folder is in the workspace by its name, and elsewhere in truth."""
+    root = os.path.abspath(workspace)
+    return _is_in(os.path.abspath(folder), root) and not _is_in(os.path.realpath(folder), os.path.realpath(root))
+
+
+def _is_in(path: str, root: str) -> bool:
+    return os.path.commonpath((path, root)) == root
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    with open(os.dup(descriptor), "wb", buffering=0) as file:
+        while data:
+            data = data[file.write(data) or 0 :]
+
+
+def _refused(path: str, why: str) -> Stop:
+    return Stop(f"-o {path!r} {why}. Nothing was run.")

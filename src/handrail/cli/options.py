@@ -194,7 +194,9 @@ def for_replay(parser: ArgumentParser) -> None:
 
 def for_diff(parser: ArgumentParser) -> None:
     """diff"""
-    parser.add_argument("number", metavar="N", nargs="?", type=counting_number, help="the change (the last in effect)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("number", metavar="N", nargs="?", type=counting_number, help="the change (the last in effect)")
+    which.add_argument("--turn", action="store_true", help="everything of the last turn, change by change")
     in_workspace(parser)
     as_json(parser)
 

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -24,6 +25,9 @@ from handrail.protocol.event import End, Error, Event
 from handrail.protocol.wire import encode
 from handrail.settings import Loaded
 
+if TYPE_CHECKING:
+    from handrail.cli.files import OutFile
+
 
 def run(options: Namespace, model: Model | None = None) -> int:
     """Does what the prompt says, or goes on where the session is. `model`: in the place of the one that is named."""
@@ -36,16 +40,13 @@ def run(options: Namespace, model: Model | None = None) -> int:
     workspace = workspace_of(_quietly(options))
     loaded = with_companions(_loaded(options, workspace), workspace)
     form = form_of(options)
-    if options.out is not None:
-        from handrail.cli.files import refuse_unwritable  # noqa: PLC0415  few want a file
-
-        refuse_unwritable(options.out)
+    out = _out_file(options, workspace)
     task = _task(options, prompt, workspace, loaded, model)
     if not options.json and not options.quiet:
         _say_where(task, options, form)
     view, lines = View(options, form, task.model.name), _Lines()
     played = play(task, options, view, lines.show if options.json else view.show)
-    code = _end(played, task, options, form)
+    code = _end(played, task, options, form, out)
     if failure := view.failure or lines.failure:
         raise failure
     return code
@@ -144,7 +145,15 @@ class _Lines:
             self.failure = stop
 
 
-def _end(played: Played, task: Task, options: Namespace, form: Form) -> int:
+def _out_file(options: Namespace, workspace: str) -> "OutFile | None":
+    if options.out is None:
+        return None
+    from handrail.cli.files import OutFile  # noqa: PLC0415  few want a file
+
+    return OutFile(options.out, workspace)
+
+
+def _end(played: Played, task: Task, options: Namespace, form: Form, out: "OutFile | None") -> int:
     """Says how it ended; the exit code."""
     if task.prompt is None and not played.tally.events and played.turn.reason not in {"parked", "question"}:
         told = f"nothing to go on with: the last turn is over ({played.turn.reason}). Say what is next"
@@ -152,13 +161,17 @@ def _end(played: Played, task: Task, options: Namespace, form: Form) -> int:
     if played.interrupted and played.turn.reason in {"parked", "question"}:
         played = replace(played, turn=replace(played.turn, reason="cancelled"))
     code = exit_of(played.turn)
-    if options.out is not None and played.turn.reason == "done":
-        from handrail.cli.files import write_whole  # noqa: PLC0415  few want a file
-
-        write_whole(options.out, f"{played.turn.text.rstrip()}\n".encode())
+    if out is not None and played.turn.reason == "done":
+        out.write(f"{played.turn.text.rstrip()}\n".encode())
     if not options.json:
         _say_end(played, task, options, form)
     return code
+
+
+def _sentence(text: str) -> str:
+    """What a provider said, with an end that something can follow."""
+    line = one_line(text)
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
 
 
 def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None:
@@ -166,7 +179,7 @@ def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None
     here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
     kept = f"The session is kept: handrail run -c{here}"
     if turn.reason == "error":
-        note(f"{form.failed} {one_line(turn.message or turn.code or 'it failed')} {kept}")
+        note(f"{form.failed} {_sentence(turn.message or turn.code or 'it failed')} {kept}")
     if not options.quiet and (turn.reason != "error" or played.tally.calls):
         for line in ending_lines(turn, played.tally, played.seconds, played.processes, form, here=here):
             note(line)

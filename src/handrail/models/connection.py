@@ -46,6 +46,8 @@ def open_client(place: Place) -> "AsyncClient":
         # A proxy of the environment does not lead to a server on this machine.
         trust_env=address.hostname not in _LOOPBACK,
         follow_redirects=False,
+        # What is packed has no size before it is unpacked.
+        headers={"accept-encoding": "identity"},
         event_hooks={"response": [_note]},
     )
 
@@ -60,5 +62,8 @@ def watch_responses() -> "list[Response]":
 
 
 async def _note(response: "Response") -> None:
+    from handrail.models.bounding import bound  # noqa: PLC0415 (as above)
+
     if (responses := _begun.get()) is not None:
         responses.append(response)
+    bound(response)

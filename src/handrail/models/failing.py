@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.models.model import ModelError
+from handrail.models.model import ModelError, ModelRequest
 from handrail.models.provider import Place
+from handrail.models.quoting import unquoted
 
-_LONGEST = 200
+_LOOKED_AT = 10_000
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size)|maximum.{0,20}(context|tokens)|too many tokens|prompt is too long"
     r"|input.{0,30}(too long|exceeds)|token count.{0,40}exceeds|request_too_large",
@@ -25,29 +26,30 @@ _PASSING = {
 }
 
 
-def explain(error: Exception, place: Place) -> ModelError:
+def explain(error: Exception, place: Place, request: ModelRequest) -> ModelError:
     """What the loop and the person are told. Nothing of the question and no key is in it."""
     from httpx2 import TimeoutException, TransportError  # noqa: PLC0415
     from pydantic_ai import exceptions as failures  # noqa: PLC0415
 
     if isinstance(error, failures.ModelHTTPError):
-        return _refused(error, place)
+        return _refused(error, place, request)
     if isinstance(error, failures.ModelTimeoutError | TimeoutException):
         return _silent(error, place)
     if isinstance(error, failures.ModelConnectionError | TransportError):
         return _unreachable(error, place)
     if isinstance(error, failures.ModelAPIError):
-        return _odd(place, _words(error, place))
+        return _odd(place, _told(error, place, request))
     if isinstance(error, failures.UserError):
-        return ModelError("INVALID_ARGUMENT", f"{place.name} cannot be asked this: {_one_line(str(error), place)}")
+        said = unquoted(str(error), request, _key(place))
+        return ModelError("INVALID_ARGUMENT", f"{place.name} cannot be asked this: {said}")
     return _odd(place, type(error).__name__)
 
 
-def wants_no_pictures(error: Exception, place: Place) -> bool:
+def wants_no_pictures(error: Exception) -> bool:
     """Whether the question was refused for the pictures in it."""
     from pydantic_ai.exceptions import ModelHTTPError  # noqa: PLC0415
 
-    return isinstance(error, ModelHTTPError) and _PICTURES.search(_words(error, place)) is not None
+    return isinstance(error, ModelHTTPError) and _PICTURES.search(_words(error)) is not None
 
 
 def without_sight(place: Place) -> ModelError:
@@ -61,10 +63,33 @@ def broken_off(place: Place) -> ModelError:
     return ModelError("UNAVAILABLE", f"{place.name} broke off in the middle of its answer.", retryable=True)
 
 
-def _refused(error: Any, place: Place) -> ModelError:
+def is_not_there(error: Exception) -> bool:
+    """Whether the host could not be reached at all. An answer that refuses the question comes from somewhere."""
+    from pydantic_ai.exceptions import ModelHTTPError  # noqa: PLC0415
+
+    return not isinstance(error, ModelHTTPError) and _in_connecting(error)
+
+
+def not_there(error: Exception, place: Place) -> ModelError:
+    """A host that never answered: its address is wrong, or it is off. Who waits for it waits for nothing."""
+    from pydantic_ai.exceptions import ModelTimeoutError  # noqa: PLC0415
+
+    told = _silent(error, place) if isinstance(error, ModelTimeoutError) else _unreachable(error, place)
+    return ModelError(told.code, told.message)
+
+
+def untaken(error: Exception, place: Place) -> ModelError | None:
+    """What is told of a response that was not taken. To ask again would not help."""
+    from handrail.models.bounding import UntakenError  # noqa: PLC0415
+
+    why = next((str(one) for one in _chain(error) if isinstance(one, UntakenError)), None)
+    return None if why is None else ModelError("UNAVAILABLE", f"{place.provider.name} at {_host(place)} {why}.")
+
+
+def _refused(error: Any, place: Place, request: ModelRequest) -> ModelError:
     from pydantic_ai import exceptions as failures  # noqa: PLC0415
 
-    status, words = error.status_code, _words(error, place)
+    status, words = error.status_code, _words(error)
     if isinstance(error, failures.ModelContextWindowExceededError) or status == 413 or _is_too_long(status, words):
         return ModelError(
             "LIMIT_EXCEEDED",
@@ -81,7 +106,9 @@ def _refused(error: Any, place: Place) -> ModelError:
         why = _PASSING.get(status, "failed")
         said = f"{place.provider.name} {why} ({status})."
         return ModelError("UNAVAILABLE", said, retryable=True, after=error.retry_after)
-    return ModelError("INVALID_ARGUMENT", f"{place.name} refuses the question ({status}): {words}")
+    return ModelError(
+        "INVALID_ARGUMENT", f"{place.name} refuses the question ({status}): {_told(error, place, request)}"
+    )
 
 
 def _is_too_long(status: int, words: str) -> bool:
@@ -142,16 +169,18 @@ def _host(place: Place) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _words(error: Any, place: Place) -> str:
-    """What the provider says in its own words, and nothing but those."""
+def _words(error: Any) -> str:
+    """What the provider says in its own words; empty where it says nothing. It may quote what it was sent."""
     body = error.body
     found = body.get("error", body) if isinstance(body, dict) else body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     said: Any = found.get("message") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return _one_line(said, place) if isinstance(said, str) else "it does not say why"
+    return said[:_LOOKED_AT] if isinstance(said, str) else ""
 
 
-def _one_line(text: str, place: Place) -> str:
-    if place.key is not None:
-        text = text.replace(place.key.reveal(), "…")
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+def _told(error: Any, place: Place, request: ModelRequest) -> str:
+    """The same, as it may be told."""
+    return unquoted(_words(error), request, _key(place)) or "it does not say why"
+
+
+def _key(place: Place) -> str | None:
+    return place.key.reveal() if place.key else None

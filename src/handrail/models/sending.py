@@ -1,5 +1,6 @@
 """The talk as a provider is sent it: the same bytes for the same messages every time, so that its cache holds."""
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _NOTHING = "(nothing)"
 """Wires refuse an empty text."""
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
 
 
 def to_wire(request: ModelRequest, provider: str, connection: "Connection") -> "list[wire.ModelMessage]":
@@ -135,7 +138,13 @@ def _said(message: AssistantMessage, ids: _WireIds, system: str) -> "Iterator[wi
             yield wire.ThinkingPart(content=whole(part.text), **given)
         else:
             wire_id = ids.name(part, message.model)
-            yield wire.ToolCallPart(tool_name=part.name, args=_arguments(part), tool_call_id=wire_id, **given)
+            yield wire.ToolCallPart(tool_name=_name(part.name), args=_arguments(part), tool_call_id=wire_id, **given)
+
+
+def _name(called: str) -> str:
+    """A name that every wire takes. Models also call what is none; were that sent back, no question after it would be
+    answered."""
+    return _NO_NAME.sub("_", called)[:_LONGEST_NAME] or "_"
 
 
 def _arguments(call: CallPart) -> dict[str, Any]:
@@ -171,7 +180,7 @@ def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPa
     text = whole(result.content) if result.content.strip() else _NOTHING
     pictures = [to_picture(one) for one in visible(result)] if rich else []
     return ToolReturnPart(
-        tool_name=result.name,
+        tool_name=_name(result.name),
         content=[text, *pictures] if pictures else text,
         tool_call_id=ids.of(result),
         outcome="failed" if rich and not result.ok else "success",

@@ -25,6 +25,8 @@ class WiredModel:
     def __init__(self, place: Place, window: int | None = None) -> None:
         self._place, self._window = place, window
         self._sees = True
+        self._reached = False
+        """Whether anything ever came from there."""
         self._opening = threading.Lock()
         self._known: int | None = None
         # Connections belong to the event loop that they are used in, and hosts may have several.
@@ -53,12 +55,13 @@ class WiredModel:
         try:
             async with connection.model.request_stream(talk, settings, offer) as answer:
                 async for event in answer:
+                    self._reached = True
                     for piece in pieces.of(event):
                         yield piece
                 whole = answer.get()
         except Exception as error:  # whatever a server sends and its package stumbles over is the server's failure
             # The cause is left out: it holds the whole question.
-            raise self._explain(error, request) from None
+            raise self._without_waiting(error) or self._explain(error, request) from None
         finally:
             for response in responses:
                 await response.aclose()
@@ -75,13 +78,21 @@ class WiredModel:
         if opened := self._open.pop(asyncio.get_running_loop(), None):
             await opened.client.aclose()
 
-    def _explain(self, error: Exception, request: ModelRequest) -> ModelError:
-        from handrail.models.failing import explain, wants_no_pictures, without_sight  # noqa: PLC0415
+    def _without_waiting(self, error: Exception) -> ModelError | None:
+        """What to say of a host that never answered; None where there was one, or this is about something else."""
+        from handrail.models.failing import is_not_there, not_there  # noqa: PLC0415
 
-        if shows_pictures(request) and wants_no_pictures(error, self._place):
+        return not_there(error, self._place) if not self._reached and is_not_there(error) else None
+
+    def _explain(self, error: Exception, request: ModelRequest) -> ModelError:
+        from handrail.models import failing  # noqa: PLC0415
+
+        if (untaken := failing.untaken(error, self._place)) is not None:
+            return untaken
+        if shows_pictures(request) and failing.wants_no_pictures(error):
             self._sees = False
-            return without_sight(self._place)
-        return explain(error, self._place)
+            return failing.without_sight(self._place)
+        return failing.explain(error, self._place, request)
 
     def _broken_off(self) -> ModelError:
         from handrail.models.failing import broken_off  # noqa: PLC0415

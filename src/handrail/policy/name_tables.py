@@ -44,9 +44,9 @@ PROTECTED_FOLDERS = frozenset(
     {
         ".github", ".gitlab", ".gitea", ".forgejo", ".circleci", ".buildkite", ".woodpecker", ".semaphore", ".teamcity",
         ".tekton", ".azuredevops", ".azure-pipelines", ".builds", ".husky", ".lefthook", ".vscode", ".idea", ".zed",
-        ".fleet", ".vs", ".nova", ".cursor", ".claude", ".codex", ".opencode", ".gemini", ".qwen", ".windsurf", ".roo",
-        ".kiro", ".amazonq", ".continue", ".junie", ".trae", ".crush", ".factory", ".devcontainer", ".handrail", ".hg",
-        ".jj", ".cargo", ".yarn", ".mvn", ".mise", ".githooks", ".git-hooks",
+        ".fleet", ".vs", ".nova", ".cursor", ".agents", ".claude", ".codex", ".opencode", ".gemini", ".qwen",
+        ".windsurf", ".roo", ".kiro", ".amazonq", ".continue", ".junie", ".trae", ".crush", ".factory", ".devcontainer",
+        ".handrail", ".hg", ".jj", ".cargo", ".yarn", ".mvn", ".mise", ".githooks", ".git-hooks",
     }
 )  # fmt: skip
 PROTECTED_FILES = frozenset(

@@ -8,8 +8,9 @@ name that Windows makes (`GIT~1`) are understood, as NTFS does. These are the tr
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import cache
 
-_UNSEEN = re.compile(
+_UNSEEN = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
@@ -23,11 +24,18 @@ def folded(name: str) -> str:
 
 
 def _folded(name: str) -> str:
-    seen = _UNSEEN.sub("", unicodedata.normalize("NFD", name))
+    unseen = _unseen()
+    seen = unseen.sub("", unicodedata.normalize("NFD", name))
     # Twice each, as Unicode asks for: to normalise can bring forth letters that fold, and to fold such that normalise.
     once = unicodedata.normalize("NFKC", seen.casefold())
     twice = unicodedata.normalize("NFKC", once.casefold())
-    return unicodedata.normalize("NFKC", _UNSEEN.sub("", twice))
+    return unicodedata.normalize("NFKC", unseen.sub("", twice))
+
+
+@cache
+def _unseen() -> re.Pattern[str]:
+    """Compiled when the first name needs it: most are plain, and it takes a while."""
+    return re.compile(_UNSEEN)
 
 
 def trimmed(name: str) -> str:

@@ -4,7 +4,6 @@ from handrail.policy.configuration import Restriction, Rules
 from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
 from handrail.policy.judging.paths import judge_path
-from handrail.policy.judging.restricted import restrict_path
 from handrail.policy.modes import Subject
 from handrail.protocol.decision import Decision, Facts, PathFact
 from handrail.protocol.permission import Permission
@@ -93,6 +92,8 @@ def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
         said = _by_path_rule(spec.name, fact.path, paths, rules)
         judged = said if said is not None and _counts(said, fact) else judged
     if rules.restriction is not None:
+        from handrail.policy.judging.restricted import restrict_path  # noqa: PLC0415  few sessions are restricted
+
         judged = restrict_path(judged, fact, rules, rules.restriction)
     return judged
 

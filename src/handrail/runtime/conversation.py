@@ -61,6 +61,11 @@ class Conversation:
         found = self._session.journal.last_of("user", "end", "error")
         return found if isinstance(found, User | End | Error) else None
 
+    def last_prompt(self) -> int:
+        """The number of the event with which the last turn began; 0 where there was none."""
+        found = self._session.journal.last_of("user")
+        return found.seq if found is not None else 0
+
     def instructions(self) -> Instructions | None:
         """What the workspace says about how to work in it, as it is now."""
         return project_instructions(self._session)

@@ -27,7 +27,7 @@ from handrail.store.change_log import ChangeLog, Entry
 from handrail.store.runner import is_dead
 from handrail.tools.undo import UndoArguments, UndoData, preview_undo, undo_tool
 
-__all__ = ["choice", "diff_of", "last_changes", "last_undo", "preview", "undo"]
+__all__ = ["choice", "diff_of", "diff_of_turn", "last_changes", "last_undo", "preview", "undo"]
 Resolve = Literal["later", "lines"]
 """What to do where a file was changed since: take the later changes back too, or only what is as it was left."""
 Choose = Callable[[ChangeLog, Within], tuple[int, ...]]
@@ -111,6 +111,14 @@ def diff_of(session: Session, number: int | None) -> tuple[int, str]:
     if diffs is None:
         raise ToolError("NOT_FOUND", f"Change {chosen} is older than changes are kept for.")
     return chosen, "".join(diffs)
+
+
+def diff_of_turn(session: Session) -> tuple[tuple[int, ...], str]:
+    """What the last turn's change sets did that are in effect, one after the other, and their numbers."""
+    settle_killed(session)
+    _last_in_effect(session)
+    numbers = choosing.last_turn(session.recorder.history.log, _within(session))[::-1]
+    return numbers, "".join(diff_of(session, number)[1] for number in numbers)
 
 
 def _last_in_effect(session: Session) -> int:

@@ -41,15 +41,22 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
     if flight.error is not None:
         return
     try:
-        with session.workspace.variable.lent(flight.roots):
-            for step in todo:
-                step(session, flight)
+        if flight.roots:
+            with session.workspace.variable.lent(flight.roots):
+                _take(session, flight, todo)
+        else:
+            _take(session, flight, todo)
     except ToolError as error:
         flight.fail(error)
     except (StoreError, DuplicateCallError, AsksError):
         raise
     except Exception as error:  # a defect of ours or of a custom tool: it becomes a result too
         flight.fail(internal_error(error, session.crashes))
+
+
+def _take(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None:
+    for step in todo:
+        step(session, flight)
 
 
 def fly(session: Session, flight: Flight, running: tuple[Step, ...] = RUNNING) -> None:

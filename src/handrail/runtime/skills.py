@@ -59,7 +59,9 @@ class Skills:
 
     def refresh(self) -> None:
         """Makes what is offered, and the roots, those of the skills that are active now. One look into the journal
-        where nothing is new."""
+        where nothing is new; none where there was never one."""
+        if not self.any and self._store.none_yet():
+            return
         with self._lock:  # else who looked first could come last, with what is no longer so
             active = self._store.listed()
             if active is not self._active:

@@ -15,6 +15,8 @@ _NOT_KEPT = (
 
 def stack(session: Session, done: Flight, later: list[Flight]) -> None:
     """To be called when a call has its result: those that were approved with it go by what it left."""
+    if not later:
+        return
     changes = _changed(done)
     if changes is not None:
         _expect(changes, later)

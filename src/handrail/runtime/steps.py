@@ -256,6 +256,8 @@ def _lock(session: Session, flight: Flight, lock: Lock, seconds: float, held_up:
 def check_basis(session: Session, flight: Flight) -> None:
     """A yes counts only while the paths lead where they led, and the files are what they were, when it was asked."""
     _check_surroundings(session, flight)
+    if not flight.based_on:
+        return
     leads = {fact.path: fact.real for fact in flight.facts.paths}
     for basis in flight.based_on:
         real = leads[basis.path] if basis.path in leads else session.workspace.look(basis.path, "read").real

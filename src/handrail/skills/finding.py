@@ -95,11 +95,11 @@ def with_files(workspace: Workspace, skill: Skill) -> Skill:
 def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[Skill]:
     try:
         if place.origin == "project":
-            return _skills(workspace, place.path, place, warnings)
+            return _skills(workspace, workspace, place.path, place, warnings)
         if _is_the_agents(workspace, place.path):
-            return _skills(workspace, place.path, replace(place, origin="project"), warnings)
+            return _skills(workspace, workspace, place.path, replace(place, origin="project"), warnings)
         with Workspace(place.path) as own:
-            return _skills(own, ".", place, warnings)
+            return _skills(workspace, own, ".", place, warnings)
     except UsageError:
         return []  # there is no such folder
     except ToolError as error:
@@ -113,8 +113,9 @@ def _is_the_agents(workspace: Workspace, path: str) -> bool:
     return any(root.writable and lies_in(path, root.path) for root in workspace.roots)
 
 
-def _skills(workspace: Workspace, path: str, place: Place, warnings: list[str]) -> list[Skill]:
-    names, count = folder_names(workspace, path, _MOST)
+def _skills(workspace: Workspace, own: Workspace, path: str, place: Place, warnings: list[str]) -> list[Skill]:
+    """Those in a place, which is in `own`."""
+    names, count = folder_names(own, path, _MOST)
     if count > _MOST:
         warnings.append(f"{place.shown} holds {count} names; only the first {_MOST} were looked at")
     found = [_skill(workspace, place, name) for name in names if not name.startswith(".")]
@@ -125,6 +126,9 @@ def _skill(workspace: Workspace, place: Place, name: str) -> Skill | None:
     bare = Skill(name=name, origin=place.origin, shown=f"{place.shown}/{name}", folder=f"{place.path}/{name}")
     if place.origin == "project":
         return _read(workspace, bare.folder, bare)
+    if _is_the_agents(workspace, bare.folder):
+        real = os.path.realpath(bare.folder)  # a link that somebody put there since leads out, and so to nothing
+        return _read(workspace, real, replace(bare, origin="project", folder=real))
     try:
         # A person may have linked it from elsewhere. Its files are looked for below where it really is.
         with Workspace(bare.folder) as own:

@@ -48,13 +48,17 @@ class ActiveSkills:
 
     def listed(self) -> tuple[ActiveSkill, ...]:
         """All of them, by their names; the same object as long as nothing has changed."""
-        if self._known_of_none and not os.access(self._mark, os.F_OK):
+        if self.none_yet():
             return self._last[1]
         rows = self._journal.database.rows(_SELECT)
         self._known_of_none = not rows and not os.access(self._mark, os.F_OK)
         if rows != self._last[0]:
             self._last = rows, tuple(self._read(*row) for row in rows)
         return self._last[1]
+
+    def none_yet(self) -> bool:
+        """Whether it is known, without a look into the journal, that there was never one."""
+        return self._known_of_none and not os.access(self._mark, os.F_OK)
 
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Makes one active, in the place of what was active under its name."""

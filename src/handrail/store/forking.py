@@ -1,6 +1,8 @@
 """A second session that begins where another one is: its talk, and what that talk relies on."""
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import Notice
@@ -25,6 +27,18 @@ def fork_journal(source: Journal, path: str, session_id: str) -> None:
     which files were read and which skills are active. Events, grants, requests and processes stay where they are."""
     if os.path.exists(path):
         raise UsageError(f"there is a session {session_id} already; choose another id for the fork")
+    unfinished = f"{path}.{os.urandom(6).hex()}.new"
+    try:
+        _fill(source, unfinished, session_id, lambda: make_mark(path))
+        os.rename(unfinished, path)
+    finally:
+        for left in (unfinished, f"{unfinished}-wal", f"{unfinished}-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(left)
+
+
+def _fill(source: Journal, path: str, session_id: str, mark_skills: Callable[[], None]) -> None:
+    """Under another name: a session is there when all of it is."""
     talk = Messages(source).after()
     last = talk[-1].number if talk else 0
     target = Database(path, "crash")
@@ -33,7 +47,7 @@ def fork_journal(source: Journal, path: str, session_id: str) -> None:
             for table, query in _COPIED.items():
                 rows = source.database.rows(query, (last,))
                 if rows and table == "skill":
-                    make_mark(path)
+                    mark_skills()
                 for row in rows:
                     marks = ", ".join("?" * len(row))
                     target.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  names of ours

@@ -14,7 +14,7 @@ def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
     if not isinstance(arguments, dict):
         return _hidden(arguments)
     items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
-    return dict(_kept(name, value, plain) for name, value in items.items())
+    return {_shown(name): _kept(name, value, plain) for name, value in items.items()}
 
 
 def redacted_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
@@ -26,14 +26,17 @@ def redacted_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(program for text in commands for program in runnable(text, ".").programs))
 
 
-def _kept(name: object, value: Json, plain: tuple[str, ...]) -> tuple[str, Json]:
+def _shown(name: object) -> str:
     """A name that no tool could have given may be a text in the place of one."""
     text = str(name)
-    shown = text if text.isidentifier() and len(text) <= _NAME_LENGTH else _hidden(text)
+    return text if text.isidentifier() and len(text) <= _NAME_LENGTH else _hidden(text)
+
+
+def _kept(name: object, value: Json, plain: tuple[str, ...]) -> Json:
     if value is None or isinstance(value, _NUMBERS):
-        return shown, value
+        return value
     harmless = name in plain and isinstance(value, str) and len(value) <= _PLAIN_LENGTH
-    return shown, value if harmless else _hidden(value)
+    return value if harmless else _hidden(value)
 
 
 def _hidden(value: Json) -> str:

@@ -4,10 +4,14 @@ import os
 import termios
 from contextlib import suppress
 
+from msgspec.structs import replace
+
+from handrail.protocol.error import UsageError
 from handrail.protocol.question import Question, Reply
 from handrail.terminal.cells import wrapped
 from handrail.terminal.screen import Screen
 from handrail.terminal.visible import one_line
+from handrail.tools.companions.replying import reply_to
 
 _LONGEST = 10_000
 
@@ -43,15 +47,18 @@ def question_lines(question: Question, screen: Screen) -> list[str]:
 
 
 def understood(question: Question, typed: str) -> tuple[Reply | None, str]:
-    """The reply that a line is; otherwise what to type instead."""
+    """The reply that a line is; otherwise what to type instead. An option that is a number itself goes before the
+    number of one: what is typed is what the model reads."""
+    if not typed:
+        return None, _how(question)
     words = [word.strip() for word in typed.split(",")]
-    if typed and question.options and all(word.isascii() and word.isdigit() for word in words):
+    are_numbers = all(word.isascii() and word.isdigit() and len(word) < 4 for word in words)
+    if question.options and are_numbers and typed not in question.options:
         return _chosen(question, typed, list(dict.fromkeys(map(int, words))))
-    if typed and typed in question.options:
-        return Reply(chosen=(typed,)), ""
-    if typed and (question.custom or not question.options):
-        return Reply(text=typed), ""
-    return None, _how(question)
+    try:
+        return reply_to(replace(question, custom=question.custom or not question.options), typed), ""
+    except UsageError:
+        return None, _how(question)
 
 
 def _chosen(question: Question, typed: str, numbers: list[int]) -> tuple[Reply | None, str]:

@@ -18,8 +18,8 @@ MOST_FILES = 500_000
 def place_for_copy(source: str, keep: str | None = None) -> Generator[str]:
     """A new folder for a copy of another: a temporary one that is removed at the end, or one to keep. ToolError where
     that is there already, or lies in what is to be copied."""
-    _refuse_inside(source, tempfile.gettempdir() if keep is None else keep)
     if keep is not None:
+        _refuse_inside(source, keep)
         try:
             os.makedirs(keep, mode=0o700)
         except FileExistsError:
@@ -34,7 +34,7 @@ def place_for_copy(source: str, keep: str | None = None) -> Generator[str]:
 
 
 def _refuse_inside(source: str, place: str) -> None:
-    """A copy that lies in what is copied would be copied too, and the copy of it, and so on."""
+    """What is kept would lie in the way of whoever works there."""
     whole, part = os.path.realpath(source), os.path.realpath(place)
     if os.path.commonpath((whole, part)) == whole:
         message = f"{place} lies in the folder that is to be copied. Name a new folder outside of it (--keep)."
@@ -61,39 +61,50 @@ class Copied(msgspec.Struct, frozen=True):
 
 def copy_tree(source: str, target: str) -> Copied:
     """Copies files, folders and links, each as it is: no link is followed. ToolError where it is too much."""
-    left_out: list[str] = []
-    files = 0
-    waiting = [""]
     os.makedirs(target, mode=0o700, exist_ok=True)
-    closed: list[tuple[str, int]] = []
-    while waiting:
-        relative = waiting.pop()
-        entries = _entries(os.path.join(source, relative))
-        if entries is None:
-            left_out.append(relative or ".")
-        for entry in entries or ():
-            name = os.path.join(relative, entry.name)
-            files += 1
-            if files > MOST_FILES:
-                raise ToolError("LIMIT_EXCEEDED", f"The workspace has more than {MOST_FILES} files. None was used.")
-            if entry.is_dir(follow_symlinks=False):
-                os.mkdir(os.path.join(target, name), 0o700)
-                closed.append((name, stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)))
-                waiting.append(name)
-            elif not _copied(entry, os.path.join(target, name)):
-                left_out.append(name)
-    for name, mode in reversed(closed):
+    copying = _Copying(source, target)
+    while copying.waiting:
+        copying.copy_folder(copying.waiting.pop())
+    for name, mode in reversed(copying.made):
         os.chmod(os.path.join(target, name), mode)
-    return Copied(files, tuple(sorted(left_out)))
+    return Copied(copying.files, tuple(sorted(copying.left_out)))
 
 
-def _entries(folder: str) -> "list[os.DirEntry[str]] | None":
-    """What is in a folder; None where it cannot be looked into, or is gone."""
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except OSError:
-        return None
+class _Copying:
+    def __init__(self, source: str, target: str) -> None:
+        self._source, self._target = source, target
+        self.waiting = [""]
+        self.made: list[tuple[str, int]] = []
+        """Folders, with the mode that each is to have in the end."""
+        self.left_out: list[str] = []
+        self.files = 0
+
+    def copy_folder(self, relative: str) -> None:
+        """Copies what is in a folder; those in it come later."""
+        try:
+            with os.scandir(os.path.join(self._source, relative)) as entries:
+                for entry in entries:
+                    self._copy(entry, os.path.join(relative, entry.name))
+        except OSError:  # nobody may look into it, or its name is too long
+            self.left_out.append(relative or ".")
+
+    def _copy(self, entry: "os.DirEntry[str]", name: str) -> None:
+        self.files += 1
+        if self.files > MOST_FILES:
+            raise ToolError("LIMIT_EXCEEDED", f"The workspace has more than {MOST_FILES} files. None was used.")
+        target = os.path.join(self._target, name)
+        if not entry.is_dir(follow_symlinks=False):
+            if not _copied(entry, target):
+                self.left_out.append(name)
+            return
+        try:
+            status = entry.stat(follow_symlinks=False)
+            os.mkdir(target, 0o700)
+        except OSError:
+            self.left_out.append(name)
+            return
+        self.made.append((name, stat.S_IMODE(status.st_mode)))
+        self.waiting.append(name)
 
 
 def _copied(entry: "os.DirEntry[str]", target: str) -> bool:

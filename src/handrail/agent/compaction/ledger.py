@@ -14,6 +14,8 @@ from handrail.protocol.process import ProcessRecord
 
 _FILES_A_LINE = 200
 _FILES_READ = 40
+_LONG_PATH = 300
+"""Characters of a name, which may also have lines in it."""
 _SHORTEST, _BRIEFEST = 160, 40
 """Characters that are left of a prompt where there are many, and where there are very many."""
 
@@ -66,7 +68,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         for record in self.changes:
             if record.in_effect and not record.undoes:
                 for change in record.changes:
-                    numbers.setdefault(change.path, []).append(record.number)
+                    numbers.setdefault(one_line(change.path, _LONG_PATH), []).append(record.number)
         files: dict[tuple[int, ...], list[str]] = {}
         for path, found in numbers.items():
             files.setdefault(tuple(found), []).append(path)
@@ -105,7 +107,9 @@ def _read(done: Sequence[Exchange]) -> list[str]:
     paths = (
         one.argument("path") for one in reversed(done) if one.call.name in {"read", "edit", "write"} and one.result.ok
     )
-    found = dict.fromkeys(path for path in paths if isinstance(path, str) and not path.startswith("@"))
+    found = dict.fromkeys(
+        one_line(path, _LONG_PATH) for path in paths if isinstance(path, str) and not path.startswith("@")
+    )
     return [f"- {', '.join(islice(found, _FILES_READ))}"] if found else []
 
 

@@ -2,6 +2,7 @@
 
 from handrail.agent.compaction.bounding import bounded
 from handrail.agent.compaction.ledger import Ledger
+from handrail.agent.prompt.fences import fenced
 
 _HEAD = """\
 [From the runtime, not from the person: this talk became too long for your window. What follows stands in the place of \
@@ -17,5 +18,6 @@ def summary_text(ledger: Ledger, notes: str, room: int) -> str:
     own = bounded(notes, room // 3)
     sections = [f"## {title}\n" + "\n".join(lines) for title, lines in ledger.sections(room - len(own)) if lines]
     if own:
-        sections.insert(1, f"{_NOTES}\n{own}")
+        # They may repeat what a file said, and that may look like any section here.
+        sections.insert(1, f"{_NOTES}\n{fenced('own-notes', own)}")
     return "\n\n".join((_HEAD, *sections))

@@ -9,7 +9,7 @@ from handrail.agent.prompt.words import clipped
 
 _LONG_NOTE = 2_000
 _ALL = 32_000
-"""Characters: as many as a workspace may have notes of."""
+"""Characters: more than a workspace may have notes of, with what stands around each."""
 _HEAD = """\
 # Notes of earlier sessions
 They may be out of date. What the person says, and the project's own instructions, go before them."""

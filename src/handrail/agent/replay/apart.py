@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from handrail.agent.replay.confining import confined
 from handrail.agent.replay.recorded import Recorded, Recording
 from handrail.protocol.decision import PathFact
 from handrail.settings import Loaded
@@ -11,19 +12,16 @@ from handrail.settings import Loaded
 BY_PERSON = "undo"
 _CUT_OFF = frozenset({"INTERRUPTED", "CANCELLED", "TIMEOUT"})
 _OWN_NOTES, _ASKS = "memory", "question"
-_HOLDS = 2
-"""The least tier at which a command reaches nothing but the copy."""
 
 
 def kept_apart(settings: Loaded, recording: Recording) -> Loaded:
     """With every tool that was offered then, as far as calls show it; with no folder to write to but the copy; and with
     commands only in a sandbox that holds them."""
-    old = settings.settings
+    held = confined(settings)
+    old = held.settings
     named = {one.call.name for one in recording.calls if was_offered(one)} - {BY_PERSON}
     tools = replace(old.tools, enable=tuple(sorted({*old.tools.enable, *named})))
-    paths = replace(old.paths, read_only=(*old.paths.read_only, *old.paths.writable), writable=())
-    sandbox = replace(old.sandbox, tier=max(old.sandbox.tier, _HOLDS), least=max(old.sandbox.least, _HOLDS))
-    return replace(settings, settings=replace(old, tools=tools, paths=paths, sandbox=sandbox))
+    return replace(held, settings=replace(old, tools=tools))
 
 
 def was_offered(one: Recorded) -> bool:

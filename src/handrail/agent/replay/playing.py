@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from handrail.agent.replay.apart import BY_PERSON, kept_apart, was_offered, why_left_out
 from handrail.agent.replay.comparing import Compared, Places, compared
+from handrail.agent.replay.confining import changed_elsewhere, moved, out_of_reach
 from handrail.agent.replay.recorded import Recorded, Recording
 from handrail.agent.replay.start import Start
 from handrail.agent.replay.unknown import Unknown
@@ -18,7 +19,6 @@ from handrail.rail import Handrail
 from handrail.settings import Loaded
 
 _REFUSED = frozenset({"PERMISSION_DENIED", "POLICY_DENIED"})
-_PLACED = ("path", "cwd", "command")
 """Arguments that may name the workspace by its whole path."""
 
 
@@ -57,6 +57,8 @@ class _Player:
     def __init__(self, rail: Handrail, start: Start, places: Places) -> None:
         self._rail, self._places = rail, places
         self._unknown = Unknown(start.outside)
+        self._custom = {spec.name for spec in rail.specs() if spec.category != "builtin" and spec.side_effects}
+        """What they reach nothing keeps to the copy."""
         self._numbers: dict[int, int] = {}
         """The change sets of the recording, and those that stand for them here."""
 
@@ -69,8 +71,8 @@ class _Player:
             reason = left.get(one.call.tool_call_id, "")
             undone = one.call.name == BY_PERSON and not reason
             now = self._undone(one) if undone else results.get(one.call.tool_call_id)
-            if now is not None and now.error is not None and now.error.code == "SANDBOX_UNAVAILABLE":
-                now, reason = None, "there is no sandbox here that would hold it"
+            if now is not None and one.result is not None and (far := out_of_reach(one.result, now)):
+                now, reason = None, far
             told.append(self._left_out(one, reason) if now is None else self._compared(one, now))
         return told
 
@@ -81,6 +83,10 @@ class _Player:
             return "" if made else "what it took back was not made again"
         if was_offered(one) and all(spec.name != name for spec in self._rail.specs()):
             return "there is no such tool here"
+        if name in self._custom:
+            return "what a custom tool does is not kept to the copy"
+        if one.result is not None and changed_elsewhere(one.result, self._places.then):
+            return "it changed files outside of the workspace"
         return why_left_out(one)
 
     def _results(self, calls: list[Recorded]) -> dict[str, ToolResult[Any]]:
@@ -89,18 +95,10 @@ class _Player:
         if calls[0].mode is not None and calls[0].mode != self._rail.mode:
             self._rail.set_mode(calls[0].mode)
         known = {one.call.tool_call_id: one for one in calls}
-        outcome = self._rail.batch([replace(one.call, args=self._placed(one)) for one in calls])
+        outcome = self._rail.batch([moved(one.call, self._places.then, self._places.now) for one in calls])
         while isinstance(outcome, Parked):
             outcome = self._answered(outcome, known)
         return {result.tool_call_id: result for result in outcome.results}
-
-    def _placed(self, one: Recorded) -> Any:
-        """The arguments, with the copy in the place of the workspace."""
-        if not one.args:
-            return one.call.args
-        then, now = self._places.then, self._places.now
-        named = {name: one.args[name].replace(then, now) for name in _PLACED if isinstance(one.args.get(name), str)}
-        return {**one.args, **named}
 
     def _answered(self, parked: Parked, known: dict[str, Recorded]) -> Done | Parked:
         if parked.requests:
@@ -140,8 +138,9 @@ def _answer(one: Recorded, request: PermissionRequest) -> Answer:
     if one.answer is None:
         error = one.result.error if one.result else None
         return Answer(kind="deny" if error is not None and error.code in _REFUSED else "once")
-    kind = one.answer.kind if one.answer.kind in request.answers else "once"
-    return Answer(kind=kind, reason=one.answer.reason)
+    # The nearest that the request takes; a no stays a no.
+    instead = "once" if one.answer.kind in {"session", "workspace"} else "deny"
+    return Answer(kind=one.answer.kind if one.answer.kind in request.answers else instead, reason=one.answer.reason)
 
 
 def _reply(one: Recorded) -> Reply | None:

@@ -62,7 +62,7 @@ def _files(tally: Tally, form: Form, here: str) -> list[str]:
     files = f"{len(tally.files)} {'file' if len(tally.files) == 1 else 'files'} changed +{added} {form.minus}{removed}"
     if not tally.undoable:
         return [f"  {files}"]
-    return [f"  {files}      to see it: handrail diff{here}      to take it back: handrail undo --turn{here}"]
+    return [f"  {files}      to see it: handrail diff --turn{here}      to take it back: handrail undo --turn{here}"]
 
 
 def _not_undoable(tally: Tally) -> list[str]:

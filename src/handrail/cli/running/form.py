@@ -1,6 +1,7 @@
 """How the lines of a run look: signs where there are such, words where not."""
 
 import os
+import re
 import sys
 from argparse import Namespace
 
@@ -16,6 +17,8 @@ class Form(msgspec.Struct, frozen=True):
     failed: str = "✗"
     denied: str = "⊘"
     info: str = "·"
+    says: str = "»"
+    """Before what a model shows or says where it could pass for a line of ours."""
     between: str = " · "
     minus: str = "−"
     to: str = "→"
@@ -24,13 +27,35 @@ class Form(msgspec.Struct, frozen=True):
     """Of the terminal, or as if it were one."""
 
 
+class Marking:
+    """Marks lines of a model's that begin as ours do. They come in pieces."""
+
+    def __init__(self, form: Form) -> None:
+        signs = "".join((form.ok, form.running, form.asks, form.failed, form.denied, form.info, form.says, "?"))
+        self._mark = f"{form.says} "
+        self._begins = re.compile(rf"(\A|\n)(?=[^\S\n]*[{re.escape(signs)}])")
+        self._fresh = True
+        """Whether nothing but blanks is in the line so far."""
+
+    def marked(self, piece: str, *, begins: bool) -> str:
+        """The piece with its marks. `begins`: it is the first of its line."""
+        fresh = self._fresh or begins
+        *_, last = piece.rpartition("\n")
+        self._fresh = (fresh or "\n" in piece) and not last.strip()
+
+        def mark(found: re.Match[str]) -> str:
+            return found[1] + self._mark if found[1] or fresh else ""
+
+        return self._begins.sub(mark, piece)
+
+
 def form_of(options: Namespace) -> Form:
     """Signs if stderr has them and nobody asked for words."""
-    signs = "✓●✗⊘·−→"
+    signs = "✓●✗⊘·»−→"
     plain = options.plain or os.environ.get("TERM") == "dumb" or not _has(signs)
     if not plain:
         return Form(width=_width())
-    words = {"ok": "ok", "running": "..", "asks": "ASK", "failed": "ERR", "denied": "DENY", "info": "-"}
+    words = {"ok": "ok", "running": "..", "asks": "ASK", "failed": "ERR", "denied": "DENY", "info": "-", "says": "SAYS"}
     return Form(**words, between=", ", minus="-", to=" to ", plain=True, width=_width())
 
 

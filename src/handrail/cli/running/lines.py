@@ -39,14 +39,15 @@ def running_line(name: str, args: object, form: Form) -> str:
 
 
 def display_lines(event: Display, form: Form) -> list[str]:
-    """What the model wants the person to see."""
+    """What the model wants the person to see, marked: it may be anything, also what a call of ours looks like."""
     signs = {"info": form.info, "success": form.ok, "warning": form.asks, "error": form.failed}
     first, *more = [line for line in event.content.splitlines() if line.strip()] or [""]
     title = f"{event.title}: " if event.title and first else event.title or ""
-    lines = [f"{signs.get(event.level, form.running)} {one_line(title + first)}"]
-    lines += [f"  {one_line(line)}" for line in more[:_SHOWN_LINES]]
+    lines = [f"{form.says} {signs.get(event.level, form.running)} {one_line(title + first)}"]
+    lines += [f"{form.says}   {one_line(line)}" for line in more[:_SHOWN_LINES]]
     left = len(more) - _SHOWN_LINES
-    return [*lines, f"  … {left} more lines: handrail log"] if left > 0 else lines
+    whole = f"handrail log --session {event.session_id} --after {event.seq - 1} --limit 1 --json"
+    return [*lines, f"  … {left} more lines: {whole}"] if left > 0 else lines
 
 
 def subject_of(name: str, args: object) -> str:

@@ -9,6 +9,7 @@ from handrail.protocol.event import (
     ToolCallError,
     ToolCallPermissionGranted,
     Usage,
+    User,
 )
 from handrail.protocol.result import ToolResult
 
@@ -16,12 +17,15 @@ _DENIED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE"})
 
 
 class Tally:
-    """Counts events; each is seen once."""
+    """Counts the events of a turn; each is seen once. A prompt begins another turn."""
 
     def __init__(self) -> None:
         self.events = 0
         self.ended = False
         """Whether the turn's end was among them."""
+        self._begin()
+
+    def _begin(self) -> None:
         self.calls = self.kept = self.denied = 0
         self.input_tokens = self.output_tokens = 0
         self.cost: float | None = None
@@ -34,11 +38,16 @@ class Tally:
     def add(self, event: Event) -> None:
         """Takes one event into account."""
         self.events += 1
+        self.ended |= isinstance(event, End | Error)
+        self.know(event)
+
+    def know(self, event: Event) -> None:
+        """The same for what happened in this turn before anybody looked."""
         match event:
+            case User():
+                self._begin()
             case ToolCallEnd() | ToolCallError():
                 self._add_call(event.result)
-            case End() | Error():
-                self.ended = True
             case ToolCallPermissionGranted():
                 self.kept += 1
             case Change():

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,12 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
         tally, stopping = Tally(), Stopping(view)
         once = _Once(tally.add, show)
         asker = Asker(rail, view, plain=options.plain, interrupted=stopping.note)
-        agent = Agent(rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None)
+        agent = Agent(
+            rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None, on_piece=view.hear
+        )
+        for event in _before(rail, task.after):
+            tally.know(event)
+            view.know(event)
         stopping.listen(asyncio.get_running_loop(), agent.cancel)
         unsubscribe = rail.subscribe(once.tell)
         for event in rail.events(task.after):
@@ -103,6 +108,16 @@ async def _meant(rail: AsyncHandrail, prompt: str) -> str:
     from handrail.cli.questions import spelled_out  # noqa: PLC0415  mostly nothing is asked
 
     return spelled_out(asked[0], prompt)
+
+
+def _before(rail: AsyncHandrail, last: int) -> Iterator[Event]:
+    """What happened in the turn that may go on now, before this process."""
+    begun = rail.conversation.last_prompt() if last else 0
+    for event in rail.events(begun - 1) if begun else ():
+        if event.seq > last:
+            return
+        if isinstance(event, Event):
+            yield event
 
 
 def limits_of(loaded: Loaded) -> TurnLimits:

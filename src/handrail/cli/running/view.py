@@ -8,8 +8,9 @@ from typing import Any
 
 from handrail.cli.exits import Stop
 from handrail.cli.output import note, one_line, piece
-from handrail.cli.running.form import Form
+from handrail.cli.running.form import Form, Marking
 from handrail.cli.running.lines import call_line, display_lines, running_line
+from handrail.models.model import CallPiece, Piece
 from handrail.protocol.event import (
     Display,
     Event,
@@ -40,6 +41,8 @@ class View:
         self._lock = Lock()
         self._message = ""
         self._midline = False
+        # Into a pipe go the words alone; on a terminal they stand among lines of ours.
+        self._marking = Marking(form) if sys.stdout is not None and sys.stdout.isatty() and not form.plain else None
         self._thoughts = ""
         self._arguments: dict[str, object] = {}
         self._timer: Timer | None = None
@@ -48,12 +51,25 @@ class View:
 
     def show(self, event: Event) -> None:
         """Shows one event."""
+        if isinstance(event, Reasoning) and not self._verbose:
+            return  # for the person it is still waiting
         with self._lock:
             self._stop_waiting()
             try:
                 self._show(event)
             except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
                 self.failure = stop
+
+    def hear(self, piece: Piece) -> None:
+        """Tells what the model is at, where a call takes long to be written."""
+        if isinstance(piece, CallPiece):
+            with self._lock:
+                self._wait(lambda: f"{self._form.running} {one_line(piece.name)} … the model writes the call")
+
+    def know(self, event: Event) -> None:
+        """Remembers what a call is about that was begun before anybody looked."""
+        if isinstance(event, ToolCallStart):
+            self._arguments[event.tool_call_id] = event.args
 
     def line(self, text: str) -> None:
         """A line of ours, below what there is."""
@@ -71,7 +87,7 @@ class View:
         match event:
             case Text():
                 self._words(event)
-            case Reasoning() if self._verbose:
+            case Reasoning():
                 self._think(event.text)
             case User():
                 self._await_model()
@@ -92,7 +108,8 @@ class View:
         if event.message_id != self._message:
             self._end_words()
             self._message = event.message_id
-        piece(event.text)
+        marking = self._marking
+        piece(marking.marked(event.text, begins=not self._midline) if marking is not None else event.text)
         self._midline = not event.text.endswith("\n") if event.text else self._midline
 
     def _think(self, text: str) -> None:
