@@ -7,7 +7,7 @@ from typing import Any
 from handrail import Agent, AsyncHandrail, Done, Parked, Turn
 from handrail.models.scripted import Line, Scripted
 from handrail.settings import Settings
-from handrail.settings.model import Tools
+from handrail.settings.model import Search, Tools
 
 CALLS = 12
 PROMPT = "Do all of it."
@@ -47,7 +47,9 @@ def prepare(workspace: Path, mark: str) -> None:
 
 def opened(workspace: Path, state: Path) -> AsyncHandrail:
     """The session that is played in."""
-    settings = Settings(tools=Tools(enable=("question", "display", "todo")))
+    # ripgrep may be started, or not, for so few files: then the moments would not have the same numbers every time.
+    search = Search(engine="python")
+    settings = Settings(tools=Tools(enable=("question", "display", "todo")), search=search)
     return AsyncHandrail(workspace, state_dir=state, session=SESSION, mode="auto", settings=settings)
 
 

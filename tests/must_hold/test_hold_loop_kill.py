@@ -123,19 +123,21 @@ def test_killed_again_while_it_recovers_it_goes_on_all_the_same(
     draw, seen = random.Random(7), Counter[str]()
     for number in range(count(PAIRS)):
         place = Place(tmp_path / str(number), players)
-        first, second = draw.choice(inside), draw.randrange(1, 60)
+        first, second = draw.choice(inside), draw.randrange(1, 40)
         assert place.play(first) == KILLED
         cut_off = place.begun()
-        assert place.play(second) == KILLED
-        cut_off += [call for call in place.begun() if call not in cut_off]
-        assert place.play() == 0
+        if place.play(second) == KILLED:
+            cut_off += [call for call in place.begun() if call not in cut_off]
+            assert place.play() == 0
+        else:
+            seen["over by then"] += 1
         try:
             check(place, whole, cut_off)
         except AssertionError as error:
             raise AssertionError(f"killed at moment {first}, {moments[first - 1]}, then at {second}") from error
         seen[f"{len(cut_off)} cut off"] += 1
     assert left_in(tmp_path) == []
-    note(f"{seen.total()} pairs of kills: {dict(seen)}")
+    note(f"{count(PAIRS)} pairs of kills: {dict(seen)}")
 
 
 def test_a_command_that_runs_when_its_loop_is_killed_ends_and_leaves_nothing(
