@@ -161,7 +161,7 @@ def for_schema(parser: ArgumentParser) -> None:
 def for_log(parser: ArgumentParser) -> None:
     """log"""
     in_workspace(parser)
-    in_session(parser)
+    parser.add_argument("--session", metavar="ID", help="the session, or the id's beginning (the last one)")
     parser.add_argument("--after", metavar="SEQ", type=whole_number, help="what came after this number, oldest first")
     parser.add_argument("--limit", metavar="N", type=counting_number, default=100, help="at most so many events (100)")
     other = parser.add_mutually_exclusive_group()
@@ -175,7 +175,7 @@ def for_log(parser: ArgumentParser) -> None:
 
 def for_log_export(parser: ArgumentParser) -> None:
     """log export"""
-    parser.add_argument("task", metavar="TASK", help="the id of the session")
+    parser.add_argument("task", metavar="TASK", help="the id of the session, or its beginning")
     parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
     parser.add_argument(
         "--dialect", metavar="D", help="as another system is told of them: deepchat, devminds or onething"
@@ -186,7 +186,7 @@ def for_log_export(parser: ArgumentParser) -> None:
 
 def for_replay(parser: ArgumentParser) -> None:
     """replay"""
-    parser.add_argument("task", metavar="SESSION", help="the id of the session")
+    parser.add_argument("task", metavar="SESSION", help="the id of the session, or its beginning")
     parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
     in_workspace(parser)
     as_json(parser)
@@ -196,7 +196,7 @@ def for_diff(parser: ArgumentParser) -> None:
     """diff"""
     which = parser.add_mutually_exclusive_group()
     which.add_argument("number", metavar="N", nargs="?", type=counting_number, help="the change (the last in effect)")
-    which.add_argument("--turn", action="store_true", help="everything of the last turn, change by change")
+    which.add_argument("--turn", action="store_true", help="everything of the last turn")
     in_workspace(parser)
     as_json(parser)
 
