@@ -1473,6 +1473,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "protocol/test_protocol_events.py::test_the_kinds_are_those_of_the_contract",
         ),
         clause(
+            "every kind is emitted by something real, on its channel, and every event of a session is valid",
+            "golden/test_golden_sessions.py::test_every_kind_of_event_was_emitted_by_something_real",
+            "golden/test_golden_sessions.py::test_events_have_their_channel_and_all_that_they_must_have",
+            "test_journals.py::test_all_events_of_a_session_are_looked_at_in_a_deep_run_and_some_every_day",
+        ),
+        clause(
             "tool events name their call; permission events carry the request",
             "protocol/test_protocol_schemas.py::test_an_event_about_a_call_always_names_it",
             "protocol/test_protocol_schemas.py::test_a_permission_event_always_has_the_whole_request",
@@ -1495,7 +1501,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "protocol/test_protocol_contract.py::test_the_page_describes_every_wire_type_and_says_where_its_sample_is_from",
         ),
         clause(
-            "old recorded events load",
+            "old recorded sessions load, go on and can be answered",
+            "golden/test_golden_sessions.py::test_every_event_reads_back_as_it_was_stored_and_is_valid",
+            "golden/test_golden_sessions.py::test_results_and_talk_read_back_as_they_were",
+            "golden/test_golden_sessions.py::test_it_goes_on_from_where_it_was",
+            "golden/test_golden_sessions.py::test_what_waited_for_a_yes_can_still_be_answered",
+            "golden/test_golden_sessions.py::test_what_waited_for_a_reply_gets_it",
             "protocol/test_protocol_events.py::test_a_recorded_event_loads_and_loses_nothing",
             "store/test_store_migrations.py::test_a_session_of_the_first_version_goes_on",
         ),
@@ -1528,6 +1539,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "dialects/test_event_adapters.py::test_the_pieces_that_devminds_is_told_are_its_output",
             "dialects/test_event_adapters.py::test_devminds_is_told_what_each_operation_came_to",
             "dialects/test_event_adapters.py::test_devminds_is_told_how_a_run_ended",
+        ),
+        clause(
+            "golden files for each",
+            "golden/test_golden_renderings.py::test_a_recorded_session_is_rendered_as_it_always_was",
         ),
         clause(
             "one-thing's STEP_UPDATED",
@@ -1564,6 +1579,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "files changed from outside are named, not guessed",
             "agent/test_replay.py::test_a_file_that_others_changed_since_is_named_and_not_guessed",
+            "agent/test_replay.py::test_a_file_that_was_only_read_and_others_changed_since_is_named",
             "agent/test_replay.py::test_changes_of_later_sessions_to_the_same_files_are_taken_back_too",
         ),
     ),
@@ -1725,6 +1741,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "kill -9 at any point, start again, the session goes on; nothing is done twice",
             "agent/test_resume.py::test_killed_behind_any_event_it_goes_on_and_nothing_is_done_twice",
+            "must_hold/test_hold_loop_kill.py::test_killed_at_any_moment_the_session_goes_on_to_the_same_end",
+            "must_hold/test_hold_loop_kill.py::test_killed_again_while_it_recovers_it_goes_on_all_the_same",
+            "must_hold/test_hold_loop_kill.py::test_a_command_that_runs_when_its_loop_is_killed_ends_and_leaves_nothing",
             "agent/test_resume.py::test_results_that_are_done_but_not_in_the_talk_are_taken_from_the_journal",
             "cli/test_run.py::test_what_kill_9_cut_off_goes_on_without_a_prompt",
         ),
