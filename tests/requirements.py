@@ -1625,7 +1625,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "several sessions side by side; a fork goes its own way",
             "agent/test_crowd.py::test_sessions_side_by_side_do_not_disturb_each_other",
-            "agent/test_fork.py::test_a_fork_knows_what_was_said_and_goes_its_own_way",
+            "agent/test_session_fork.py::test_a_fork_knows_what_was_said_and_goes_its_own_way",
         ),
     ),
     "L-2": (

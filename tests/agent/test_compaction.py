@@ -276,11 +276,13 @@ def test_what_the_provider_counted_goes_before_what_is_guessed() -> None:
         message_id="m", model="x:y", parts=(TextPart(text="x"),), finish="stop", input_tokens=1_000, output_tokens=50
     )
     talk = [
-        Numbered(1, UserMessage(message_id="u", text="y" * 1_000_000)),
+        Numbered(1, UserMessage(message_id="u", text="y" * 9_000)),
         Numbered(2, said),
         Numbered(3, UserMessage(message_id="v", text="z" * 350)),
     ]
     assert 1_150 <= measured(talk, lambda: 9_999) <= 1_170
+    longer = [Numbered(1, UserMessage(message_id="m", text="word " * 70_000)), *talk[1:]]
+    assert measured(longer, lambda: 0) > 30_000, "a server that counts too little is not believed"
     summary = SummaryMessage(text="s", kept_from=2)
     assert measured([*talk, Numbered(4, summary)], lambda: 9_999) < 9_999 + 400
 

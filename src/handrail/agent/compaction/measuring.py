@@ -20,6 +20,10 @@ _AROUND = 8
 """What stands around a message or a part on the wire."""
 
 
+_FEWEST = 3
+"""No text has so many times fewer tokens than guessed: a server that counts fewer leaves out what it had cached."""
+
+
 class Guesses:
     """What was guessed about one talk: its messages stay as they are, so nothing is guessed twice."""
 
@@ -44,11 +48,17 @@ def measured(messages: Sequence[Numbered], fixed: Callable[[], int], guesses: Gu
         if found is not None and one.number < found[0]:
             break  # whatever was counted before, was counted of a longer talk
         if isinstance(message, AssistantMessage) and message.input_tokens:
-            return message.input_tokens + max(message.output_tokens, 1) + since
+            counted = message.input_tokens + max(message.output_tokens, 1) + since
+            return max(counted, _guessed(messages, guesses) // _FEWEST)
         since += guesses.of(one)
-    if found is None:
-        return fixed() + sum(map(guesses.of, in_full(messages)))
-    return fixed() + tokens_in(sent(messages))
+    return fixed() + _guessed(messages, guesses)
+
+
+def _guessed(messages: Sequence[Numbered], guesses: Guesses) -> int:
+    """What the model is sent of the talk, if nobody counted."""
+    if last_summary(messages) is None:
+        return sum(map(guesses.of, in_full(messages)))
+    return tokens_in(sent(messages))
 
 
 def tokens_in(messages: Sequence[Message]) -> int:
