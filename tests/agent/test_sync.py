@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from checked_events import check_events
 
-from handrail import Agent, Handrail
+from handrail import Agent, Handrail, UsageError
 from handrail.models.scripted import Line, Scripted
 from handrail.protocol.event import End, Error, ToolCallRunning
 from handrail.settings import Settings
@@ -107,6 +107,11 @@ def test_connections_end_with_the_event_loop_that_they_belong_to(opened: Any) ->
         agent = Agent(rail, model)
         assert [agent.run_sync("go").text, agent.run_sync("go on").text] == ["One.", "Two."]
     assert connections == []
+
+
+def test_what_is_no_model_is_refused_at_once(opened: Any) -> None:
+    with opened() as rail, pytest.raises(UsageError, match="a model is a name"):
+        Agent(rail, 7)  # type: ignore[arg-type]
 
 
 def test_a_failure_reaches_the_caller(opened: Any) -> None:

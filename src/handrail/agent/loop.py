@@ -17,8 +17,9 @@ from handrail.agent.turn import Reason, Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
 from handrail.protocol.batch import Done, Parked
-from handrail.protocol.error import HandrailError
+from handrail.protocol.error import HandrailError, UsageError
 from handrail.protocol.message import AssistantMessage
+from handrail.protocol.wording import shown
 from handrail.rail import Handrail
 
 Person = Callable[[Parked], Awaitable[Done | Parked]]
@@ -43,7 +44,7 @@ class Agent:
         sleep: Sleep | None = None,
     ) -> None:
         self._rail = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
-        self._model = _found(model) if isinstance(model, str) else model
+        self._model = _found(model)
         self._limits = limits or TurnLimits()
         self._person, self._on_piece, self._sleep = person, on_piece, sleep
         self._conversation = self._rail.conversation
@@ -151,7 +152,11 @@ class Agent:
         return self._end("cancelled")
 
 
-def _found(name: str) -> Model:
-    from handrail.models import find_model  # noqa: PLC0415  most are given a model, or find it themselves
+def _found(model: Model | str) -> Model:
+    if isinstance(model, str):
+        from handrail.models import find_model  # noqa: PLC0415  most are given a model, or find it themselves
 
-    return find_model(name)
+        return find_model(model)
+    if not callable(getattr(model, "stream", None)):
+        raise UsageError(f"a model is a name such as anthropic:…, or has name, window and stream: {shown(model)}")
+    return model
