@@ -333,7 +333,7 @@ RECORDED: dict[str, Any] = {
     },
     "message.summary": {
         "kind": "summary",
-        "text": "[From the runtime, not from the person: this talk became too long for your window. What follows stands in the place of its older part; the newest messages come after it as they were. Go on with the task where it is, and do nothing again that is done already.]\n\n## What the person asked, oldest first\n1. How many prices are there?\n\n## Your own notes\nYou wrote these on the older part. What the person said goes before them.\nprices.txt has a price a line; nothing was changed yet.\n\n## What was done\n- read prices.txt: ok\n- read prices.txt: ok\n- read prices.txt: ok\n\n## Files you had read or changed; read them again before you change them\n- prices.txt",
+        "text": "[From the runtime, not from the person: this talk became too long for your window. What follows stands in the place of its older part; the newest messages come after it as they were. Go on with the task where it is, and do nothing again that is done already.]\n\n## What the person asked, oldest first\n1. How many prices are there?\n\n## Your own notes\nYou wrote these on the older part. What the person said goes before them.\n<own-notes>\nprices.txt has a price a line; nothing was changed yet.\n</own-notes>\n\n## What was done\n- read prices.txt: ok\n- read prices.txt: ok\n- read prices.txt: ok\n\n## Files you had read or changed; read them again before you change them\n- prices.txt",
         "kept_from": 9,
         "cut": None,
         "notes": "prices.txt has a price a line; nothing was changed yet.",
