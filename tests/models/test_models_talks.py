@@ -50,10 +50,13 @@ _WITH: list[tuple[Attachment, ...]] = [(), (PICTURE,)]
 
 
 def _unmarked(value: Any) -> Any:
+    """Without what goes along with the newest messages only: marks of the cache, and the empty thoughts that servers
+    which think want to see beside the calls of the turn that is on."""
     if isinstance(value, list):
         return [_unmarked(one) for one in value]
     if isinstance(value, dict):
-        return {name: _unmarked(one) for name, one in value.items() if name != "cache_control"}
+        passing = {"cache_control", *(name for name in ("reasoning", "reasoning_content") if value.get(name) == "")}
+        return {name: _unmarked(one) for name, one in value.items() if name not in passing}
     return value
 
 
