@@ -86,6 +86,28 @@ def test_commands_of_an_ordinary_user_wait_for_the_look_as_those_of_root_do(some
     check(somebody, f"tests/{name}")
 
 
+_IN_ANOTHER_ROOT = """
+import sys
+from pathlib import Path
+from handrail import Handrail
+from handrail.settings import Settings
+from handrail.settings.model import Paths
+home = Path(sys.argv[1], "home")
+other = home / "other"
+other.mkdir()
+settings = Settings(mode="auto", paths=Paths(writable=(str(other),)))
+with Handrail(home / "projects/mine", state_dir=home / "state", settings=settings) as rail:
+    done = rail.exec(f"echo new > {other}/a && echo here > b")
+    print(done.ok, sorted(done.artifacts.files_changed)[1:], (other / "a").read_text().strip())
+    print(rail.undo().ok, (other / "a").exists())
+"""
+
+
+def test_a_command_of_an_ordinary_user_changes_another_writable_root_and_that_is_taken_back(somebody: Somebody) -> None:
+    done = somebody.runs("-c", _IN_ANOTHER_ROOT, str(somebody.folder))
+    assert (done.stdout, done.returncode) == ("True ['b'] new\nTrue False\n", 0), done.stderr
+
+
 def check(somebody: Somebody, tests: str) -> None:
     options = ("-q", "-x", "-p", "no:cacheprovider", "--basetemp", str(somebody.folder / "base"))
     done = somebody.runs("-m", "pytest", *options, tests)

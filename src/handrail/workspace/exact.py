@@ -56,6 +56,8 @@ def reach(workspace: Workspace, path: bytes) -> Landing:
     root, parts = _placed(workspace, path)
     if not root.writable:
         raise ToolError("ACCESS_DENIED", f"{_clipped(path)} is in a root that was opened for reading only.")
+    if not parts:
+        raise ToolError("CONFLICT", f"{_clipped(path)} is a root: what is in it is changed, not the root itself.")
     straight = _straight_to(root, parts) if workspace.kernel else None
     if straight is not None:
         return Landing(straight, parts[-1], ())
