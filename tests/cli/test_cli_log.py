@@ -178,6 +178,25 @@ def test_export_in_a_dialect_is_what_that_system_would_be_told(here, workspace: 
 
 
 @pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("linked", [".tasklogs", ".tasklogs/cli", ".tasklogs/cli/events-{day}.jsonl"])
+def test_export_follows_no_link_that_a_project_brings(here, workspace: Path, tmp_path: Path, linked: str) -> None:
+    from datetime import UTC, datetime
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    precious = elsewhere / "precious"
+    precious.write_text("mine\n")
+    link = workspace / linked.format(day=f"{datetime.now(UTC):%Y%m%d}")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(precious if linked.endswith("jsonl") else elsewhere)
+    refused = here("log", "export", "cli")
+    assert refused.code == 2
+    assert "--out" in refused.err
+    assert [path.name for path in elsewhere.iterdir()] == ["precious"]
+    assert precious.read_text() == "mine\n"
+
+
+@pytest.mark.usefixtures("played")
 def test_export_in_a_dialect_that_there_is_not_names_those_there_are(here) -> None:
     refused = here("log", "export", "cli", "--dialect", "klingon")
     assert refused.code == 2

@@ -8,9 +8,12 @@ from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, Stop
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
 
 class OutFolder:
-    """A folder named by --out. It is the person's own: made when missing, files written over, owner only."""
+    """A folder named by --out. It is the person's own: made when missing, files written over, owner only. What lies in
+    it may be a project's, so no link in it is followed, nor one that leads to it out of the current folder."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -25,13 +28,32 @@ class OutFolder:
         """Writes to a file, after what was written to it before by this object, and over everything else."""
         path = os.path.join(self.path, name)
         try:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            with open(path, "ab" if name in self._begun else "wb", opener=_private) as file:
+            if _leads_out(self.path, "."):
+                raise OSError(0, "a link leads out of this folder")
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            with open(self._opened(name), "wb") as file:
                 file.writelines(chunks)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise Stop(f"{path} cannot be written: {reason}. Name another folder with --out.") from None
         self._begun.add(name)
+
+    def _opened(self, name: str) -> int:
+        """The file, past no link, at its end or emptied. Events hold whole arguments: a copy of them is as private as
+        the journal."""
+        more = os.O_APPEND if name in self._begun else os.O_TRUNC
+        folder = os.open(self.path, _FOLDER)
+        try:
+            *inner, last = name.split("/")
+            for part in inner:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=folder)
+                folder, outer = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder), folder
+                os.close(outer)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            return os.open(last, flags | more, 0o600, dir_fd=folder)
+        finally:
+            os.close(folder)
 
 
 def read_given(path: str) -> bytes:
@@ -98,11 +120,6 @@ class OutFile:
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=self._folder)
             raise
-
-
-def _private(path: str, flags: int) -> int:
-    """Events hold whole arguments: a copy of them is as private as the journal."""
-    return os.open(path, flags, 0o600)
 
 
 def silence(stream: TextIO) -> None:
