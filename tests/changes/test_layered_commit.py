@@ -2,8 +2,10 @@
 
 import errno
 import os
+import shutil
 import stat
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,20 @@ Work = Callable[[Keeper], Any]
 
 
 @pytest.fixture(params=USERS)
-def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Work], Any]:
-    """Does something with a session over an empty workspace, as root and as an ordinary user."""
+def kept(request: pytest.FixtureRequest) -> Iterator[Callable[[Work], Any]]:
+    """Does something with a session over an empty workspace, as root and as an ordinary user. Not in pytest's own
+    folder: another run of it closes that to everybody else."""
+    places: list[Path] = []
 
     def run(work: Work) -> Any:
-        place = tmp_path_factory.mktemp("kept")
-        for folder in (place, *place.parents[:2]):
-            folder.chmod(0o755)
+        place = Path(tempfile.mkdtemp(prefix="handrail-kept-", dir="/tmp"))
+        places.append(place)
+        place.chmod(0o755)
         return as_user(request.param, place, lambda world: _with_keeper(world, work))
 
-    return run
+    yield run
+    for place in places:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _with_keeper(world: World, work: Work) -> Any:
