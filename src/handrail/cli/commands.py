@@ -54,6 +54,13 @@ COMMANDS: dict[str, Command] = {
         ("handrail demo", "handrail demo --plain"),
         _EXITS | {FAILED: "something was not as it should be; it is named"},
     ),
+    "mcp": Command(
+        "mcp",
+        "Be the tools of another program's agent: an MCP server over stdin and stdout.",
+        options.for_mcp,
+        ("handrail mcp --workspace .", "handrail mcp --mode auto"),
+        _EXITS,
+    ),
     "call": Command(
         "call",
         "Run one tool call and print its result.",

@@ -1,0 +1,1 @@
+"""Other servers as sources of tools."""

@@ -1,0 +1,1 @@
+"""How a person is asked through a client, or beside it."""
