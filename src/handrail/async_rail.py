@@ -181,5 +181,8 @@ class AsyncHandrail:
     anthropic_tools = _passed_on(Handrail.anthropic_tools)
     events = _passed_on(Handrail.events)
     subscribe = _passed_on(Handrail.subscribe)
+    new_call_id = _passed_on(Handrail.new_call_id)
+    drop_call_id = _passed_on(Handrail.drop_call_id)
+    cancel_call = _passed_on(Handrail.cancel_call)
     cancel = _passed_on(Handrail.cancel)
     uncancel = _passed_on(Handrail.uncancel)
