@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, Parked, ToolCall, tool
-from handrail.cli.short_ids import matching, short_ids
+from handrail.store.short_ids import matching, short_ids
 from handrail.settings import Settings
 from handrail.settings.model import Paths
 from handrail.store.identity import new_id
