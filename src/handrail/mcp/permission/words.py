@@ -22,7 +22,7 @@ def left_waiting(asks: Asks, folder: str) -> ToolResult[Any]:
     if error is None or not (asks.requests or asks.questions):
         return asks.interim
     told = error.message if asks.requests else "The question waits for a reply; there is no result yet."
-    message = f"{told} The person answers it with: {how_to_answer(asks, folder)}. {_AGAIN}"
+    message = f"{told} The person answers it, and nobody else, with: {how_to_answer(asks, folder)}. {_AGAIN}"
     return replace(asks.interim, content=message, error=replace(error, message=message))
 
 
