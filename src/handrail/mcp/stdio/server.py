@@ -74,7 +74,7 @@ class Server:
         self._outlet = outlet
         self._flying = Flying()
         self._workers = Workers(self._failed)
-        self._connection = Connection(outlet, self._workers.add)
+        self._connection = Connection(outlet, self._workers)
         self._era = Era(self._connection)
         self._telling = Telling(self._connection)
         self._listening = Listening(self._connection)
