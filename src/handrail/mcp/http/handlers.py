@@ -4,9 +4,11 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.errors import INVALID_PARAMS
 from handrail.mcp.http.callers import caller_of, level_of, session_of
 from handrail.mcp.http.news import LEVELS, Level
 from handrail.mcp.http.rails import Rails
@@ -48,7 +50,7 @@ class Handlers:
             outcome = await self._threads.run(
                 lambda: _begun(calls, call_id, params, tell), lambda: calls.rail.cancel_call(call_id)
             )
-        return completed(call_result(outcome.interim if isinstance(outcome, Asks) else outcome), caller)
+        return completed(_told(outcome.interim if isinstance(outcome, Asks) else outcome), caller)
 
     async def set_level(self, context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
         """logging/setLevel: for this connection, from now on."""
@@ -66,6 +68,13 @@ class Handlers:
 
     async def _calls(self, caller: Caller) -> Calls:
         return await self._threads.run(lambda: self._rails.calls_of(caller))
+
+
+def _told(result: ToolResult[Any]) -> dict[str, Any]:
+    """A tool that is not there is an error of the protocol; all else is a result that the model can read and mend."""
+    if result.error is not None and result.error.code == "UNKNOWN_TOOL":
+        raise MCPError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
+    return call_result(result)
 
 
 def _begun(calls: Calls, call_id: str, params: types.CallToolRequestParams, tell: Tell) -> ToolResult[Any] | Asks:

@@ -11,15 +11,13 @@ import uvicorn
 
 from handrail.mcp.http.address import Address
 from handrail.mcp.http.application import manager_of
-from handrail.mcp.http.guard import Guard
+from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
 from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.threads import Threads
 
 _GOODBYE = 2
-"""Seconds for calls to end, and then for connections to close, when the server ends."""
-_FLUSH = 0.1
-"""Seconds for the answers of calls that were ended."""
+"""Seconds for calls to be answered, and then for connections to close, when the server ends."""
 
 
 def serve(listening: socket.socket, token: str, rails: Rails) -> None:
@@ -35,9 +33,10 @@ def serve(listening: socket.socket, token: str, rails: Rails) -> None:
 
 async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads) -> None:
     manager = manager_of(Handlers(rails, threads))
+    posts = _Posts(manager.handle_request)
     names = Address(*listening.getsockname()[:2]).names()
     config = uvicorn.Config(
-        Guard(manager.handle_request, names, token),
+        Guard(posts, names, token),
         lifespan="off",
         ws="none",
         log_config=None,
@@ -52,11 +51,39 @@ async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Th
 
         async def end() -> None:
             rails.stop()
-            await threads.settled(_GOODBYE)
-            await asyncio.sleep(_FLUSH)
+            await posts.answered(_GOODBYE)
             await sessions.aclose()
 
         await _Listener(config, end).serve([listening])
+
+
+class _Posts:
+    """Knows of the requests that wait for an answer. Those that only listen are no such requests."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._waiting: set[object] = set()
+        self._none = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        one = object()
+        self._waiting.add(one)
+        self._none.clear()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._waiting.discard(one)
+            if not self._waiting:
+                self._none.set()
+
+    async def answered(self, seconds: float) -> None:
+        """Waits until no request waits any more, but not for ever."""
+        if self._waiting:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._none.wait(), seconds)
 
 
 class _Listener(uvicorn.Server):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 
@@ -23,26 +23,18 @@ class Threads:
 
     def __init__(self, count: int = AT_ONCE) -> None:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="handrail-http")
-        self._running: set[asyncio.Future[Any]] = set()
 
     async def run(self, work: Callable[[], Returned], stop: Callable[[], object] = _nothing) -> Returned:
         """What some work comes to. If nobody waits for it any more it is stopped, and only then left: nothing goes on
         behind a request that is over."""
         future = self._pool.submit(work)
         waited = asyncio.wrap_future(future)
-        self._running.add(waited)
-        waited.add_done_callback(self._running.discard)
         try:
             return await asyncio.shield(waited)
         except asyncio.CancelledError:
             with anyio.CancelScope(shield=True):
                 await _ended(future, waited, stop)
             raise
-
-    async def settled(self, seconds: float) -> None:
-        """Waits until nothing runs, but not for ever."""
-        if self._running:
-            await asyncio.wait(tuple(self._running), timeout=seconds)
 
     def close(self) -> None:
         """Waits for what runs; what has not begun never does."""
