@@ -179,6 +179,7 @@ class AsyncHandrail:
     why_off = _passed_on(Handrail.why_off)
     openai_tools = _passed_on(Handrail.openai_tools)
     anthropic_tools = _passed_on(Handrail.anthropic_tools)
+    mcp_tools = _passed_on(Handrail.mcp_tools)
     events = _passed_on(Handrail.events)
     subscribe = _passed_on(Handrail.subscribe)
     new_call_id = _passed_on(Handrail.new_call_id)

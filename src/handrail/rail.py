@@ -8,6 +8,7 @@ from threading import Condition, Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from handrail.asking import Asking, OnPermission, bound_to
@@ -28,7 +29,7 @@ from handrail.protocol.permission import (
     PermissionRequest,
 )
 from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
+from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
 from handrail.runtime.batch import answer as answer_request
@@ -432,6 +433,10 @@ class Handrail(NamedTools):
     def anthropic_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an Anthropic tool list."""
         return [anthropic_tool(spec) for spec in self.specs()]
+
+    def mcp_tools(self) -> list[dict[str, Any]]:
+        """The offered tools as an MCP tool list; `structuredContent` of a call is then a whole ToolResult."""
+        return msgspec.to_builtins([mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event of the session after a number, oldest first."""
