@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
+    from handrail.store.left_calls import LeftCalls
     from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
@@ -455,6 +456,13 @@ class Handrail(NamedTools):
         from handrail.runtime.conversation import Conversation  # noqa: PLC0415  who only calls tools has none
 
         return Conversation(self._session)
+
+    @property
+    def left_calls(self) -> "LeftCalls":
+        """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
+        from handrail.store.left_calls import LeftCalls  # noqa: PLC0415  who knows ids needs none of it
+
+        return LeftCalls(self._session.journal, self._session.folder)
 
     def fork_session(self, session: str | None = None) -> str:
         """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
