@@ -30,6 +30,7 @@ from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from handrail.runtime.foreign.servers import OtherServers
     from handrail.runtime.grants import Grants
     from handrail.store.memories import Memories
 
@@ -74,6 +75,8 @@ class Session(msgspec.Struct, kw_only=True):
     closing: Any = msgspec.field(default_factory=threading.Lock)
     cancelled: Any = msgspec.field(default_factory=threading.Event)
     known_grants: Any = None
+    others: "OtherServers | None" = None
+    """Other servers, where there are any."""
     turn: str = ""
     """What changes belong to, for who takes a whole turn back; empty: each batch is a turn of its own."""
 
@@ -81,6 +84,11 @@ class Session(msgspec.Struct, kw_only=True):
     def offer(self) -> Offer:
         """The tools that are offered now: fewer, where active skills say so."""
         return self.skills.offer
+
+    def look_at_servers(self) -> None:
+        """Makes what is offered of other servers what they list now. Costs a number each where that is as it was."""
+        if (others := self.others) is not None:
+            self.skills.renew(lambda offer: offer.renewed(others.renewed))
 
     @property
     def memories(self) -> "Memories":
