@@ -30,7 +30,6 @@ _NOT_RUNNABLE = 126
 _OVER: Mapping[str, str] = {
     "memory": "it used more memory than limits.memory allows, and was ended",
     "processes": "it had more processes than limits.processes allows, and was ended",
-    "cancelled": "it was ended",
 }
 
 
@@ -75,9 +74,9 @@ class ServerProgram:
 
     @property
     def how_it_ended(self) -> str | None:
-        """Why it is over, in words; None while it runs."""
+        """Why it is over, in words; None while it runs, and where it was ended from here."""
         ending, code = self._attached.ending, self._attached.exit_code
-        if ending is None:
+        if ending is None or ending == "cancelled":
             return None
         if ending == "failed":
             return "its sandbox could not be made (handrail doctor says more)"
@@ -86,6 +85,11 @@ class ServerProgram:
         if code == _NOT_THERE:
             return f"{self._program} was not found, or a program that it needs: its sandbox has the system's programs"
         return f"{self._program} cannot be run" if code == _NOT_RUNNABLE else f"it ended with exit code {code}"
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether it ended before it was what it should be: it would again."""
+        return self._attached.ending == "failed" or self._attached.exit_code in {_NOT_THERE, _NOT_RUNNABLE}
 
     def end(self) -> None:
         """Ends it, with everything it started; its pipes are closed. Can be repeated."""
