@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
+    from handrail.runtime.sources import ToolSource
     from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
@@ -77,6 +78,9 @@ class Handrail(NamedTools):
 
     `variables` are what commands get in the place of what would be chosen for them from this process's environment.
     Of these too they get only what a command may get.
+
+    `sources` are other servers, whose tools are offered as `mcp__<server>__<tool>`. They are this Handrail's from here
+    on: it closes them when it is closed, or cannot be opened.
     """
 
     def __init__(
@@ -95,6 +99,7 @@ class Handrail(NamedTools):
         resolver: Resolver | None = None,
         project_tools: bool = False,
         variables: Mapping[str, str] | None = None,
+        sources: "Iterable[ToolSource]" = (),
     ) -> None:
         if mode is not None:
             _refuse_unknown("mode", mode, MODES)
@@ -127,6 +132,7 @@ class Handrail(NamedTools):
             repair=repair,
             resolver=resolver,
             variables=variables,
+            sources=tuple(sources),
         )
         self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
         if chosen.events.jsonl:
@@ -410,7 +416,8 @@ class Handrail(NamedTools):
         self._session.journal.append((ModeEvent, {"mode": mode}))
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools this session offers."""
+        """The tools this session offers. Other servers are asked what theirs are, where that may have changed."""
+        self._session.look_at_servers()
         return tuple(tool.spec for tool in self._session.offer.tools)
 
     def why_off(self, name: str) -> str | None:
@@ -511,6 +518,8 @@ class Handrail(NamedTools):
         self._session.background.close()
         if self._over:
             self._session.background.end_all()
+        if self._session.others is not None:
+            self._session.others.close()
         end_work(self._session, self._runner)
         self._session.commands.close()
         self._session.recorder.history.close()
