@@ -8,6 +8,7 @@ from threading import Condition, Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from handrail.asking import Asking, OnPermission, bound_to
@@ -28,7 +29,7 @@ from handrail.protocol.permission import (
     PermissionRequest,
 )
 from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
+from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
 from handrail.runtime.batch import answer as answer_request
@@ -247,6 +248,7 @@ class Handrail(NamedTools):
         requested_permissions: tuple[Permission, ...] | None = None,
     ) -> ToolResult[Any]:
         """Runs one call. Where a person has to answer first, the result is PERMISSION_REQUIRED with the request."""
+        fresh = tool_call_id is None or self._session.cancelling.expected(tool_call_id)
         call_id = tool_call_id or self._session.journal.new_call_id()
         call = ToolCall(
             tool_call_id=call_id,
@@ -264,7 +266,7 @@ class Handrail(NamedTools):
             call = cleaned(call)
         if tool_call_id is not None:
             _refuse_bad_id(tool_call_id)
-        outcome = self._run((call,), fresh=tool_call_id is None)
+        outcome = self._run((call,), fresh=fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         if not outcome.requests:
@@ -432,6 +434,10 @@ class Handrail(NamedTools):
         """The offered tools as an Anthropic tool list."""
         return [anthropic_tool(spec) for spec in self.specs()]
 
+    def mcp_tools(self) -> list[dict[str, Any]]:
+        """The offered tools as an MCP tool list; `structuredContent` of a call is then a whole ToolResult."""
+        return msgspec.to_builtins([mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once
+
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event of the session after a number, oldest first."""
         return self._session.journal.events(after)
@@ -461,6 +467,23 @@ class Handrail(NamedTools):
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""
         self._session.cancelled.set()
+
+    def new_call_id(self) -> str:
+        """An id for a call to come, by which it can be cancelled as soon as there is one: `call(…, tool_call_id=…)`.
+        One that is not called with is given back by `drop_call_id`."""
+        call_id = self._session.journal.new_call_id()
+        self._session.cancelling.expect(call_id)
+        return call_id
+
+    def drop_call_id(self, call_id: str) -> None:
+        """Forgets an id that no call was made with."""
+        if self._session.cancelling.expected(call_id):
+            self._session.cancelling.end((call_id,))
+
+    def cancel_call(self, call_id: str) -> bool:
+        """Ends one call that is on its way here, be it that it waits for its turn: CANCELLED; all others go on. False
+        where there is none of this id, or it waits for a person."""
+        return self._session.cancelling.cancel(call_id)
 
     def uncancel(self) -> None:
         """Lets calls run again."""

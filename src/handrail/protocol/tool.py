@@ -40,6 +40,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     category: Category = "builtin"
     server: str = "handrail"
     auto_execute: bool = False
+    idempotent: bool = False
+    """Whether the same call again, with nothing in between, changes nothing more. Goes without saying for one without
+    effects."""
     enabled: bool = True
     plain_arguments: tuple[str, ...] = ()
     """Text arguments the audit keeps as they are; every other text is redacted."""
@@ -127,3 +130,51 @@ def openai_tool(spec: ToolSpec) -> dict[str, Any]:
 def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
     """The entry of an Anthropic tool list."""
     return {"name": spec.name, "description": spec.description, "input_schema": describe(spec).input_schema}
+
+
+def mcp_tool(spec: ToolSpec) -> dict[str, Any]:
+    """The entry of an MCP tool list. What it gives is a whole result of ours, error and interim answer included."""
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "inputSchema": input_schema(spec),
+        "outputSchema": _result_schema(spec.data),
+        "annotations": mcp_hints(spec),
+    }
+
+
+def mcp_hints(spec: ToolSpec) -> dict[str, Any]:
+    """What a client may tell its person about a tool before it is called, in the protocol's own sense of the words.
+
+    readOnlyHint: it has no effects at all. One that only shows or asks something is not called so: the talk is changed.
+    destructiveHint: false means that it "performs only additive updates". To write over a file is more than that, also
+        where undo takes it back: undo is a person's act, and no client can count on it. What stands in the talk is only
+        ever added to; notes can be deleted.
+    idempotentHint: as the spec says; a tool that only looks can always be asked again.
+    openWorldHint: it may reach what is outside. A command has the network that a person opens, by the settings or by
+        the yes to this one; what it goes on doing in the background has it too. File tools and searches have none.
+    """
+    effects = set(spec.side_effects)
+    return {
+        "title": spec.title,
+        "readOnlyHint": not effects,
+        "destructiveHint": bool(effects - {"conversation"}),
+        "idempotentHint": spec.idempotent or not effects,
+        "openWorldHint": bool(effects & {"processes", "network"}) or "net.connect" in spec.permissions,
+    }
+
+
+@lru_cache(256)
+def _result_schema(data: Any) -> dict[str, Json]:
+    """A result with this data. All but the data is the same for every tool, and is made once."""
+    whole = _any_result()
+    described = {"anyOf": [_made_once(data), {"type": "null"}]}
+    return {**whole, "properties": {**whole["properties"], "data": described}}
+
+
+@lru_cache(1)
+def _any_result() -> dict[str, Json]:
+    from handrail.protocol.result import ToolResult  # noqa: PLC0415  as above
+
+    return _made_once(ToolResult[Any])

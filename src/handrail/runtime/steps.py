@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Generator, Mapping
-from threading import Event
 from typing import Any
 
 from msgspec.structs import replace
@@ -196,7 +195,8 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
     if session.turns.mine:  # a tool called a tool: waiting for itself, it would wait for ever
         raise ToolError("CONFLICT", held_up)
     flight.held.append(session.turns.leave)
-    session.turns.take()
+    if not session.turns.take(_ending(session, flight)):
+        raise _cancelled(session)
     _lock(session, flight, session.locks.of(f"session:{session.folder}"), session.queue_seconds, held_up)
 
 
@@ -249,8 +249,9 @@ def _held_up(real: str) -> str:
 
 def _lock(session: Session, flight: Flight, lock: Lock, seconds: float, held_up: str) -> None:
     flight.held.append(lock.release)
-    if not lock.take(seconds, session.cancelled.is_set):
-        raise _cancelled() if session.cancelled.is_set() else ToolError("CONFLICT", held_up)
+    ending = _ending(session, flight)
+    if not lock.take(seconds, ending):
+        raise _cancelled(session) if ending() else ToolError("CONFLICT", held_up)
 
 
 def check_basis(session: Session, flight: Flight) -> None:
@@ -319,8 +320,8 @@ def mark_started(session: Session, flight: Flight) -> None:
 def run_tool(session: Session, flight: Flight) -> None:
     """Does it."""
     tool = flight.tool
-    if session.cancelled.is_set():
-        raise _cancelled()
+    if session.ends(flight.call.tool_call_id):
+        raise _cancelled(session)
     if tool.spec.side_effects:
         session.recorder.turn = session.turn or turn_of(session, flight)
     flight.output = tool.run(context_of(session, flight), flight.arguments)
@@ -362,20 +363,23 @@ def context_of(session: Session, flight: Flight) -> Context:
         ),
         facts=flight.facts,
         answered=flight.answer is not None,
-        cancelled=session.cancelled.is_set if flight.stopped is None else _stopped(session, flight.stopped),
+        cancelled=_ending(session, flight),
         metadata=metadata,
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=sealed_in(flight.asked) if flight.asked is not None else None,
         judge=lambda changes, configs: judged(session, flight, changes, configs),
         needs_undo=lambda: _needs_undo(flight),
-        alone=lambda: _alone(session),
+        alone=lambda: _alone(session, flight),
     )
 
 
-def _stopped(session: Session, stopped: Event) -> Callable[[], bool]:
-    """A call beside others is to stop with its session, or with them."""
-    return lambda: session.cancelled.is_set() or stopped.is_set()
+def _ending(session: Session, flight: Flight) -> Callable[[], bool]:
+    """Tells whether a call is to end; one beside others ends with them too."""
+    call_id, stopped = flight.call.tool_call_id, flight.stopped
+    if stopped is None:
+        return lambda: session.ends(call_id)
+    return lambda: session.ends(call_id) or stopped.is_set()
 
 
 def _was_tried(flight: Flight) -> bool:
@@ -426,19 +430,20 @@ def _needs_undo(flight: Flight) -> Decision | None:
 
 
 @contextlib.contextmanager
-def _alone(session: Session) -> Generator[None]:
+def _alone(session: Session, flight: Flight) -> Generator[None]:
+    ending = _ending(session, flight)
     locks = [session.locks.of_root(root.path, alone=True) for root in session.workspace.roots if root.writable]
     with contextlib.ExitStack() as held:
         for lock in locks:
             held.callback(lock.release)
-            if not lock.take(session.lock_seconds, session.cancelled.is_set):
-                raise _not_kept(cancelled=session.cancelled.is_set())
+            if not lock.take(session.lock_seconds, ending):
+                raise _not_kept(session, cancelled=ending())
         yield
 
 
-def _not_kept(*, cancelled: bool) -> ToolError:
+def _not_kept(session: Session, *, cancelled: bool) -> ToolError:
     if cancelled:
-        return ToolError("CANCELLED", "The session was cancelled. Nothing was changed.")
+        return ToolError("CANCELLED", f"The {_what_ended(session)} was cancelled. Nothing was changed.")
     message = "Another session is changing files of the workspace, and does not come to an end."
     return ToolError("CONFLICT", f"{message} Nothing was changed. Call again.")
 
@@ -447,8 +452,12 @@ def _text(value: object) -> str | None:
     return None if value is None else readable(str(value))
 
 
-def _cancelled() -> ToolError:
-    return ToolError("CANCELLED", "The session was cancelled. Nothing was run.")
+def _cancelled(session: Session) -> ToolError:
+    return ToolError("CANCELLED", f"The {_what_ended(session)} was cancelled. Nothing was run.")
+
+
+def _what_ended(session: Session) -> str:
+    return "session" if session.cancelled.is_set() else "call"
 
 
 def warn(flight: Flight, code: str, text: str) -> None:
