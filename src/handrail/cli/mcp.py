@@ -9,7 +9,7 @@ from handrail.cli.exits import INTERRUPTED, OK, Stop
 from handrail.cli.files import nowhere
 from handrail.cli.output import note
 from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
+from handrail.cli.preferences import loaded_for, project_folder
 from handrail.protocol.error import HandrailError, UsageError
 from handrail.settings import load, state_folder
 
@@ -52,9 +52,12 @@ def _ahead(options: Namespace) -> "dict[str, Raw] | None":
     """What the session will list, as far as that is known. What is wrong is told when it is opened."""
     from handrail.mcp.ahead import listed_ahead  # noqa: PLC0415  as above
 
+    workspace = project_folder(options)
+    if workspace is None or not os.path.isdir(workspace):
+        return None
     try:
-        return listed_ahead(load(os.environ, {"mode": options.mode}, options.workspace or os.getcwd()).settings)
-    except (HandrailError, OSError):
+        return listed_ahead(load(os.environ, {"mode": options.mode}, workspace).settings)
+    except HandrailError:
         return None
 
 
