@@ -39,7 +39,7 @@ class Client:
         self.failures: list[Exception] = []
         self.workers = Workers(self.failures.append)
         source, self._sink = os.pipe()
-        self.connection = Connection(Outlet(self._sink, lambda: None), self.workers.add)
+        self.connection = Connection(Outlet(self._sink, lambda: None), self.workers)
         self._messages: queue.Queue[dict[str, Any]] = queue.Queue()
         self._seen: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read, args=(source,))
