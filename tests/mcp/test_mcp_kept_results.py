@@ -176,6 +176,34 @@ def test_what_was_left_survives_the_process(opened: Make) -> None:
     assert asking(after).shown == first.shown
 
 
+ASKS_AND_DIES = """
+import os, signal, sys
+from handrail import Handrail
+from handrail.settings import Settings
+rail = Handrail(sys.argv[1], mode="ask", session="mcp-client", state_dir=sys.argv[2], settings=Settings(),
+                on_permission=lambda _: None)
+rail.call("write", {"path": "a.txt", "content": "a\\n"})
+print(rail.waiting()[0].id, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_call_whose_process_was_killed_before_it_noted_it_is_found_too(
+    opened: Make, workspace: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", ASKS_AND_DIES, workspace, tmp_path / "state"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    asks = asking(Calls(opened()))
+    assert asks.requests[0].id == done.stdout.strip()
+
+
+def test_a_call_that_another_live_process_has_just_parked_is_left_to_it(opened: Make) -> None:
+    other = opened()
+    other.call("write", WRITE)
+    assert asking(Calls(opened())).requests[0].id != other.waiting()[0].id
+
+
 TAKES_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail, tool

@@ -176,7 +176,9 @@ class _Form:
             return
         with _Failing(asked):
             said = said_in(asked.asks, reply)
-            if reply is None:
+            if reply is None and asked.exchange.cancelled:
+                asked.calls.let_go(asked.asks.call_id)
+            elif reply is None:
                 _Elsewhere(asked).begin()
             elif said.unclear and not asked.asks.again:
                 asked.go_on(lambda: replace(asked.asks, again=True))
