@@ -1,5 +1,6 @@
 """What is done for each request."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
@@ -8,13 +9,15 @@ from mcp.shared.exceptions import MCPError
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Asks, Calls
-from handrail.mcp.errors import INVALID_PARAMS
+from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
+from handrail.mcp.http.asking import Asking
 from handrail.mcp.http.callers import caller_of, level_of, session_of
-from handrail.mcp.http.news import LEVELS, Level
+from handrail.mcp.http.news import LEVELS, Level, News
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.telling import Tell, listening, telling
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.listing import tool_entry
+from handrail.mcp.permission.rounds import resumed
 from handrail.mcp.results import call_result, completed
 from handrail.protocol.result import ToolResult
 from handrail.store.identity import new_id
@@ -41,16 +44,22 @@ class Handlers:
         listed = {"tools": [tool_entry(spec) for spec in calls.rail.specs()], "ttlMs": 0, "cacheScope": "private"}
         return completed(listed, caller)
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+    async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
         """tools/call."""
         caller = caller_of(context)
         calls = await self._calls(caller)
         call_id = new_id("call")
         async with telling(context, self._least(context)) as tell:
             outcome = await self._threads.run(
-                lambda: _begun(calls, call_id, params, tell), lambda: calls.rail.cancel_call(call_id)
+                lambda: _begun(calls, caller, context.params or {}, call_id, tell),
+                lambda: calls.rail.cancel_call(call_id),
             )
-        return completed(_told(outcome.interim if isinstance(outcome, Asks) else outcome), caller)
+            asking = Asking(context, caller, calls, self._threads, lambda text: tell(News("info", text, progress=True)))
+            settled = await asking.settled(outcome)
+        if isinstance(settled, dict):
+            return completed(settled, caller)
+        await self._threads.run(lambda: calls.delivered(settled.tool_call_id))
+        return completed(_told(settled), caller)
 
     async def set_level(self, context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
         """logging/setLevel: for this connection, from now on."""
@@ -77,9 +86,13 @@ def _told(result: ToolResult[Any]) -> dict[str, Any]:
     return call_result(result)
 
 
-def _begun(calls: Calls, call_id: str, params: types.CallToolRequestParams, tell: Tell) -> ToolResult[Any] | Asks:
+def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str, tell: Tell) -> ToolResult[Any] | Asks:
     silence = listening(calls.rail, call_id, tell)
     try:
-        return calls.begin(params.name, params.arguments or {}, call_id)
+        resumes = caller.modern and (params.get("requestState"), params.get("inputResponses")) != (None, None)
+        found = resumed(calls, params, calls.signer, caller.protocol) if resumes else None
+        return calls.begin(params["name"], params.get("arguments") or {}, call_id) if found is None else found
+    except ProtocolError as error:
+        raise MCPError(error.code, error.message, error.data) from None
     finally:
         silence()
