@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Asks, Calls
-from handrail.mcp.http.threads import Threads
+from handrail.mcp.http.following import Following
+from handrail.mcp.http.news import News
 from handrail.mcp.permission.forms import form_of, said_in
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
@@ -35,13 +36,13 @@ class Asking:
         context: ServerRequestContext[Any, Any],
         caller: Caller,
         calls: Calls,
-        threads: Threads,
-        tell: Callable[[str], None],
+        following: Following,
+        tell: Callable[[News], None],
     ) -> None:
         self._context = context
         self._caller = caller
         self._calls = calls
-        self._threads = threads
+        self._following = following
         self._tell = tell
         self._until = time.monotonic() + SECONDS
 
@@ -53,13 +54,16 @@ class Asking:
                 if not self._caller.elicits or not asks.shown:
                     outcome = await self._elsewhere(asks)
                 elif self._caller.modern:
-                    return await self._threads.run(lambda asks=asks: self._round(asks))
+                    return await self._following.run(lambda asks=asks: self._round(asks))
                 else:
                     outcome = await self._form(asks)
             except BaseException:
                 await self._let_go(asks)
                 raise
         return outcome
+
+    def _say(self, text: str) -> None:
+        self._tell(News("info", text, progress=True))
 
     def _round(self, asks: Asks) -> dict[str, Any]:
         self._calls.let_go(asks.call_id)
@@ -70,11 +74,11 @@ class Asking:
         notify(asks)
         watched = Watched(self._calls, asks)
         while time.monotonic() < self._until:
-            watched.tell(self._tell)
-            if await self._threads.run(watched.has_moved):
+            watched.tell(self._say)
+            if await self._following.run(watched.has_moved):
                 return await self._run(asks, lambda: self._calls.look(asks))
             await asyncio.sleep(LOOKS_EVERY)
-        return await self._threads.run(lambda: self._calls.leave(asks))
+        return await self._following.run(lambda: self._calls.leave(asks))
 
     async def _form(self, asks: Asks) -> Outcome:
         """Opens a form at the client, until it is sent back, or somebody answers elsewhere."""
@@ -82,8 +86,8 @@ class Asking:
         watched = Watched(self._calls, asks)
         try:
             while not (await asyncio.wait([form], timeout=LOOKS_EVERY))[0]:
-                watched.tell(self._tell)
-                if await self._threads.run(watched.has_moved):
+                watched.tell(self._say)
+                if await self._following.run(watched.has_moved):
                     return await self._run(asks, lambda: self._calls.look(asks))
         finally:
             await _withdrawn(form)
@@ -108,15 +112,15 @@ class Asking:
         if said.unclear and not asks.again:
             return replace(asks, again=True)
         if said.later:
-            return await self._threads.run(lambda: self._calls.leave(asks))
+            return await self._following.run(lambda: self._calls.leave(asks))
         return await self._run(asks, lambda: self._calls.answer(asks, said))
 
     async def _run(self, asks: Asks, work: Callable[[], Outcome]) -> Outcome:
-        return await self._threads.run(work, lambda: self._calls.rail.cancel_call(asks.call_id))
+        return await self._following.run(work, asks.call_id)
 
     async def _let_go(self, asks: Asks) -> None:
         with anyio.CancelScope(shield=True):
-            await self._threads.run(lambda: self._calls.let_go(asks.call_id))
+            await self._following.run(lambda: self._calls.let_go(asks.call_id))
 
 
 async def _withdrawn(form: asyncio.Future[Any]) -> None:
