@@ -2,13 +2,16 @@
 
 import base64
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from other_server import OtherServer, listed
 
-from handrail import Handrail, Output, Parked, ToolError
+from handrail import Done, Handrail, Output, Parked, ToolCall, ToolError
+from handrail.policy.configuration import Vouching
 from handrail.protocol.event import ToolCallEnd, ToolCallPermissionRequired, ToolCallStart, ToolEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import Attachment
@@ -64,7 +67,7 @@ def test_events_and_the_audit_have_both_names(rail: Open, tmp_path: Path) -> Non
     one, _ = asking(rail, OtherServer("github", ISSUE), "once")
     called = name(one)
     one.call(called, {"title": "secret words"})
-    one.call("ls", {})
+    one.call("ls", {"path": "."})
     told = [event for event in one.events() if isinstance(event, ToolEvent) and event.tool_call_name == called]
     assert {type(event) for event in told} >= {ToolCallStart, ToolCallPermissionRequired, ToolCallEnd}
     assert {(event.tool_name, event.server_name) for event in told} == {("create.issue", "github")}
@@ -116,7 +119,8 @@ def test_a_grant_counts_for_no_other_tool_and_ends_when_it_is_revoked(rail: Open
 
 
 @pytest.mark.parametrize(
-    ("options", "code"), [({"mode": "plan"}, "POLICY_DENIED"), ({"mode": "ask", "unattended": True}, "PERMISSION_DENIED")]
+    ("options", "code"),
+    [({"mode": "plan"}, "POLICY_DENIED"), ({"mode": "ask", "unattended": True}, "PERMISSION_DENIED")],
 )
 def test_it_is_refused_in_plan_and_where_nobody_is_there(rail: Open, options: dict[str, Any], code: str) -> None:
     server = OtherServer("a", listed("x"))
@@ -148,12 +152,8 @@ def test_a_result_says_that_undo_does_not_cover_it(rail: Open) -> None:
 
 
 def test_what_is_vouched_for_runs_unasked_in_plan_too(rail: Open, tmp_path: Path) -> None:
-    from msgspec.structs import replace  # noqa: PLC0415
-
-    from handrail.policy.configuration import Vouching  # noqa: PLC0415
-
     one = rail(mode="plan", sources=[OtherServer("a", listed("get_x"), listed("set_x"))])
-    session = one._session  # noqa: SLF001
+    session = one._session
     session.rules = replace(session.rules, servers=(Vouching("a", read_only=("get_*",)),))
     assert one.call("mcp__a__get_x", {}).ok
     refused = one.call("mcp__a__set_x", {}).error
@@ -175,7 +175,12 @@ def test_a_failure_is_a_failure_with_what_the_server_said(rail: Open) -> None:
     output = Output(summary="no", content="no such repository", data={"n": 1}, failure=ToolError("NOT_FOUND", "no"))
     result = rail(mode="full", sources=[OtherServer("a", listed("x"), handler=lambda *_: output)]).call("mcp__a__x", {})
     assert result.error is not None
-    assert (result.ok, result.error.code, result.content, result.data) == (False, "NOT_FOUND", "no such repository", {"n": 1})
+    assert (result.ok, result.error.code, result.content, result.data) == (
+        False,
+        "NOT_FOUND",
+        "no such repository",
+        {"n": 1},
+    )
 
 
 def test_a_long_text_is_kept_and_read_in_pages(rail: Open) -> None:
@@ -190,10 +195,6 @@ def test_a_long_text_is_kept_and_read_in_pages(rail: Open) -> None:
 
 
 def test_a_batch_runs_them_in_their_turn(rail: Open) -> None:
-    from datetime import UTC, datetime  # noqa: PLC0415
-
-    from handrail import Done, ToolCall  # noqa: PLC0415
-
     server = OtherServer("a", listed("x"))
     one = rail(mode="full", sources=[server])
     calls = [("write", {"path": "a.txt", "content": "a"}), ("mcp__a__x", {"n": 1}), ("read", {"path": "a.txt"})]

@@ -186,7 +186,9 @@ def test_no_pattern_breaks_the_check_or_makes_it_last(source: str, text: str) ->
     assert found is None or found.matches(text) in {True, False, None}
 
 
-@pytest.mark.parametrize("source", ["[[a]]", "[a&&b]", "\\p{L}", "\\cA", "(?i)a", "(?<x>a)", "a" * 501, "[", "a{2", "(a"])
+@pytest.mark.parametrize(
+    "source", ["[[a]]", "[a&&b]", "\\p{L}", "\\cA", "(?i)a", "(?<x>a)", "a" * 501, "[", "a{2", "(a"]
+)
 def test_what_other_languages_read_otherwise_is_not_tried(source: str) -> None:
     assert pattern(source) is None
 
@@ -216,6 +218,8 @@ UNFIT = [
     (deep(40), "its inputSchema is nested too deeply, or has too many parts"),
     ({"enum": [[]] * 6_000}, "its inputSchema is nested too deeply, or has too many parts"),
     ({"default": object()}, "its inputSchema is not JSON"),
+    ({"properties": {1: {}}}, "its inputSchema is not JSON"),
+    ({"description": "\ud800"}, "its inputSchema is not JSON"),
 ]  # fmt: skip
 
 
@@ -229,7 +233,18 @@ def test_an_output_schema_is_looked_at_too() -> None:
     assert why_not(ForeignTool(name="a", output_schema={"type": "array"})) == ""
 
 
-@pytest.mark.parametrize("tool", [None, "a", ForeignTool(name=""), ForeignTool(name="a" * 257), ForeignTool(name=3)])  # type: ignore[arg-type]
+NO_TOOLS: list[Any] = [
+    None,
+    "a",
+    ForeignTool(name=""),
+    ForeignTool(name="a" * 257),
+    ForeignTool(name=3),  # type: ignore[arg-type]
+    ForeignTool(name="a", read_only="yes"),  # type: ignore[arg-type]
+    ForeignTool(name="\ud800"),
+]
+
+
+@pytest.mark.parametrize("tool", NO_TOOLS)
 def test_what_is_no_tool_is_refused(tool: object) -> None:
     assert why_not(tool)
 

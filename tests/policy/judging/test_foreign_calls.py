@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from tests.policy.deciding import decided
 
 from handrail.policy.configuration import Restriction, Vouching
 from handrail.policy.rules.grant import Grant
@@ -11,7 +12,6 @@ from handrail.policy.rules.rule import Rule
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import MODES, Decision, Facts, ForeignFact
 from handrail.protocol.tool import Arguments, ToolSpec
-from tests.policy.deciding import decided
 
 NAME = "mcp__github__get_issue"
 SPEC = ToolSpec(
@@ -64,9 +64,7 @@ def test_of_a_tool_without_a_fact_the_spec_tells_whose_it_is() -> None:
         (Vouching("gitlab", read_only=("*",), hints=True), True, False),
     ],
 )
-def test_what_the_settings_vouch_for_only_looks(
-    mode: str, vouching: Vouching, read_only: bool, counts: bool
-) -> None:
+def test_what_the_settings_vouch_for_only_looks(mode: str, vouching: Vouching, read_only: bool, counts: bool) -> None:
     decision = judged(mode, read_only=read_only, servers=(vouching,))
     assert (decision.rule == "tool.vouched") == counts
     assert decision.decision == ("allow" if counts else judged(mode).decision)
