@@ -141,8 +141,8 @@ def _refuse_foreign(rail: Handrail, waiting: Waiting, answer: Answer) -> None:
     nothing, as long as no other call of its batch needs such a tool."""
     here = {spec.name for spec in rail.specs()}
     tools = list(waiting.tools)
-    if answer.kind == "deny" and waiting.request.tool_name in tools:
-        tools.remove(waiting.request.tool_name)
+    if answer.kind == "deny" and waiting.request.called in tools:
+        tools.remove(waiting.request.called)
     if missing := [name for name in tools if name not in here]:
         message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
         raise Stop(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
