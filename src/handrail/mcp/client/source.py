@@ -58,11 +58,6 @@ class ServerSource:
         return self._server.name
 
     @property
-    def read_only(self) -> tuple[str, ...]:
-        """The tools that only look, by the person's word."""
-        return self._server.read_only
-
-    @property
     def revision(self) -> int:
         """Another number whenever `listed` gives something else."""
         return self._standing.revision
