@@ -108,6 +108,8 @@ class ServerSource:
             if self._closed:
                 return
             kept, self._closed = self._kept, True
+        if self._keeper is not None:
+            self._keeper.stopping = True
         if kept is not None and kept.cancel():
             self._standing.wait(lambda phase: phase == "off", _TO_CLOSE)
         self._on_close()
