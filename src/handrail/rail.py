@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
+    from handrail.runtime.sources import ToolSource
     from handrail.store.left_calls import LeftCalls
     from handrail.tools.undo import UndoData
 
@@ -78,6 +79,9 @@ class Handrail(NamedTools):
 
     `variables` are what commands get in the place of what would be chosen for them from this process's environment.
     Of these too they get only what a command may get.
+
+    `sources` are other servers, whose tools are offered as `mcp__<server>__<tool>`. They are this Handrail's from here
+    on: it closes them when it is closed, or cannot be opened.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class Handrail(NamedTools):
         resolver: Resolver | None = None,
         project_tools: bool = False,
         variables: Mapping[str, str] | None = None,
+        sources: "Iterable[ToolSource]" = (),
     ) -> None:
         if mode is not None:
             _refuse_unknown("mode", mode, MODES)
@@ -129,6 +134,7 @@ class Handrail(NamedTools):
             repair=repair,
             resolver=resolver,
             variables=variables,
+            sources=tuple(sources),
         )
         self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
         if chosen.events.jsonl:
@@ -420,7 +426,8 @@ class Handrail(NamedTools):
         self._session.journal.append((ModeEvent, {"mode": mode}))
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools this session offers."""
+        """The tools this session offers. Other servers are asked what theirs are, where that may have changed."""
+        self._session.look_at_servers()
         return tuple(tool.spec for tool in self._session.offer.tools)
 
     def spec(self, name: str) -> ToolSpec | None:
@@ -538,6 +545,8 @@ class Handrail(NamedTools):
         self._session.background.close()
         if self._over:
             self._session.background.end_all()
+        if self._session.others is not None:
+            self._session.others.close()
         end_work(self._session, self._runner)
         self._session.commands.close()
         self._session.recorder.history.close()

@@ -56,6 +56,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "sandbox.toolchains": (),
         "sandbox.environment": (),
         "network.allow": (),
+        "mcp.wait": "5s",
         "limits.exec": "120s",
         "limits.output": "4 MB",
         "limits.memory": "4 GB",

@@ -259,7 +259,7 @@ def _result_at(session: Session, seq: int) -> ToolResult[Any]:
         raise StoreError(f"event {seq} of session {session.id} should hold a result and cannot be read")
     result = event.result
     tool = session.offer.get(result.name)
-    if tool is None or result.data is None:
+    if tool is None or result.data is None or tool.spec.foreign is not None:
         return result
     try:
         return msgspec.structs.replace(result, data=msgspec.convert(result.data, tool.spec.data))

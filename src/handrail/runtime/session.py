@@ -31,6 +31,7 @@ from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from handrail.runtime.foreign.servers import OtherServers
     from handrail.runtime.grants import Grants
     from handrail.store.memories import Memories
 
@@ -78,6 +79,8 @@ class Session(msgspec.Struct, kw_only=True):
     cancelling: Cancelling = msgspec.field(default_factory=Cancelling)
     """Single calls that are to end."""
     known_grants: Any = None
+    others: "OtherServers | None" = None
+    """Other servers, where there are any."""
     turn: str = ""
     """What changes belong to, for who takes a whole turn back; empty: each batch is a turn of its own."""
 
@@ -85,6 +88,11 @@ class Session(msgspec.Struct, kw_only=True):
     def offer(self) -> Offer:
         """The tools that are offered now: fewer, where active skills say so."""
         return self.skills.offer
+
+    def look_at_servers(self) -> None:
+        """Makes what is offered of other servers what they list now. Costs a number each where that is as it was."""
+        if (others := self.others) is not None:
+            self.skills.renew(lambda offer: offer.renewed(others.renewed))
 
     def ends(self, call_id: str) -> bool:
         """Whether a call is to end: alone, or with all the others."""

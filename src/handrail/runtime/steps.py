@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.policy.judging.judged import SKILL
+from handrail.policy.rules.grant import FOREIGN
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
@@ -15,7 +16,7 @@ from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, Path
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
-from handrail.protocol.tool import major
+from handrail.protocol.tool import ToolSpec, major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
@@ -34,6 +35,8 @@ def find_tool(session: Session, flight: Flight) -> None:
     """Exactly the name that was called, or nothing runs."""
     name = flight.call.name
     session.skills.refresh()
+    if session.others is not None and name.startswith(FOREIGN):
+        session.look_at_servers()
     tool = session.offer.get(name)
     if tool is None and session.repair == "case":
         tool = session.offer.differing_in_case(name)
@@ -42,10 +45,13 @@ def find_tool(session: Session, flight: Flight) -> None:
     if tool is None:
         raise _unknown(session, flight)
     flight.tool = tool
+    _check_description(flight)
 
 
 def _unknown(session: Session, flight: Flight) -> ToolError:
     message = f"Unknown Agent tool: {readable(flight.call.name)[:200]}"
+    if session.others is not None and (why := session.others.why_gone(flight.call.name)):
+        message = f"{message} ({why})"
     warn(flight, "UNKNOWN_TOOL", message)
     return ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
 
@@ -116,7 +122,8 @@ def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
         paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
         paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
     use = touched.memory
-    return Facts(paths=tuple(paths), memory=MemoryFact(action=use.action, note=use.note) if use is not None else None)
+    memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
+    return Facts(paths=tuple(paths), memory=memory, foreign=touched.foreign)
 
 
 def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
@@ -132,7 +139,8 @@ def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
     rules = session.rules
-    if flight.facts.command is not None and (grants := session.grants.current()):
+    may_be_granted = flight.facts.command is not None or flight.facts.foreign is not None
+    if may_be_granted and (grants := session.grants.current()):
         rules = replace(rules, grants=grants)
     if flight.answer is not None:
         # Somebody was there to ask, whoever carries it out. What is outside even so leads elsewhere by now.
@@ -256,6 +264,8 @@ def _lock(session: Session, flight: Flight, lock: Lock, seconds: float, held_up:
 
 def check_basis(session: Session, flight: Flight) -> None:
     """A yes counts only while the paths lead where they led, and the files are what they were, when it was asked."""
+    if flight.tool.spec.foreign is not None:
+        _check_server(session, flight)
     _check_surroundings(session, flight)
     if not flight.based_on:
         return
@@ -264,6 +274,31 @@ def check_basis(session: Session, flight: Flight) -> None:
         real = leads[basis.path] if basis.path in leads else session.workspace.look(basis.path, "read").real
         if real != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
             raise ToolError("CONFLICT", _outdated(flight, clipped(basis.path)))
+
+
+def _check_server(session: Session, flight: Flight) -> None:
+    """What another server lists now, at the last moment: a call is for the tool that it was decided about."""
+    decided = flight.tool
+    session.look_at_servers()
+    tool = session.offer.get(decided.spec.name)
+    if tool is None:
+        raise _unknown(session, flight)
+    flight.tool = tool
+    _check_description(flight, decided.spec)
+    if flight.answer is not None and session.others is not None:
+        session.others.approve(tool.spec)
+
+
+def _check_description(flight: Flight, decided: ToolSpec | None = None) -> None:
+    """A yes is to the tool as its server described it then; so is a decision."""
+    foreign = flight.tool.spec.foreign
+    if foreign is None:
+        return
+    before = {decided.foreign.fingerprint} if decided is not None and decided.foreign is not None else set[str]()
+    before |= {flight.asked.fingerprint} if flight.asked is not None and flight.asked.fingerprint else set[str]()
+    if before - {foreign.fingerprint}:
+        told = f"{flight.tool.spec.server} describes {flight.name} otherwise than when this call was decided about"
+        raise ToolError("CONFLICT", f"{told}. Nothing was run. Call again.")
 
 
 def _outdated(flight: Flight, path: str) -> str:

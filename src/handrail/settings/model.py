@@ -143,6 +143,16 @@ class Network(Section, frozen=True, kw_only=True):
             Listed.from_entries(self.allow)
 
 
+class Mcp(Section, frozen=True, kw_only=True):
+    """Other MCP servers. Which there are stands beside the settings, as rules do (`Loaded.servers`)."""
+
+    wait: Time = "5s"
+
+    def __post_init__(self) -> None:
+        """ValueError for one that is too short or too long."""
+        amount("exec", self.wait)
+
+
 class Limits(Section, frozen=True, kw_only=True):
     """How much one command may use, and how long and how many go on after their calls."""
 
@@ -191,6 +201,7 @@ class Settings(Section, frozen=True, kw_only=True):
     undo: Undo = Undo()
     sandbox: Sandbox = Sandbox()
     network: Network = Network()
+    mcp: Mcp = Mcp()
     limits: Limits = Limits()
     agent: Agent = Agent()
 

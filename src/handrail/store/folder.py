@@ -58,6 +58,10 @@ class StateFolder:
         """Where it is noted what people granted to a workspace; it is made with the first."""
         return os.path.join(self.home(workspace), f".{GRANTED}")
 
+    def servers(self, workspace: str) -> str:
+        """Where it is noted how the tools of other servers were met; it is made with the first."""
+        return os.path.join(self.home(workspace), ".servers")
+
     def memories(self, workspace: str) -> str:
         """Where the notes about a workspace are; it is made with the first."""
         return os.path.join(self.home(workspace), ".memories")
