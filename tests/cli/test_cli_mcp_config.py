@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from handrail.mcp.hosts.claude_code import OWN_TOOLS
+from handrail.mcp.hosts.command import Command
+from handrail.mcp.hosts.known import hosts
+
 NAMES = ["claude-code", "cursor", "vscode", "zed", "codex", "opencode"]
 FILES = {
     "claude-code": [".mcp.json", ".claude/settings.json"],
@@ -322,3 +326,14 @@ def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: P
     assert claude == ("warning", expected, "handrail mcp --config claude-code --write")
     assert codex[0] == "warning"
     assert codex[1].startswith("Codex: not TOML")
+
+
+def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_off() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    found = hosts(Command("handrail"), {"HOME": "~"})
+    assert [host.name for host in found] == list(rows) == NAMES
+    for host in found:
+        for file in host.files:
+            assert all(f"`{path}`" in rows[host.name] for path in file.paths)
+    assert ", ".join(OWN_TOOLS) in rows["claude-code"]

@@ -75,6 +75,11 @@ def test_what_is_no_toml_is_told(text: str) -> None:
         with_wanted_toml(text, WANTED)
 
 
+def test_a_name_that_would_take_minutes_to_read_is_refused() -> None:
+    with pytest.raises(Broken, match="more than 32 parts"):
+        with_wanted_toml(".".join(["a"] * 100_000) + " = 1\n", WANTED)
+
+
 LINES = st.sampled_from(
     [
         *("[features]", "[mcp_servers.handrail]", "[mcp_servers.other]", "[tui]", "[[rule]]", "", "# note"),

@@ -12,8 +12,12 @@ from handrail.mcp.hosts.editing.wanted import Misfit, Server, merged, same
 
 _HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([A-Za-z0-9_.\"' -]+?)[ \t]*\]\]?[ \t]*(?:#.*)?")
 _ASSIGNMENT = re.compile(r"[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*")
-_MOST_LINES = 200
+# tomllib takes minutes for one key of 100,000 parts; no setting has more than a few.
+_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){32}""")
+_MOST_LINES = 100
 """Lines that one value may take."""
+_TRIES = 20
+"""Lines that look like assignments and may be the text of a value instead."""
 
 Table = tuple[str, ...]
 
@@ -30,6 +34,8 @@ def with_wanted_toml(text: str, wanted: dict[str, Any]) -> str:
 
 def parsed(text: str) -> dict[str, Any]:
     """What a text says; Broken where it is no TOML."""
+    if _DEEP_KEY.search(text):
+        raise Broken("a name of more than 32 parts")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -147,10 +153,12 @@ def _at_the_end(text: str, table: Table, lines: str) -> str:
 def _before_tables(text: str, lines: str) -> str:
     """Behind the last value that is in no table; where there is none, before the first table and what is said of it."""
     at = 0
-    for start, table, _ in _assignments(text):
-        if not table and (end := _end_of_value(text, start)) is not None:
+    starts = [start for start, table, _ in _assignments(text) if not table]
+    for start in reversed(starts[-_TRIES:]):
+        if (end := _end_of_value(text, start)) is not None:
             newline = text.find("\n", end)
             at = len(text) if newline < 0 else newline + 1
+            break
     if not at:
         at = _first_paragraph_with_a_table(text)
         lines = lines if at == len(text) else f"{lines}\n"
