@@ -20,7 +20,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-PATIENCE = 15.0
+PATIENCE = 60.0
 CANCELLED = RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
 
 
@@ -102,6 +102,10 @@ class Editor:
                 given = {name: value for name, value in one.model_dump().items() if value is not None}
                 cards.setdefault(one.tool_call_id, {}).update(given)
         return {card["title"]: card for card in cards.values()}
+
+    def contents(self) -> str:
+        """What the cards hold by now."""
+        return "".join(str(card.get("content", "")) for card in self.cards().values())
 
 
 class Opened(NamedTuple):

@@ -1,8 +1,6 @@
 """handrail acp: sessions are handrail sessions, which outlive the editor, the agent and a kill."""
 
 import asyncio
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -37,7 +35,8 @@ def test_what_the_agent_says_of_itself(start, script) -> None:
             assert (said.protocol_version, said.agent_info.name) == (1, "handrail")
             assert (can.load_session, can.prompt_capabilities.embedded_context) == (True, True)
             assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (False, False)
-            assert None not in {can.session_capabilities.list, can.session_capabilities.resume}
+            offered = can.session_capabilities.model_dump(exclude_none=True)
+            assert set(offered) == {"list", "resume", "fork", "close"}
             with pytest.raises(RequestError, match="environment variable"):
                 await opened.agent.authenticate(method_id="browser")
 
@@ -47,7 +46,6 @@ def test_what_the_agent_says_of_itself(start, script) -> None:
 def test_a_session_is_loaded_with_all_that_happened_in_it(
     start, script, workspace: Path, environment: dict[str, str]
 ) -> None:
-    model = script(EDIT, DONE, MORE)
     plan = {"calls": [["todo", {"items": [{"text": "paint", "status": "active"}]}]]}
     model = script(EDIT, plan, DONE, MORE)
     before: list[str] = []
@@ -78,8 +76,8 @@ def test_a_session_is_loaded_with_all_that_happened_in_it(
             assert editor.words() == "I change it. Done.More."
 
     played(first)
-    events = [json.loads(line)["kind"] for line in handrail(environment, workspace, "log", "--json").splitlines()]
-    assert {"user", "text", "tool_call.end"} <= set(events)
+    log = handrail(environment, workspace, "log", "--session", before[0])
+    assert "make it 2" in log
     played(second)
     handrail(environment, workspace, "undo")
     assert (workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
@@ -106,9 +104,7 @@ def test_a_session_is_resumed_untold_and_forked_and_closed(start, script, worksp
 
 
 def test_sessions_work_side_by_side_and_each_on_one_prompt_at_a_time(start, script, workspace: Path) -> None:
-    (workspace / "wait").mkdir()
-    waits = {"calls": [["exec", {"command": "cat fifo"}]]}
-    os.mkfifo(workspace / "fifo")
+    waits = {"calls": [["exec", {"command": "sleep 1000"}]]}
 
     async def scene() -> None:
         async with start("--model", script(waits, DONE), "--mode", "full") as opened:
@@ -240,8 +236,7 @@ def test_without_a_model_a_session_opens_and_a_prompt_says_how_to_choose_one(sta
 
 
 def test_a_killed_agent_goes_on_where_it_was(start, script, workspace: Path) -> None:
-    os.mkfifo(workspace / "fifo")
-    waits = {"calls": [["write", {"path": "b.txt", "content": "b\n"}], ["exec", {"command": "cat fifo"}]]}
+    waits = {"calls": [["write", {"path": "b.txt", "content": "b\n"}], ["exec", {"command": "sleep 1000"}]]}
     model = script(waits, DONE, MORE)
     killed: list[str] = []
 
@@ -249,7 +244,7 @@ def test_a_killed_agent_goes_on_where_it_was(start, script, workspace: Path) -> 
         async with start("--model", model, "--mode", "full") as opened:
             editor, session = opened.editor, await opened.new()
             saying = asyncio.create_task(opened.say(session, "go"))
-            await editor.until(lambda: editor.cards().get("`cat fifo`", {}).get("status") == "in_progress")
+            await editor.until(lambda: editor.cards().get("`sleep 1000`", {}).get("status") == "in_progress")
             opened.process.send_signal(signal.SIGKILL)
             with pytest.raises(ConnectionError):
                 await saying
@@ -260,7 +255,7 @@ def test_a_killed_agent_goes_on_where_it_was(start, script, workspace: Path) -> 
             editor, [session] = opened.editor, killed
             await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert editor.cards()["write `b.txt`"]["status"] == "completed"
-            assert editor.cards()["`cat fifo`"]["raw_output"]["code"] == "INTERRUPTED"
+            assert editor.cards()["`sleep 1000`"]["raw_output"]["code"] == "INTERRUPTED"
             assert (await opened.say(session, "/continue")).stop_reason == "end_turn"
             assert editor.words().endswith("Done.")
             assert (await opened.say(session, "and now?")).stop_reason == "end_turn"

@@ -3,56 +3,43 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
 from pathlib import Path
 
 import pytest
-from editor import Opened, played
+from editor import Opened, chose, played
 
 DONE = {"text": "Done."}
+MARK = f"sleep {os.getpid()}.125"
+"""Nobody else on this machine sleeps for so long."""
+RUN = {"calls": [["exec", {"command": f"echo begun; ({MARK} & {MARK})", "timeoutMs": 600_000}]]}
 
 
-@contextmanager
-def held(workspace: Path) -> Iterator[int]:
-    """A FIFO that a command writes to: it ends when nobody of the command is left."""
-    os.mkfifo(workspace / "alive")
-    reader = os.open(workspace / "alive", os.O_RDONLY | os.O_NONBLOCK)
-    os.set_blocking(reader, True)
-    try:
-        yield reader
-    finally:
-        os.close(reader)
-
-
-RUN = {"calls": [["exec", {"command": "exec 9> alive; echo begun >&9; echo begun; (sleep 1000 & sleep 1000)"}]]}
-
-
-async def begin(opened: Opened, alive: int) -> tuple[str, asyncio.Task[object]]:
+async def begin(opened: Opened) -> tuple[str, asyncio.Task]:
+    """A session with a command that has printed something."""
     session = await opened.new()
     saying = asyncio.create_task(opened.say(session, "go"))
-    assert await asyncio.to_thread(os.read, alive, 6) == b"begun\n"
+    await opened.editor.until(lambda: "begun" in opened.editor.contents())
+    assert sleepers()
     return session, saying
 
 
-async def nobody_is_left(alive: int) -> bool:
-    return await asyncio.wait_for(asyncio.to_thread(os.read, alive, 1), 30) == b""
+def sleepers() -> list[str]:
+    return subprocess.run(["pgrep", "-f", MARK], capture_output=True, text=True, check=False).stdout.split()
 
 
-def test_a_cancel_ends_the_command_with_all_that_it_started(start, script, workspace: Path) -> None:
-    async def scene(alive: int) -> None:
+def test_a_cancel_ends_the_command_with_all_that_it_started(start, script) -> None:
+    async def scene() -> None:
         async with start("--model", script(RUN, DONE), "--mode", "full") as opened:
-            session, saying = await begin(opened, alive)
-            await opened.editor.until(lambda: "begun" in str(opened.editor.cards()))
+            session, saying = await begin(opened)
             await opened.agent.cancel(session_id=session)
             assert (await saying).stop_reason == "cancelled"
-            assert await nobody_is_left(alive)
+            assert not sleepers()
             [card] = opened.editor.cards().values()
-            assert (card["status"], card["raw_output"]["code"]) == ("failed", "CANCELLED")
+            assert (card["kind"], card["status"], card["raw_output"]["code"]) == ("execute", "failed", "CANCELLED")
             assert (await opened.say(session, "and now?")).stop_reason == "end_turn"
 
-    with held(workspace) as alive:
-        played(lambda: scene(alive))
+    played(scene)
 
 
 @pytest.mark.parametrize("how", ["closed", "terminated"])
@@ -60,53 +47,53 @@ def test_an_editor_that_goes_leaves_nothing_running_and_the_session_can_be_loade
     start, script, workspace: Path, how: str
 ) -> None:
     model = script(RUN, DONE)
-    before: list[str] = []
 
-    async def scene(alive: int) -> None:
+    async def scene() -> None:
         async with start("--model", model, "--mode", "full") as opened:
-            session, saying = await begin(opened, alive)
-            before.append(session)
+            session, saying = await begin(opened)
             if how == "terminated":
                 opened.process.send_signal(signal.SIGTERM)
-                with pytest.raises(ConnectionError):
-                    await saying
-            else:
-                saying.cancel()
-        assert opened.process.returncode == 0
-        assert await nobody_is_left(alive)
+                assert (await saying).stop_reason == "cancelled"
+            saying.cancel()
+        assert (opened.process.returncode, sleepers()) == (0, [])
         async with start("--model", model, "--mode", "full") as opened:
-            await opened.agent.load_session(cwd=str(workspace), session_id=before[0], mcp_servers=[])
+            await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             [card] = opened.editor.cards().values()
             assert card["status"] == "failed"
-            assert (await opened.say(before[0], "and now?")).stop_reason == "end_turn"
+            assert (await opened.say(session, "and now?")).stop_reason == "end_turn"
 
-    with held(workspace) as alive:
-        played(lambda: scene(alive))
+    played(scene)
+
+
+def test_what_goes_on_in_the_background_ends_with_the_editor(start, script) -> None:
+    stays = {"calls": [["exec", {"command": MARK, "background": True}]]}
+
+    async def scene() -> None:
+        async with start("--model", script(stays, DONE), "--mode", "full") as opened:
+            await opened.say(await opened.new(), "go")
+            assert sleepers()
+        assert (opened.process.returncode, sleepers()) == (0, [])
+
+    played(scene)
 
 
 def test_what_waits_for_a_yes_still_waits_when_the_editor_comes_back(start, script, workspace: Path) -> None:
-    from editor import chose
-
     edit = {"calls": [["edit", {"path": "a.txt", "oldText": "two", "newText": "2"}]]}
     model = script(edit, DONE)
-    before: list[str] = []
 
-    async def first() -> None:
+    async def scene() -> None:
         async with start("--model", model, "--mode", "ask") as opened:
-            before.append(await opened.new())
-            saying = asyncio.create_task(opened.say(before[0], "make it 2"))
+            session = await opened.new()
+            saying = asyncio.create_task(opened.say(session, "make it 2"))
             await opened.editor.until(lambda: opened.editor.asked)
             saying.cancel()
-
-    async def second() -> None:
         async with start("--model", model, "--mode", "ask") as opened:
-            await opened.agent.load_session(cwd=str(workspace), session_id=before[0], mcp_servers=[])
+            await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert opened.editor.cards()["edit `a.txt`"]["status"] == "pending"
             opened.editor.answers.append(chose("once"))
-            assert (await opened.say(before[0], "/continue")).stop_reason == "end_turn"
+            assert (await opened.say(session, "/continue")).stop_reason == "end_turn"
 
-    played(first)
-    played(second)
+    played(scene)
     assert (workspace / "a.txt").read_text() == "one\n2\nthree\n"
 
 
