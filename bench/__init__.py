@@ -3,4 +3,4 @@
 A benchmark is a module or package in this one with a function `rows() -> Iterator[Row]` and its name in BENCHMARKS.
 """
 
-BENCHMARKS = ("startup", "small_read", "large_file", "edit", "search", "policy", "exec", "layers", "run", "loop")
+BENCHMARKS = ("startup", "small_read", "large_file", "edit", "search", "policy", "exec", "layers", "run", "loop", "mcp")

@@ -8,6 +8,7 @@ from threading import Condition, Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from handrail.asking import Asking, OnPermission, bound_to
@@ -28,7 +29,7 @@ from handrail.protocol.permission import (
     PermissionRequest,
 )
 from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import ToolSpec, anthropic_tool, openai_tool
+from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime import latch
 from handrail.runtime.batch import answer as answer_request
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
+    from handrail.runtime.sources import ToolSource
+    from handrail.store.left_calls import LeftCalls
     from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
@@ -76,6 +79,9 @@ class Handrail(NamedTools):
 
     `variables` are what commands get in the place of what would be chosen for them from this process's environment.
     Of these too they get only what a command may get.
+
+    `sources` are other servers, whose tools are offered as `mcp__<server>__<tool>`. They are this Handrail's from here
+    on: it closes them when it is closed, or cannot be opened.
     """
 
     def __init__(
@@ -94,6 +100,7 @@ class Handrail(NamedTools):
         resolver: Resolver | None = None,
         project_tools: bool = False,
         variables: Mapping[str, str] | None = None,
+        sources: "Iterable[ToolSource]" = (),
     ) -> None:
         if mode is not None:
             _refuse_unknown("mode", mode, MODES)
@@ -107,6 +114,7 @@ class Handrail(NamedTools):
             loaded = Loaded(settings=loaded, sources={})
         chosen = loaded.settings
         self._loosest: Mode = managed_mode(loaded)
+        self._paths, self._state = chosen.paths, state
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
         self._lock = Lock()
@@ -126,6 +134,7 @@ class Handrail(NamedTools):
             repair=repair,
             resolver=resolver,
             variables=variables,
+            sources=tuple(sources),
         )
         self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
         if chosen.events.jsonl:
@@ -247,6 +256,7 @@ class Handrail(NamedTools):
         requested_permissions: tuple[Permission, ...] | None = None,
     ) -> ToolResult[Any]:
         """Runs one call. Where a person has to answer first, the result is PERMISSION_REQUIRED with the request."""
+        fresh = tool_call_id is None or self._session.cancelling.expected(tool_call_id)
         call_id = tool_call_id or self._session.journal.new_call_id()
         call = ToolCall(
             tool_call_id=call_id,
@@ -264,7 +274,7 @@ class Handrail(NamedTools):
             call = cleaned(call)
         if tool_call_id is not None:
             _refuse_bad_id(tool_call_id)
-        outcome = self._run((call,), fresh=tool_call_id is None)
+        outcome = self._run((call,), fresh=fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         if not outcome.requests:
@@ -376,6 +386,14 @@ class Handrail(NamedTools):
         They are in force where the settings let people be asked (`paths.outside`)."""
         return self._enter(self._session.outside.listed)
 
+    def honour_roots(self, folders: Sequence[str]) -> tuple[str, ...]:
+        """Says which folders the program works on that this session serves. Those outside the workspace become roots of
+        the session as long as it is open, as far as the setting `paths.client_roots` lets them; which do not, in words.
+        """
+        from handrail.runtime.client_roots import honour_roots  # noqa: PLC0415  few clients tell of any
+
+        return self._enter(honour_roots, self._session, folders, self._paths.client_roots, self._state.path)
+
     def close_folder(self, path: str | os.PathLike[str]) -> None:
         """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
         if not self._enter(self._session.outside.close, os.fspath(path)):
@@ -408,8 +426,14 @@ class Handrail(NamedTools):
         self._session.journal.append((ModeEvent, {"mode": mode}))
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools this session offers."""
+        """The tools this session offers. Other servers are asked what theirs are, where that may have changed."""
+        self._session.look_at_servers()
         return tuple(tool.spec for tool in self._session.offer.tools)
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The tool of this name, if this session offers it."""
+        tool = self._session.offer.get(name)
+        return None if tool is None else tool.spec
 
     def why_off(self, name: str) -> str | None:
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
@@ -432,6 +456,10 @@ class Handrail(NamedTools):
         """The offered tools as an Anthropic tool list."""
         return [anthropic_tool(spec) for spec in self.specs()]
 
+    def mcp_tools(self) -> list[dict[str, Any]]:
+        """The offered tools as an MCP tool list; `structuredContent` of a call is then a whole ToolResult."""
+        return msgspec.to_builtins([mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once
+
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event of the session after a number, oldest first."""
         return self._session.journal.events(after)
@@ -450,6 +478,13 @@ class Handrail(NamedTools):
 
         return Conversation(self._session)
 
+    @property
+    def left_calls(self) -> "LeftCalls":
+        """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
+        from handrail.store.left_calls import LeftCalls  # noqa: PLC0415  who knows ids needs none of it
+
+        return LeftCalls(self._session.journal, self._session.folder)
+
     def fork_session(self, session: str | None = None) -> str:
         """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
         here, its own journal from here on. What people granted, what waits for an answer and what runs are not taken
@@ -461,6 +496,28 @@ class Handrail(NamedTools):
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""
         self._session.cancelled.set()
+
+    def is_free(self) -> bool:
+        """Whether no process runs a call with effects in this session, as far as one can tell at a glance: a call with
+        effects would not have to wait for its turn."""
+        return not self._session.locks.of(f"session:{self._session.folder}").may_be_held
+
+    def new_call_id(self) -> str:
+        """An id for a call to come, by which it can be cancelled as soon as there is one: `call(…, tool_call_id=…)`.
+        One that is not called with is given back by `drop_call_id`."""
+        call_id = self._session.journal.new_call_id()
+        self._session.cancelling.expect(call_id)
+        return call_id
+
+    def drop_call_id(self, call_id: str) -> None:
+        """Forgets an id that no call was made with."""
+        if self._session.cancelling.expected(call_id):
+            self._session.cancelling.end((call_id,))
+
+    def cancel_call(self, call_id: str) -> bool:
+        """Ends one call that is on its way here, be it that it waits for its turn: CANCELLED; all others go on. False
+        where there is none of this id, or it waits for a person."""
+        return self._session.cancelling.cancel(call_id)
 
     def uncancel(self) -> None:
         """Lets calls run again."""
@@ -488,6 +545,8 @@ class Handrail(NamedTools):
         self._session.background.close()
         if self._over:
             self._session.background.end_all()
+        if self._session.others is not None:
+            self._session.others.close()
         end_work(self._session, self._runner)
         self._session.commands.close()
         self._session.recorder.history.close()

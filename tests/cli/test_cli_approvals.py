@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, Parked, ToolCall, tool
-from handrail.cli.short_ids import matching, short_ids
 from handrail.settings import Settings
 from handrail.settings.model import Paths
 from handrail.store.identity import new_id
+from handrail.store.short_ids import matching, short_ids
 
 WRITE = '{"path": "new.txt", "content": "one\\n"}'
 TOUCH = '{"command": "touch made"}'

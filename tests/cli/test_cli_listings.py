@@ -34,6 +34,14 @@ def test_tools_come_in_the_two_vendors_forms(here) -> None:
     assert anthropic["input_schema"]["additionalProperties"] is False
 
 
+def test_tools_come_as_an_mcp_list(here) -> None:
+    tools = here("tools", "--mcp").json
+    assert [tool["name"] for tool in tools] == ["read", "write", "edit", "find", "grep", "ls", "exec", "process"]
+    assert tools[0]["inputSchema"] == here("tools", "--json").json[0]["inputSchema"]
+    assert tools[0]["outputSchema"]["type"] == "object"
+    assert tools[0]["annotations"]["readOnlyHint"] is True
+
+
 def test_the_guide_says_which_of_the_offered_tools_to_take_for_what(here, config) -> None:
     assert "| Locate files by name | `find(pattern, path=., maxResults=1000 files, exclude=[])` |" in (
         here("tools", "--guide").out

@@ -81,7 +81,7 @@ def test_trust_is_listed_and_taken_back(here, project, workspace: Path) -> None:
     assert head.split() == ["workspace", "sha-256", "since"]
     assert row.split()[0] == str(workspace)
     done = here("trust", "--revoke")
-    assert done.out == f"{workspace} is no longer trusted: what its handrail.toml loosens is ignored.\n"
+    assert done.out == f"{workspace} is no longer trusted: what its handrail.toml loosens is ignored, .mcp.json too.\n"
     assert here("trust", "--revoke").out == f"{workspace} was not trusted; nothing changed.\n"
     assert here("trust", "--list").out == "No project is trusted.\n"
 
@@ -119,7 +119,10 @@ def test_what_stays_ignored_is_told_too(here, project) -> None:
 
 def test_where_there_is_no_file_there_is_nothing_to_trust(here, workspace: Path, state: Path) -> None:
     done = here("trust")
-    assert (done.code, done.out) == (0, f"There is no handrail.toml in {workspace}; there is nothing to trust.\n")
+    assert (done.code, done.out) == (
+        0,
+        f"There is no handrail.toml and no .mcp.json in {workspace}; there is nothing to trust.\n",
+    )
     assert here("trust", "--json").json == {
         "schema": "handrail.trust/1",
         "workspace": str(workspace),

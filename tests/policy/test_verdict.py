@@ -42,6 +42,7 @@ CELLS = {
     "outside":   ("deny",  "deny",    "deny",     "deny"),
     "network":   ("deny",  "confirm", "confirm",  "allow"),
     "process":   ("deny",  "confirm", "confirm",  "allow"),
+    "foreign":   ("deny",  "confirm", "confirm",  "allow"),
 }  # fmt: skip
 
 

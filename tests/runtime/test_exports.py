@@ -82,3 +82,10 @@ def test_openai_and_anthropic_lists_come_from_the_same_spec(rail: Open) -> None:
         assert (function["name"], function["description"]) == (spec.name, spec.description)
         assert (anthropic["name"], anthropic["description"]) == (spec.name, spec.description)
         assert function["parameters"] == anthropic["input_schema"]
+
+
+def test_the_mcp_list_takes_the_same_arguments(rail: Open) -> None:
+    one = rail()
+    for anthropic, mcp in zip(one.anthropic_tools(), one.mcp_tools(), strict=True):
+        assert (mcp["name"], mcp["description"]) == (anthropic["name"], anthropic["description"])
+        assert mcp["inputSchema"] == anthropic["input_schema"]

@@ -45,6 +45,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     read_only = ["/usr/share/dict", "~"]
     writable = ["~/scratch"]
     outside = "ask"
+    client_roots = "read-only"
     [bulk]
     deleted = 5
     changed = 0
@@ -63,6 +64,8 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     environment = ["NODE_ENV", "rack_env"]
     [network]
     allow = ["pypi.org:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"]
+    [mcp]
+    wait = "20s"
     [limits]
     exec = "5 min"
     output = "1.5 MB"
@@ -111,6 +114,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "paths.read_only": ("/usr/share/dict", str(tmp_path)),
         "paths.writable": (f"{tmp_path}/scratch",),
         "paths.outside": "ask",
+        "paths.client_roots": "read-only",
         "bulk.deleted": 5,
         "bulk.changed": 0,
         "restricted.commands": ("ls",),
@@ -123,6 +127,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "sandbox.toolchains": (f"{tmp_path}/.sdk", "/opt/sdk"),
         "sandbox.environment": ("NODE_ENV", "rack_env"),
         "network.allow": ("pypi.org:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"),
+        "mcp.wait": "20s",
         "limits.exec": "5 min",
         "limits.output": "1.5 MB",
         "limits.memory": 1 << 30,

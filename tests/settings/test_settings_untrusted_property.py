@@ -16,7 +16,7 @@ MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
 IDLE = {"1 s": 1, "30 min": 1_800, "168 h": 604_800}
 SIZES = {"16 MB": 16 << 20, "16777216 B": 16 << 20, "0.02 GB": 0.02 * 2**30, 33554432: 2**25, "64 MB": 64 << 20}
-AMOUNTS = {**TIMES, **IDLE, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
+AMOUNTS = {**TIMES, "5s": 5, **IDLE, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
 
 
 def one_of(*values: Any) -> st.SearchStrategy[Any]:
@@ -48,6 +48,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "paths.read_only": some_of("/a", "/b", "~/c"),
     "paths.writable": some_of("/a", "/b", "~/c"),
     "paths.outside": one_of("deny", "ask"),
+    "paths.client_roots": one_of("ignore", "read-only", "writable"),
     "bulk.deleted": st.integers(0, 100),
     "bulk.changed": st.integers(0, 1_000),
     "restricted.commands": some_of("ls", "cat", "git status", "make", "rm"),
@@ -60,6 +61,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "sandbox.toolchains": some_of("/opt/a", "/opt/b", "~/c"),
     "sandbox.environment": some_of("NODE_ENV", "RACK_ENV", "FOO"),
     "network.allow": some_of("a.example.org:443", "*.example.org", "10.0.0.0/8:80", "10.1.2.3:80"),
+    "mcp.wait": one_of(*TIMES),
     "limits.exec": one_of(*TIMES),
     "limits.output": one_of(*SIZES),
     "limits.memory": one_of(*SIZES, "3 GB"),
@@ -143,6 +145,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "paths.read_only": has_more,
     "paths.writable": has_more,
     "paths.outside": later_in("deny", "ask"),
+    "paths.client_roots": later_in("ignore", "read-only", "writable"),
     "bulk.deleted": higher,
     "bulk.changed": higher,
     "restricted.commands": has_more,
@@ -155,6 +158,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "sandbox.toolchains": has_more,
     "sandbox.environment": has_more,
     "network.allow": reaches_more,
+    "mcp.wait": larger,
     "limits.exec": larger,
     "limits.output": larger,
     "limits.memory": larger,

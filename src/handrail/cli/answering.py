@@ -12,7 +12,6 @@ from handrail.cli.output import answer as answer_text
 from handrail.cli.output import answer_json, cut, note, one_line
 from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.preferences import loaded_for
-from handrail.cli.short_ids import short_ids
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import HandrailError, UsageError
 from handrail.protocol.permission import Answer, PermissionRequest
@@ -21,6 +20,7 @@ from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.store.environments import kept_variables
 from handrail.store.inbox import Inbox, Waiting
+from handrail.store.short_ids import short_ids
 from handrail.terminal.asking import say_kept
 from handrail.terminal.source import Said, Source
 from handrail.terminal.tried import out_of_date

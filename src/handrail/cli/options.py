@@ -156,6 +156,7 @@ def for_tools(parser: ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
     form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
+    form.add_argument("--mcp", action="store_true", help="as a tool list for MCP")
     form.add_argument("--guide", action="store_true", help="which tool to take for what, as Markdown")
     in_workspace(parser)
 

@@ -5,13 +5,13 @@ from argparse import Namespace
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, cut, table
 from handrail.cli.preferences import project_folder, settings_for
-from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, openai_tool
+from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, mcp_tool, openai_tool
 from handrail.protocol.wire import encode
 from handrail.runtime.offering import offered
 
 
 def run(options: Namespace) -> int:
-    """Lists the tools, for people, in one of three JSON forms, or as a guide."""
+    """Lists the tools, for people, in one of four JSON forms, or as a guide."""
     specs = [tool.spec for tool in offered(settings_for(options, workspace=project_folder(options))).tools]
     if options.json:
         answer_json(encode([describe(spec) for spec in specs]))
@@ -19,6 +19,8 @@ def run(options: Namespace) -> int:
         answer_json(encode([openai_tool(spec) for spec in specs]))
     elif options.anthropic:
         answer_json(encode([anthropic_tool(spec) for spec in specs]))
+    elif options.mcp:
+        answer_json(encode([mcp_tool(spec) for spec in specs]))
     elif options.guide:
         from handrail.agent.prompt.guide import guide  # noqa: PLC0415  few ask
 

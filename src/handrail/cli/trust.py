@@ -11,6 +11,7 @@ from handrail.cli.sessions import state_of_here
 from handrail.protocol.wire import encode
 from handrail.settings import PROJECT_FILE, Loaded, Project, load
 from handrail.settings.ignored import Ignored
+from handrail.settings.mcp_json import MCP_FILE, Brought, read_mcp_json
 from handrail.store.trust import give_trust, take_trust_back, trusted_projects
 
 
@@ -27,30 +28,61 @@ def run(options: Namespace) -> int:
 def _give(options: Namespace, workspace: str) -> int:
     untrusted = load(os.environ, {}, workspace, trusted=False)
     trusted = load(os.environ, {}, workspace, trusted=True)  # what is wrong with it once it counts is wrong now
-    project = untrusted.project
-    if project is None or trusted.project is None:
+    project, brought = untrusted.project, read_mcp_json(workspace)
+    if project is None and brought is None:
         _say_nothing_there(options, workspace)
         return OK
-    if project.digest != trusted.project.digest:
+    if (project and project.digest) != (trusted.project and trusted.project.digest):
         raise Stop(f"{PROJECT_FILE} changed while it was read. Nothing was trusted; try again.")
-    give_trust(state_of_here(), project.workspace, project.digest)
+    if brought is not None and not brought.digest:
+        raise Stop(f"{brought.remarks[0]}. Nothing was trusted; correct or remove the file.")
+    digests = (project.digest if project else "", brought.digest if brought else "")
+    give_trust(state_of_here(), os.path.realpath(workspace), *digests)
     if options.json:
-        answer_json(encode({"schema": "handrail.trust/1", **_as_data(project, untrusted, trusted)}))
+        data = _as_data(os.path.realpath(workspace), project, untrusted, trusted)
+        answer_json(encode({"schema": "handrail.trust/1", **data, **_servers_as_data(brought)}))
     else:
-        answer(_as_text(project, untrusted, trusted))
+        answer(_as_text(project, untrusted, trusted) if project else "")
+        answer(servers_as_text(brought) if brought else "")
         if not options.quiet:
-            note("Any change of the file ends this. To take it back: handrail trust --revoke")
+            what = "either file" if project and brought else "the file"
+            note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
     return OK
 
 
-def _as_data(project: Project, untrusted: Loaded, trusted: Loaded) -> dict[str, object]:
+def _as_data(workspace: str, project: Project | None, untrusted: Loaded, trusted: Loaded) -> dict[str, object]:
     return {
-        "workspace": project.workspace,
-        "digest": project.digest,
+        "workspace": workspace,
+        "digest": project.digest if project else "",
         "trusted": True,
         "loosens": [{"line": ignored.line, "said": ignored.said} for ignored in _loosening(untrusted)],
         "ignored": [ignored.note for ignored in trusted.ignored if ignored.kind == "project"],
     }
+
+
+def _servers_as_data(brought: Brought | None) -> dict[str, object]:
+    if brought is None:
+        return {}
+    from handrail.settings.server_words import server_words  # noqa: PLC0415  few bring any
+
+    said = {name: server_words(one) for name, one in brought.servers.items()}
+    return {"servers": {"digest": brought.digest, "named": said, "unusable": brought.unusable}}
+
+
+def servers_as_text(brought: Brought) -> str:
+    """What .mcp.json brings, with the variables of the person's own that its servers are handed."""
+    from handrail.settings.expansion import asked_for  # noqa: PLC0415  few bring any
+    from handrail.settings.server_words import server_words  # noqa: PLC0415
+
+    lines = [f"Servers from {MCP_FILE}, started in a sandbox when a session needs them:"]
+    for name, said in brought.servers.items():
+        texts = (said.command or "", *said.args, *said.env.values(), said.url or "", *said.headers.values())
+        asked = asked_for((*texts, said.cwd or ""))
+        lines.append(f"  {name}: {server_words(said)}" + (f"; is told your {', '.join(asked)}" if asked else ""))
+    lines += [f"  {name}: cannot be used: {why}" for name, why in brought.unusable.items()]
+    lines += brought.remarks
+    lines.append(f"Trusted as it is now (SHA-256 {brought.digest[:16]}…).")
+    return "".join(f"{one_line(line)}\n" for line in lines)
 
 
 def _as_text(project: Project, untrusted: Loaded, trusted: Loaded) -> str:
@@ -82,7 +114,7 @@ def _say_nothing_there(options: Namespace, workspace: str) -> None:
     if options.json:
         answer_json(encode({"schema": "handrail.trust/1", "workspace": os.path.realpath(workspace), "trusted": False}))
     else:
-        answer(f"There is no {PROJECT_FILE} in {workspace}; there is nothing to trust.\n")
+        answer(f"There is no {PROJECT_FILE} and no {MCP_FILE} in {workspace}; there is nothing to trust.\n")
 
 
 def _revoke(options: Namespace, workspace: str) -> int:
@@ -90,7 +122,7 @@ def _revoke(options: Namespace, workspace: str) -> int:
     if options.json:
         answer_json(encode({"schema": "handrail.trust/1", "workspace": workspace, "revoked": revoked}))
     elif revoked:
-        answer(f"{workspace} is no longer trusted: what its {PROJECT_FILE} loosens is ignored.\n")
+        answer(f"{workspace} is no longer trusted: what its {PROJECT_FILE} loosens is ignored, {MCP_FILE} too.\n")
     else:
         answer(f"{workspace} was not trusted; nothing changed.\n")
     return OK

@@ -5,7 +5,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from handrail.mcp.caller import Caller
 from handrail.protocol.result import Attachment, ToolResult
+from handrail.protocol.version import VERSION
+
+SERVER_INFO = {"name": "handrail", "title": "handrail", "version": VERSION}
+SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 
 def call_result(result: ToolResult[Any]) -> dict[str, Any]:
@@ -17,6 +22,14 @@ def call_result(result: ToolResult[Any]) -> dict[str, Any]:
         "structuredContent": msgspec.to_builtins(told),
         "isError": not result.ok,
     }
+
+
+def completed(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    """A result as the caller's version has it: one without a handshake says what kind it is, and who made it."""
+    if not caller.modern:
+        return result
+    meta = {SERVER_INFO_KEY: SERVER_INFO, **result.get("_meta", {})}
+    return {"resultType": "complete", **result, "_meta": meta}
 
 
 def _picture(attachment: Attachment) -> dict[str, Any]:

@@ -18,6 +18,16 @@ class Restriction(msgspec.Struct, frozen=True):
     """Relative to the workspace; files are read and written in these only."""
 
 
+class Vouching(msgspec.Struct, frozen=True):
+    """What the person who uses this machine, or who manages it, vouches for of another server."""
+
+    server: str
+    read_only: tuple[str, ...] = ()
+    """The tools that only look, by the server's own names: `get_*`."""
+    hints: bool = False
+    """Whether the server is believed when it says of a tool that it only looks."""
+
+
 class Rules(msgspec.Struct, frozen=True):
     """Everything that people decided beforehand."""
 
@@ -31,3 +41,5 @@ class Rules(msgspec.Struct, frozen=True):
     bulk_deleted: int = 20
     bulk_changed: int = 200
     restriction: Restriction | None = None
+    servers: tuple[Vouching, ...] = ()
+    """Servers that somebody vouches for, in part."""

@@ -4,9 +4,11 @@ from typing import Literal
 
 from handrail.protocol.decision import Mode, Verdict
 
-Subject = Literal["proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process"]
+Subject = Literal[
+    "proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process", "foreign"
+]
 """What a part of a call does. `proven`: it only looks. `unproven`: it may do anything to the workspace. `process`: it
-outlives its call. `outside`: it is about a path that no root holds."""
+outlives its call. `outside`: it is about a path that no root holds. `foreign`: another server does it."""
 Cell = Literal["allow", "confirm", "deny", "undoable"]
 """`undoable`: allowed where undo covers it, confirmed otherwise."""
 
@@ -20,6 +22,7 @@ TABLE: dict[Subject, dict[Mode, Cell]] = {
     "outside": {"plan": "deny", "ask": "deny", "auto": "deny", "full": "deny"},
     "network": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
     "process": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
+    "foreign": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
 }
 
 REASONS: dict[tuple[Subject, Verdict], str] = {
@@ -38,6 +41,8 @@ REASONS: dict[tuple[Subject, Verdict], str] = {
     ("network", "confirm"): "the network asks",
     ("process", "deny"): "plan mode leaves nothing running",
     ("process", "confirm"): "what goes on after the call asks, since undo does not cover it",
+    ("foreign", "deny"): "plan mode calls no other server, but for tools that the settings vouch for",
+    ("foreign", "confirm"): "what another server does asks",
 }
 NOT_COVERED = "undo would not cover it, so it asks"
 

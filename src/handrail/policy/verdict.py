@@ -5,7 +5,7 @@ from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.modes import Subject
-from handrail.protocol.decision import Decision, Facts, PathFact
+from handrail.protocol.decision import Decision, Facts, ForeignFact, PathFact
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import ToolSpec
 
@@ -61,8 +61,13 @@ def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
         from handrail.policy.judging.memories import judge_memory  # noqa: PLC0415  few calls are about notes
 
         judged.append(judge_memory(facts.memory, rules))
-    if spec.category != "builtin":
-        judged.append(_judge_foreign(spec, rules))
+    if spec.category == "mcp":
+        from handrail.policy.judging.foreign import judge_foreign  # noqa: PLC0415  few have tools of other servers
+
+        fact = facts.foreign or ForeignFact(server=spec.server, tool=spec.own_name)
+        judged += judge_foreign(spec.name, fact, rules)
+    elif spec.category == "custom":
+        judged.append(_judge_custom(spec, rules))
     if not rules.rules or facts.paths or facts.command is not None:
         return judged
     whole = _by_path_rule(spec.name, spec.name, (".",), rules)
@@ -131,7 +136,7 @@ def _judge_permission(permission: Permission, spec: ToolSpec, rules: Rules) -> J
     return moded(permission, rule, kind, rules.mode, undo=spec.category == "builtin")
 
 
-def _judge_foreign(spec: ToolSpec, rules: Rules) -> Judged:
+def _judge_custom(spec: ToolSpec, rules: Rules) -> Judged:
     """A tool we did not write: unasked only when it says it has no effects and may run by itself."""
     if not spec.side_effects and spec.auto_execute:
         return allowed(spec.name, "tool.read-only", "the tool has no effects")

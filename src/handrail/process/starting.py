@@ -11,9 +11,10 @@ from handrail.sandbox.launch import Launch
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
 
-def start(launch: Launch, pipes: Pipes) -> subprocess.Popen[bytes]:
-    """Starts it; its descriptors and the pipes' ends are still open here. OSError and ValueError where it cannot be."""
-    stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+def start(launch: Launch, pipes: Pipes, given: int | None = None) -> subprocess.Popen[bytes]:
+    """Starts it, with nothing to read unless an end of a pipe is given; its descriptors and the pipes' ends are still
+    open here. OSError and ValueError where it cannot be."""
+    stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) if given is None else given
     try:
         # Nothing here may need code to run between fork and exec: only so does the child borrow our memory (vfork)
         # instead of copying its page tables, which takes 20 ms in a large process and is unsafe with threads.
@@ -29,7 +30,8 @@ def start(launch: Launch, pipes: Pipes) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     finally:
-        os.close(stdin)
+        if given is None:
+            os.close(stdin)
 
 
 def not_started(error: OSError | ValueError, launch: Launch) -> ToolError:

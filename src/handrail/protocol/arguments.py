@@ -1,11 +1,11 @@
 """Checks arguments against a tool's spec and words every problem at once, so that a model can act on it."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from handrail.protocol.error import ToolError
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool import ForeignArguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.protocol.wording import shown, unknown_within, visible, worded
 
@@ -47,6 +47,10 @@ class Problem(Wire, frozen=True, omit_defaults=False):
 
 def checked(spec: ToolSpec, arguments: object) -> msgspec.Struct:
     """The typed arguments, or INVALID_ARGUMENT with every problem."""
+    if spec.foreign is not None:
+        if problems := spec.foreign.problems(arguments):
+            raise invalid(spec, problems)
+        return ForeignArguments(cast("dict[str, Any]", arguments))
     try:
         return msgspec.convert(arguments, spec.arguments)
     except _REFUSED as error:

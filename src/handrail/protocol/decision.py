@@ -123,6 +123,18 @@ class MemoryFact(Wire, frozen=True):
     """Its id, or the title of a new one."""
 
 
+class ForeignFact(Wire, frozen=True):
+    """Which tool of another server a call is about, and what is known of it. The server's own words prove nothing."""
+
+    server: str
+    tool: str
+    """As its server calls it."""
+    read_only: bool = False
+    """Whether its server says that it only looks."""
+    changed: bool = False
+    """Whether its server describes it otherwise than when a person last said yes to it, or first met it."""
+
+
 class Facts(Wire, frozen=True):
     """Everything about the world that a decision may depend on."""
 
@@ -132,6 +144,7 @@ class Facts(Wire, frozen=True):
     narrowed: Narrowing | None = None
     """What active skills leave of the tool; None where they leave all of it."""
     memory: MemoryFact | None = None
+    foreign: ForeignFact | None = None
 
 
 class DecisionPart(Wire, frozen=True):
@@ -143,7 +156,8 @@ class DecisionPart(Wire, frozen=True):
     rule: str
     reason: str
     grant: str = ""
-    """The class of commands that may be allowed for good: `git commit`; empty where none may be."""
+    """What may be allowed for good: a class of commands, `git commit`, or a tool of another server; empty where nothing
+    may be."""
 
 
 class Decision(Wire, frozen=True):
@@ -161,5 +175,5 @@ class Decision(Wire, frozen=True):
     parts: tuple[DecisionPart, ...] = ()
     """The parts, where there is more than one."""
     grants: tuple[str, ...] = ()
-    """The classes of commands that a person may allow for good instead of being asked; empty where a part asks that is
-    of none."""
+    """The classes of commands, or the tools of other servers, that a person may allow for good instead of being asked;
+    empty where a part asks that is of none."""

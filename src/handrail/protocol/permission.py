@@ -112,6 +112,7 @@ class PermissionRequest(Wire, frozen=True):
     """What the answer names."""
     tool_call_id: str
     tool_name: str
+    """What whoever offers the tool calls it."""
     server_name: str
     """Who offers the tool: `handrail`, or the name of another server."""
     permission_type: PermissionType
@@ -149,7 +150,8 @@ class PermissionRequest(Wire, frozen=True):
     """The simple commands of it, each with what policy says of it, and what of its result asks by itself; empty where
     there is only one."""
     grants: tuple[str, ...] = ()
-    """The classes of commands that `session` and `workspace` stop the asking for: `ruff format`."""
+    """What `session` and `workspace` stop the asking for: classes of commands, `ruff format`, or a tool of another
+    server by its name here."""
     preview: Preview | None = None
     edited: bool = False
     """Whether a person changed the command: it is not the one that was called."""
@@ -163,6 +165,15 @@ class PermissionRequest(Wire, frozen=True):
     """The folder that a yes opens, and what is in it: `/data`, `/data/*`."""
     access: Literal["read", "write"] | None = None
     """What it is opened for."""
+    tool_call_name: str | None = None
+    """What the call named, where that is not `toolName`: `mcp__github__create_issue`."""
+    fingerprint: str | None = None
+    """A digest of what another server says of its tool; a yes to another one is no yes."""
+
+    @property
+    def called(self) -> str:
+        """The name that a call of the tool has."""
+        return self.tool_call_name or self.tool_name
 
 
 class OpenedFolder(Wire, frozen=True, omit_defaults=False):
@@ -180,12 +191,12 @@ class OpenedFolder(Wire, frozen=True, omit_defaults=False):
 
 
 class Granted(Wire, frozen=True, omit_defaults=False):
-    """A class of commands that a person said not to be asked about again."""
+    """What a person said not to be asked about again: a class of commands, or a tool of another server."""
 
     id: str
     """What revokes it."""
     command: str
-    """The class: `git commit`. Nothing in it is a wildcard."""
+    """The class: `git commit`; or the tool: `mcp__github__create_issue`. Nothing in it is a wildcard."""
     scope: Scope
     """How long: for the session, or for every session of the workspace until it is revoked."""
     session_id: str

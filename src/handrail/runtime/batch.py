@@ -30,6 +30,15 @@ _Results = tuple[ToolResult[Any], ...]
 
 def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
     """Decides all calls, then runs all of them or parks all of them. `fresh`: no id can be known already."""
+    here = [call.tool_call_id for call in calls]
+    session.cancelling.begin(here)
+    try:
+        return _run_batch(session, calls, fresh)
+    finally:
+        session.cancelling.end(here)
+
+
+def _run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
     flights = [Flight(call, time.perf_counter(), session.characters) for call in calls]
     known = {} if fresh else _known(session, flights)
     if isinstance(known, Parked):
@@ -43,7 +52,7 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
             return latch.park(session, todo)
         return _outcome(_run_all(session, flights, known))
     except DuplicateCallError:
-        return run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
+        return _run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
     except BaseException as error:
         if not isinstance(error, Exception):
             _cut_short(session, todo)
@@ -93,6 +102,7 @@ def _outcome(results: _Results | Parked) -> Done | Parked:
 def _run_taken(session: Session, calls: list[str]) -> _Results | Parked:
     """Runs the calls of a batch that this process has taken over; those that have a result already keep it."""
     todo: list[Flight] = []
+    session.cancelling.begin(calls)
     try:
         flights, known = _taken(session, calls)
         todo += [flight for flight in flights if flight.recorded != "finished"]
@@ -103,6 +113,8 @@ def _run_taken(session: Session, calls: list[str]) -> _Results | Parked:
             _cut_short(session, todo)
         _let_be(session, calls)
         raise
+    finally:
+        session.cancelling.end(calls)
 
 
 def _taken(session: Session, calls: list[str]) -> tuple[list[Flight], dict[str, ToolResult[Any]]]:
@@ -247,7 +259,7 @@ def _result_at(session: Session, seq: int) -> ToolResult[Any]:
         raise StoreError(f"event {seq} of session {session.id} should hold a result and cannot be read")
     result = event.result
     tool = session.offer.get(result.name)
-    if tool is None or result.data is None:
+    if tool is None or result.data is None or tool.spec.foreign is not None:
         return result
     try:
         return msgspec.structs.replace(result, data=msgspec.convert(result.data, tool.spec.data))

@@ -110,6 +110,7 @@ def start_draft(flight: Flight) -> Draft:
         "provider_call_id": call.provider_call_id,
         "message_id": call.message_id,
         "requested_permissions": call.requested_permissions,
+        **_served(flight),
     }
     return ToolCallStart, fields
 
@@ -142,6 +143,7 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
         files_changed=result.artifacts.files_changed,
         commands_run=redacted_commands(result.artifacts.commands_run),
         limits=result.meta.limits,
+        **_served(flight),
     )
 
 
@@ -159,7 +161,15 @@ def write_down(session: Session, flight: Flight, state: str, last: Draft) -> Non
 
 def named(flight: Flight) -> dict[str, Any]:
     """How an event says which call it is about."""
-    return {"tool_call_id": flight.call.tool_call_id, "tool_call_name": flight.name}
+    return {"tool_call_id": flight.call.tool_call_id, "tool_call_name": flight.name, **_served(flight)}
+
+
+def _served(flight: Flight) -> dict[str, Any]:
+    """Of another server's tool, its own name and the server's; after a crash as they were written down."""
+    spec, fact = flight.tool.spec, flight.facts.foreign
+    if spec.foreign is not None:
+        return {"tool_name": spec.foreign.name, "server_name": spec.server}
+    return {} if fact is None else {"tool_name": fact.tool, "server_name": fact.server}
 
 
 def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:

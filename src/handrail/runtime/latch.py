@@ -129,7 +129,9 @@ def _check_answer(request: PermissionRequest, given: Answer) -> None:
 def _write_answer(session: Session, asked: Stored, given: Answer) -> list[str] | None:
     request = asked.request
     kind = ToolCallPermissionDenied if given.kind == "deny" else ToolCallPermissionGranted
-    fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.tool_name}
+    fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.called}
+    if request.tool_call_name is not None:
+        fields |= {"tool_name": request.tool_name, "server_name": request.server_name}
     event: Draft = (kind, {**fields, "permission_request": request, "answer": given})
     calls = session.journal.answer(request.id, request.batch_id, asked.data, encode(given), event)
     if calls is None:

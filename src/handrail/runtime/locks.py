@@ -12,6 +12,8 @@ from handrail.protocol.error import StoreError
 
 ROOT = "root-"
 Release = Callable[[], None]
+_LOOK_SECONDS = 0.02
+"""How long whoever waits for a turn does not look whether it still should."""
 
 
 class Turns:
@@ -27,10 +29,13 @@ class Turns:
         """Whether this thread has its turn already."""
         return self._owner == threading.get_ident()
 
-    def take(self) -> None:
-        """Waits for a turn."""
-        self._lock.acquire()
+    def take(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """Waits for a turn; False where the wait was cancelled."""
+        while not self._lock.acquire(timeout=_LOOK_SECONDS):
+            if cancelled():
+                return False
         self._owner = threading.get_ident()
+        return True
 
     def leave(self) -> None:
         """Gives the turn to the next."""
@@ -78,6 +83,11 @@ class Lock:
             time.sleep(pause)
             pause = min(pause * 2, 0.02)
         return True
+
+    @property
+    def may_be_held(self) -> bool:
+        """Whether its file is there: somebody holds it, or was killed while it did."""
+        return os.path.exists(self._path)
 
     def release(self) -> None:
         """Frees the resource, if it is held."""

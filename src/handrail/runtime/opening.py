@@ -35,6 +35,8 @@ from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from handrail.runtime.foreign.servers import OtherServers
+    from handrail.runtime.sources import ToolSource
     from handrail.skills.skill import Place
 
 Resolver = Literal["kernel", "walk"]
@@ -53,14 +55,17 @@ def open_session(
     repair: str | None,
     resolver: Resolver | None,
     variables: Mapping[str, str] | None,
+    sources: "tuple[ToolSource, ...]" = (),
 ) -> tuple[Session, Database, Runner]:
     root = os.path.realpath(workspace)
-    for other in (root, *map(os.path.realpath, (*settings.paths.read_only, *settings.paths.writable))):
-        _refuse_overlap(other, state)
-    found = _tools_of(settings)
-    state.make()
-    folder = state.session(root, session_id)
     with ExitStack() as opened:  # what was opened is closed again when something after it cannot be
+        if sources:
+            _take_over(sources, opened)
+        for other in (root, *map(os.path.realpath, (*settings.paths.read_only, *settings.paths.writable))):
+            _refuse_overlap(other, state)
+        found = _tools_of(settings)
+        state.make()
+        folder = state.session(root, session_id)
         house = opened.enter_context(_open_workspace(workspace, settings, folder, resolver))
         database = opened.enter_context(closing(Database(_journal(folder), settings.journal.durability)))
         runner = opened.enter_context(closing(Runner(folder)))
@@ -111,6 +116,7 @@ def open_session(
             batch_characters=settings.results.batch_characters,
             repair=repair,
             tries=settings.preview != "never",
+            others=_other_servers(sources, state.servers(root), rules, journal) if sources else None,
         )
         opened.pop_all()
     return session, database, runner
@@ -126,6 +132,26 @@ def open_outside(
     outside = OutsideFolders(house, stores, boundary, session_id, in_force=asks)
     outside.refresh()
     return outside
+
+
+def _take_over(sources: "tuple[ToolSource, ...]", opened: ExitStack) -> None:
+    from handrail.runtime.foreign.servers import close_all, refuse_same_names  # noqa: PLC0415  few have other servers
+
+    opened.callback(close_all, sources)
+    refuse_same_names(sources)
+
+
+def _other_servers(sources: "tuple[ToolSource, ...]", folder: str, rules: Rules, journal: Journal) -> "OtherServers":
+    from handrail.protocol.event import Warning as WarningEvent  # noqa: PLC0415  as above
+    from handrail.runtime.foreign.known import Known  # noqa: PLC0415
+    from handrail.runtime.foreign.servers import OtherServers  # noqa: PLC0415
+    from handrail.store.known_tools import KnownTools  # noqa: PLC0415
+
+    def warn(code: str, text: str) -> None:
+        journal.append((WarningEvent, {"code": code, "text": text}))
+        journal.deliver()
+
+    return OtherServers(sources, Known(KnownTools(folder)), rules.servers, warn)
 
 
 def _journal(folder: str) -> str:

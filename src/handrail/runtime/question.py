@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.protocol.decision import DecisionPart
+from handrail.protocol.decision import DecisionPart, ForeignFact
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.protocol.permission import AnswerKind, Basis, PermissionRequest, Preview, permission_type
@@ -21,6 +21,9 @@ GRANTING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
 """The answers where every part that asks is of a class that may be granted."""
 UNKEEPABLE: tuple[AnswerKind, ...] = ("output", "deny")
 """The answers where the trial was stopped: half of a result is none that one could keep."""
+
+_GIST, _MOST_SENT = 200, 20_000
+"""Characters of what another server would be sent, in a few words and in full."""
 
 
 def ask(session: Session, flight: Flight, earlier: Sequence[Flight]) -> None:
@@ -73,7 +76,7 @@ def worded(
     request = PermissionRequest(
         id=new_id("ask"),
         tool_call_id=flight.call.tool_call_id,
-        tool_name=tool.spec.name,
+        tool_name=tool.spec.own_name,
         server_name=tool.spec.server,
         permission_type=permission_type(tool.spec.permissions),
         description=_description(flight),
@@ -95,6 +98,8 @@ def worded(
         grants=grants,
         preview=preview,
         based_on=based_on,
+        tool_call_name=tool.spec.name if tool.spec.foreign is not None else None,
+        fingerprint=tool.spec.foreign.fingerprint if tool.spec.foreign is not None else None,
     )
     return request_to_open(request, flight.facts)
 
@@ -123,9 +128,20 @@ def _answers(grants: tuple[str, ...], preview: Preview | None) -> tuple[AnswerKi
     return (*yes, "output", no) if preview.tried.ending == "exit" else UNKEEPABLE
 
 
+def _of_server(flight: Flight, fact: ForeignFact) -> str:
+    """Which tool of which server, and what it would be sent: of one that was changed all of it, since what changed is
+    shown in the place of that."""
+    sent = encode(flight.args).decode()
+    most = _MOST_SENT if fact.changed else _GIST
+    told = sent if len(sent) <= most else f"{sent[:most]}… ({len(sent):,} characters)"
+    return f"{fact.tool} ({fact.server}) {told}"
+
+
 def _description(flight: Flight) -> str:
     """The call in a few words; of a command, all of it, and where."""
     command = flight.facts.command
+    if flight.facts.foreign is not None:
+        return _of_server(flight, flight.facts.foreign)
     if flight.facts.process is not None:
         return f"Write to {flight.facts.process.id}, which runs: {flight.facts.process.command}"
     if (memory := flight.facts.memory) is not None:

@@ -28,7 +28,7 @@ from handrail.tools.companions.replying import no_reply, output_of, reply_to
 def put(session: Session, flight: Flight) -> Parked | None:
     """Puts the question of a call that is alone in its batch; None where it asks nothing, or cannot be put."""
     asks = flight.tool.asks
-    if asks is None or flight.error is not None or session.cancelled.is_set():
+    if asks is None or flight.error is not None or session.ends(flight.call.tool_call_id):
         return None
     question = asks(flight.call.tool_call_id, flight.arguments)
     fields = {name: value for name, value in msgspec.structs.asdict(question).items() if name != "tool_call_id"}

@@ -10,6 +10,8 @@ from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.protocol.wording import shown
 from handrail.tools.contract import Tool
 
+_FOREIGN = "mcp__"
+"""How the names of other servers' tools begin: these come and go."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 _OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
@@ -33,6 +35,8 @@ class Registry:
         """All, in the order they were registered."""
         for tool in others:
             self.add(tool)
+        self.other_names = self.names
+        """All but those of other servers, which come and go."""
 
     def add(self, tool: Tool) -> None:
         """Registers a tool that is not of the base layer; UsageError when its name is taken, reserved or none."""
@@ -49,6 +53,15 @@ class Registry:
             raise UsageError(f"a tool named {name!r} is registered already")
         self._tools[name] = tool
         self.names = (*self.names, name)
+
+    def with_foreign(self, tools: Iterable[Tool]) -> "Registry":
+        """The same, with these tools of other servers in the place of those that it had."""
+        registry = Registry(self._own)
+        registry.other_names = registry.names = self.other_names
+        registry._tools = {name: tool for name, tool in self._tools.items() if name in self.other_names}
+        for tool in tools:
+            registry.add(tool)
+        return registry
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name."""
@@ -86,6 +99,14 @@ class Offer:
         """The same, with only what active skills allow; all of it where they do not say."""
         given = {"enable": self._enable, "disable": self._disable}
         return Offer(self._registry, **given, deny=self._deny, allowed=allowed)
+
+    def renewed(self, make: Callable[[Registry], Registry | None]) -> "Offer | None":
+        """The same over another registry; None where there is none."""
+        registry = make(self._registry)
+        if registry is None:
+            return None
+        given = {"enable": self._enable, "disable": self._disable}
+        return Offer(registry, **given, deny=self._deny, allowed=self._allowed)
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name, if it is offered."""
@@ -149,7 +170,9 @@ def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) ->
     A name that is like none here is left alone: a user's settings may speak of tools that only some programs bring.
     """
     for name in names:
-        if name not in BASE_NAMES and name not in registry.names and (near := _nearest(name, registry)):
+        if name in BASE_NAMES or name in registry.names or name.startswith(_FOREIGN):
+            continue
+        if near := _nearest(name, registry):
             raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")
 
 

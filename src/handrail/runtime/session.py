@@ -17,6 +17,7 @@ from handrail.protocol.plain import plain, readable
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.runtime.background import BackgroundWork
+from handrail.runtime.cancelling import Cancelling
 from handrail.runtime.locks import Locks, Release, Turns
 from handrail.runtime.outputs import KeptOutputs
 from handrail.runtime.outside import OutsideFolders
@@ -30,6 +31,7 @@ from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from handrail.runtime.foreign.servers import OtherServers
     from handrail.runtime.grants import Grants
     from handrail.store.memories import Memories
 
@@ -73,7 +75,12 @@ class Session(msgspec.Struct, kw_only=True):
     turns: Turns = msgspec.field(default_factory=Turns)
     closing: Any = msgspec.field(default_factory=threading.Lock)
     cancelled: Any = msgspec.field(default_factory=threading.Event)
+    """Set while everything is to end."""
+    cancelling: Cancelling = msgspec.field(default_factory=Cancelling)
+    """Single calls that are to end."""
     known_grants: Any = None
+    others: "OtherServers | None" = None
+    """Other servers, where there are any."""
     turn: str = ""
     """What changes belong to, for who takes a whole turn back; empty: each batch is a turn of its own."""
 
@@ -81,6 +88,15 @@ class Session(msgspec.Struct, kw_only=True):
     def offer(self) -> Offer:
         """The tools that are offered now: fewer, where active skills say so."""
         return self.skills.offer
+
+    def look_at_servers(self) -> None:
+        """Makes what is offered of other servers what they list now. Costs a number each where that is as it was."""
+        if (others := self.others) is not None:
+            self.skills.renew(lambda offer: offer.renewed(others.renewed))
+
+    def ends(self, call_id: str) -> bool:
+        """Whether a call is to end: alone, or with all the others."""
+        return self.cancelled.is_set() or self.cancelling.asked(call_id)
 
     @property
     def memories(self) -> "Memories":

@@ -50,6 +50,14 @@ class Skills:
         self._base = self._offer = offer
         self.refresh()
 
+    def renew(self, make: "Callable[[Offer], Offer | None]") -> None:
+        """Says anew what is offered while no skill is active; `make` gives None where that is the same as before."""
+        with self._lock:
+            offer = make(self._base) if self._base is not None else None
+            if offer is not None:
+                self._base = offer
+                self._apply(self._active)
+
     @property
     def offer(self) -> Offer:
         """What is offered now."""

@@ -2,12 +2,12 @@
 
 import contextlib
 from collections.abc import Callable, Generator, Mapping
-from threading import Event
 from typing import Any
 
 from msgspec.structs import replace
 
 from handrail.policy.judging.judged import SKILL
+from handrail.policy.rules.grant import FOREIGN
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
@@ -16,7 +16,7 @@ from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, Path
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
-from handrail.protocol.tool import major
+from handrail.protocol.tool import ToolSpec, major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
@@ -35,6 +35,8 @@ def find_tool(session: Session, flight: Flight) -> None:
     """Exactly the name that was called, or nothing runs."""
     name = flight.call.name
     session.skills.refresh()
+    if session.others is not None and name.startswith(FOREIGN):
+        session.look_at_servers()
     tool = session.offer.get(name)
     if tool is None and session.repair == "case":
         tool = session.offer.differing_in_case(name)
@@ -43,10 +45,13 @@ def find_tool(session: Session, flight: Flight) -> None:
     if tool is None:
         raise _unknown(session, flight)
     flight.tool = tool
+    _check_description(flight)
 
 
 def _unknown(session: Session, flight: Flight) -> ToolError:
     message = f"Unknown Agent tool: {readable(flight.call.name)[:200]}"
+    if session.others is not None and (why := session.others.why_gone(flight.call.name)):
+        message = f"{message} ({why})"
     warn(flight, "UNKNOWN_TOOL", message)
     return ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
 
@@ -117,7 +122,8 @@ def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
         paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
         paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
     use = touched.memory
-    return Facts(paths=tuple(paths), memory=MemoryFact(action=use.action, note=use.note) if use is not None else None)
+    memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
+    return Facts(paths=tuple(paths), memory=memory, foreign=touched.foreign)
 
 
 def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
@@ -133,7 +139,8 @@ def decide_call(session: Session, flight: Flight) -> None:
     """Asks policy. A refusal is an error of the result; a question is left to the latch."""
     requested = flight.call.requested_permissions
     rules = session.rules
-    if flight.facts.command is not None and (grants := session.grants.current()):
+    may_be_granted = flight.facts.command is not None or flight.facts.foreign is not None
+    if may_be_granted and (grants := session.grants.current()):
         rules = replace(rules, grants=grants)
     if flight.answer is not None:
         # Somebody was there to ask, whoever carries it out. What is outside even so leads elsewhere by now.
@@ -196,7 +203,8 @@ def wait_in_queue(session: Session, flight: Flight) -> None:
     if session.turns.mine:  # a tool called a tool: waiting for itself, it would wait for ever
         raise ToolError("CONFLICT", held_up)
     flight.held.append(session.turns.leave)
-    session.turns.take()
+    if not session.turns.take(_ending(session, flight)):
+        raise _cancelled(session)
     _lock(session, flight, session.locks.of(f"session:{session.folder}"), session.queue_seconds, held_up)
 
 
@@ -249,12 +257,15 @@ def _held_up(real: str) -> str:
 
 def _lock(session: Session, flight: Flight, lock: Lock, seconds: float, held_up: str) -> None:
     flight.held.append(lock.release)
-    if not lock.take(seconds, session.cancelled.is_set):
-        raise _cancelled() if session.cancelled.is_set() else ToolError("CONFLICT", held_up)
+    ending = _ending(session, flight)
+    if not lock.take(seconds, ending):
+        raise _cancelled(session) if ending() else ToolError("CONFLICT", held_up)
 
 
 def check_basis(session: Session, flight: Flight) -> None:
     """A yes counts only while the paths lead where they led, and the files are what they were, when it was asked."""
+    if flight.tool.spec.foreign is not None:
+        _check_server(session, flight)
     _check_surroundings(session, flight)
     if not flight.based_on:
         return
@@ -263,6 +274,31 @@ def check_basis(session: Session, flight: Flight) -> None:
         real = leads[basis.path] if basis.path in leads else session.workspace.look(basis.path, "read").real
         if real != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
             raise ToolError("CONFLICT", _outdated(flight, clipped(basis.path)))
+
+
+def _check_server(session: Session, flight: Flight) -> None:
+    """What another server lists now, at the last moment: a call is for the tool that it was decided about."""
+    decided = flight.tool
+    session.look_at_servers()
+    tool = session.offer.get(decided.spec.name)
+    if tool is None:
+        raise _unknown(session, flight)
+    flight.tool = tool
+    _check_description(flight, decided.spec)
+    if flight.answer is not None and session.others is not None:
+        session.others.approve(tool.spec)
+
+
+def _check_description(flight: Flight, decided: ToolSpec | None = None) -> None:
+    """A yes is to the tool as its server described it then; so is a decision."""
+    foreign = flight.tool.spec.foreign
+    if foreign is None:
+        return
+    before = {decided.foreign.fingerprint} if decided is not None and decided.foreign is not None else set[str]()
+    before |= {flight.asked.fingerprint} if flight.asked is not None and flight.asked.fingerprint else set[str]()
+    if before - {foreign.fingerprint}:
+        told = f"{flight.tool.spec.server} describes {flight.name} otherwise than when this call was decided about"
+        raise ToolError("CONFLICT", f"{told}. Nothing was run. Call again.")
 
 
 def _outdated(flight: Flight, path: str) -> str:
@@ -319,8 +355,8 @@ def mark_started(session: Session, flight: Flight) -> None:
 def run_tool(session: Session, flight: Flight) -> None:
     """Does it."""
     tool = flight.tool
-    if session.cancelled.is_set():
-        raise _cancelled()
+    if session.ends(flight.call.tool_call_id):
+        raise _cancelled(session)
     if tool.spec.side_effects:
         session.recorder.turn = session.turn or turn_of(session, flight)
     flight.output = tool.run(context_of(session, flight), flight.arguments)
@@ -362,20 +398,23 @@ def context_of(session: Session, flight: Flight) -> Context:
         ),
         facts=flight.facts,
         answered=flight.answer is not None,
-        cancelled=session.cancelled.is_set if flight.stopped is None else _stopped(session, flight.stopped),
+        cancelled=_ending(session, flight),
         metadata=metadata,
         attempted=attempted,
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=sealed_in(flight.asked) if flight.asked is not None else None,
         judge=lambda changes, configs: judged(session, flight, changes, configs),
         needs_undo=lambda: _needs_undo(flight),
-        alone=lambda: _alone(session),
+        alone=lambda: _alone(session, flight),
     )
 
 
-def _stopped(session: Session, stopped: Event) -> Callable[[], bool]:
-    """A call beside others is to stop with its session, or with them."""
-    return lambda: session.cancelled.is_set() or stopped.is_set()
+def _ending(session: Session, flight: Flight) -> Callable[[], bool]:
+    """Tells whether a call is to end; one beside others ends with them too."""
+    call_id, stopped = flight.call.tool_call_id, flight.stopped
+    if stopped is None:
+        return lambda: session.ends(call_id)
+    return lambda: session.ends(call_id) or stopped.is_set()
 
 
 def _was_tried(flight: Flight) -> bool:
@@ -426,19 +465,20 @@ def _needs_undo(flight: Flight) -> Decision | None:
 
 
 @contextlib.contextmanager
-def _alone(session: Session) -> Generator[None]:
+def _alone(session: Session, flight: Flight) -> Generator[None]:
+    ending = _ending(session, flight)
     locks = [session.locks.of_root(root.path, alone=True) for root in session.workspace.roots if root.writable]
     with contextlib.ExitStack() as held:
         for lock in locks:
             held.callback(lock.release)
-            if not lock.take(session.lock_seconds, session.cancelled.is_set):
-                raise _not_kept(cancelled=session.cancelled.is_set())
+            if not lock.take(session.lock_seconds, ending):
+                raise _not_kept(session, cancelled=ending())
         yield
 
 
-def _not_kept(*, cancelled: bool) -> ToolError:
+def _not_kept(session: Session, *, cancelled: bool) -> ToolError:
     if cancelled:
-        return ToolError("CANCELLED", "The session was cancelled. Nothing was changed.")
+        return ToolError("CANCELLED", f"The {_what_ended(session)} was cancelled. Nothing was changed.")
     message = "Another session is changing files of the workspace, and does not come to an end."
     return ToolError("CONFLICT", f"{message} Nothing was changed. Call again.")
 
@@ -447,8 +487,12 @@ def _text(value: object) -> str | None:
     return None if value is None else readable(str(value))
 
 
-def _cancelled() -> ToolError:
-    return ToolError("CANCELLED", "The session was cancelled. Nothing was run.")
+def _cancelled(session: Session) -> ToolError:
+    return ToolError("CANCELLED", f"The {_what_ended(session)} was cancelled. Nothing was run.")
+
+
+def _what_ended(session: Session) -> str:
+    return "session" if session.cancelled.is_set() else "call"
 
 
 def warn(flight: Flight, code: str, text: str) -> None:

@@ -114,8 +114,8 @@ def _tried(
     if preview.tried is not None:
         flight.tried = preview.tried.sealed
         preview = replace(preview, tried=replace(preview.tried, on=tuple(one.name for one in below)))
-    if session.cancelled.is_set():
-        raise ToolError("CANCELLED", "The session was cancelled. Nothing was kept.")
+    if session.ends(flight.call.tool_call_id):
+        raise ToolError("CANCELLED", "The call was cancelled. Nothing was kept.")
     return preview
 
 

@@ -27,6 +27,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Files in the roots that an empty file lies over: credentials, sockets."""
     hidden_folders: tuple[str, ...] = ()
     """Folders in the roots that an empty folder lies over."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """What it gets besides, name and value, as a person wrote it for this program alone: a key, where it needs one."""
     limits: Limits = Limits()
     proxy: str = ""
     """A unix socket that leads to a proxy: all of the network that it has. Empty: it has none."""

@@ -81,7 +81,7 @@ class Sandbox:
         found = self._chosen()
         if found.tier < min(self._least, 2):
             raise ToolError("SANDBOX_UNAVAILABLE", too_weak(found, self._least))
-        if self._least >= LAYERED and layer is None and not confinement.only_looks:
+        if self._least >= LAYERED and layer is None and confinement.writable and not confinement.only_looks:
             why = self._why_no_layer(confinement.writable)
             raise ToolError("SANDBOX_UNAVAILABLE", without_layer(why))
         if self._preparing is not None:

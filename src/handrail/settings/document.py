@@ -44,7 +44,7 @@ class Document(msgspec.Struct, frozen=True):
 
 def read_document(file: File) -> Document:
     """The file's tables; anything but a readable TOML file is a SettingsError."""
-    content = _read_bytes(file)
+    content = read_bytes(file)
     text = _decode(file, content)
     return Document(content, text, _parse(file, text))
 
@@ -55,7 +55,8 @@ def refuse(file: File, *problems: str) -> NoReturn:
     raise SettingsError(headline, problems, f"Nothing was run. {_ADVICE[file.kind]}")
 
 
-def _read_bytes(file: File) -> bytes:
+def read_bytes(file: File) -> bytes:
+    """What is in it; a SettingsError where it is no regular file, cannot be read, or is too large."""
     # Without O_NONBLOCK a FIFO would hang here until somebody writes to it.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     if file.kind == "project":

@@ -10,6 +10,7 @@ from handrail.settings.strictness import FILES, STRICTNESS, may_loosen
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
     from handrail.settings.layers import Layer
+    from handrail.settings.servers import ServerTable
     from handrail.settings.strictness import LayerKind
 
 
@@ -50,6 +51,27 @@ def ignored_rule(layer: "Layer", rule: "Rule") -> Ignored:
     curable = layer.kind == "project"
     note = f"{place(layer, line)}{said} is ignored{_why(layer, 'mode', curable=curable)}"
     return Ignored(kind=layer.kind, said=said, line=line, note=note, until_trusted=curable)
+
+
+def ignored_server(layer: "Layer", name: str, table: "ServerTable") -> Ignored:
+    """Another MCP server, of a layer that is not trusted: it would be started, or told things."""
+    said = _server_said(name, table)
+    line = layer.lines.get(f"mcp.servers.{name}")
+    curable = layer.kind == "project"
+    note = f"{place(layer, line)}{said} is ignored{_why(layer, 'mode', curable=curable)}"
+    return Ignored(kind=layer.kind, said=said, line=line, note=note, until_trusted=curable)
+
+
+def overruled_server(name: str, table: "ServerTable", managed: str) -> Ignored:
+    """A server that is not among those of the managed file."""
+    said = _server_said(name, table)
+    return Ignored(kind="managed", said=said, line=None, note=f"{said} is ignored: the {managed} says which there are")
+
+
+def _server_said(name: str, table: "ServerTable") -> str:
+    from handrail.settings.server_words import server_words  # noqa: PLC0415 - few name one
+
+    return f"mcp.servers.{name}: {server_words(table)}"
 
 
 def overruled(key: str, value: object, source: str, held: object, managed: str) -> Ignored:

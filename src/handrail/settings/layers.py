@@ -11,6 +11,7 @@ from handrail.settings.reference import REFERENCE
 
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
+    from handrail.settings.servers import ServerTable
     from handrail.settings.strictness import LayerKind
 
 _VARIABLES = {"mode": "HANDRAIL_MODE", "model": "HANDRAIL_MODEL"}
@@ -23,10 +24,17 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     values: Mapping[str, object] = {}
     rules: "tuple[Rule, ...]" = ()
+    servers: "Mapping[str, ServerTable] | None" = None
+    """Other MCP servers by name; None where nothing is said of them."""
     lines: Mapping[str, int] = {}
     """Where the values stand, for a file."""
     trusted: bool = True
     """Whether it may loosen anything at all."""
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it says anything."""
+        return bool(self.values or self.rules) or self.servers is not None
 
 
 def default_layer() -> Layer:

@@ -30,6 +30,15 @@ def table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
     return [{"": line} if line else {} for _ in range(count)]
 
 
+def lines_below(text: str, table: str) -> dict[str, int]:
+    """For each name right below a dotted name, the line where it stands first."""
+    found: dict[str, int] = {}
+    for number, name in _places(text):
+        if name.startswith(f"{table}."):
+            found.setdefault(name.removeprefix(f"{table}.").partition(".")[0], number)
+    return found
+
+
 def _places(text: str) -> list[tuple[int, str]]:
     """Every header and every assignment: its line and its dotted name."""
     if '"""' in text or "'''" in text:  # a line inside such a string can look like a key

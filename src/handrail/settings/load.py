@@ -15,6 +15,7 @@ from handrail.settings.model import Settings
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
     from handrail.settings.ignored import Ignored
+    from handrail.settings.servers import ServerTable
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +25,10 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     sources: dict[str, str]
     rules: "tuple[Rule, ...]" = ()
     """The rules that people wrote and that count, of all layers."""
+    servers: "Mapping[str, ServerTable]" = {}
+    """Other MCP servers that the files name and that count; those of .mcp.json come to them (`project_servers`)."""
+    servers_fixed: bool = False
+    """Whether the managed file says which there are: then there are no others."""
     notes: tuple[str, ...] = ()
     ignored: "tuple[Ignored, ...]" = ()
     """What was said and does not count; each has its note too."""
@@ -52,7 +57,7 @@ def load(
     found, project = _project(workspace, environ, state, trusted)
     layers = [user_layer(environ, workspace), *found]
     layers += [session_layer(session or {}), *environment_layers(environ), flag_layer(flags)]
-    loaded = _merged([layer for layer in layers if layer.values or layer.rules], top, project, review=review)
+    loaded = _merged([layer for layer in layers if layer.speaks], top, project, review=review)
     loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
     _refuse_reach(loaded.settings.paths.writable, (user_file(environ), managed))
     if loaded.settings.sandbox.toolchains:
@@ -72,7 +77,7 @@ def _project(
 def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, review: bool) -> Loaded:
     remarks = (project.remark,) if project and project.remark else ()
     bottom = default_layer()
-    if not layers and not managed.values and not managed.rules:  # nobody says anything
+    if not layers and not managed.speaks:  # nobody says anything
         sources = dict.fromkeys(bottom.values, bottom.source)
         return Loaded(settings=Settings(), sources=sources, notes=remarks, project=project)
     from handrail.settings.merge import Merge  # noqa: PLC0415 - only where there is something to merge
@@ -86,6 +91,8 @@ def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, rev
         settings=msgspec.convert(nest(merge.values), Settings),
         sources=merge.sources,
         rules=tuple(merge.rules),
+        servers=merge.servers,
+        servers_fixed=managed.servers is not None,
         notes=(*remarks, *(ignored.note for ignored in merge.ignored), *told),
         ignored=tuple(merge.ignored),
         managed=managed.values,

@@ -3,28 +3,30 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from handrail.settings.ignored import Ignored, ignored_rule, ignored_value, overruled
+from handrail.settings.ignored import Ignored, ignored_rule, ignored_server, ignored_value, overruled, overruled_server
 from handrail.settings.layers import Layer
 from handrail.settings.strictness import STRICTNESS, may_loosen
 
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
+    from handrail.settings.servers import ServerTable
 
 
 class Merge:
     """The values so far, each with its source, the rules, and what did not count."""
 
-    __slots__ = ("ignored", "rules", "sources", "values")
+    __slots__ = ("ignored", "rules", "servers", "sources", "values")
 
     def __init__(self, bottom: Layer) -> None:
         self.values = dict(bottom.values)
         self.sources = dict.fromkeys(bottom.values, bottom.source)
         self.rules: list[Rule] = []
+        self.servers: dict[str, ServerTable] = {}
         self.ignored: list[Ignored] = []
 
     def put(self, layer: Layer) -> None:
         """A layer nearer than those before."""
-        ignored = [*self._put_values(layer), *self._put_rules(layer)]
+        ignored = [*self._put_values(layer), *self._put_rules(layer), *self._put_servers(layer)]
         self.ignored += sorted(ignored, key=lambda one: one.line or 0)  # as they stand in the file
 
     def _put_values(self, layer: Layer) -> Iterator[Ignored]:
@@ -43,6 +45,13 @@ class Merge:
             else:
                 yield ignored_rule(layer, rule)
 
+    def _put_servers(self, layer: Layer) -> Iterator[Ignored]:
+        for name, table in (layer.servers or {}).items():
+            if layer.trusted:  # files only: neither a flag nor a variable names a server
+                self.servers[name] = table
+            else:
+                yield ignored_server(layer, name, table)
+
     def put_managed(self, layer: Layer) -> None:
         """The managed layer: what others chose still counts where it is stricter."""
         for key, given in layer.values.items():
@@ -53,6 +62,10 @@ class Merge:
             self.values[key] = held
             self.sources[key] = _source(layer, source, is_managed=_same(held, value), is_chosen=_same(held, chosen))
         self.rules[:0] = layer.rules
+        if layer.servers is not None:
+            others = {name: table for name, table in self.servers.items() if layer.servers.get(name) != table}
+            self.ignored += [overruled_server(name, table, layer.source) for name, table in others.items()]
+            self.servers = dict(layer.servers)
 
 
 def _source(layer: Layer, chosen: str, *, is_managed: bool, is_chosen: bool) -> str:

@@ -12,6 +12,7 @@ from handrail.settings.units import SIZE, TIME
 Durability = Literal["crash", "power"]
 Profile = Literal["standard", "restricted"]
 Outside = Literal["deny", "ask"]
+ClientRoots = Literal["ignore", "read-only", "writable"]
 Previews = Literal["when-asked", "never"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
 Characters = Annotated[int, msgspec.Meta(ge=1_000, le=100_000_000)]
@@ -82,6 +83,7 @@ class Paths(Section, frozen=True, kw_only=True):
     read_only: tuple[Folder, ...] = ()
     writable: tuple[Folder, ...] = ()
     outside: Outside = "deny"
+    client_roots: ClientRoots = "ignore"
 
 
 class Bulk(Section, frozen=True, kw_only=True):
@@ -141,6 +143,16 @@ class Network(Section, frozen=True, kw_only=True):
             Listed.from_entries(self.allow)
 
 
+class Mcp(Section, frozen=True, kw_only=True):
+    """Other MCP servers. Which there are stands beside the settings, as rules do (`Loaded.servers`)."""
+
+    wait: Time = "5s"
+
+    def __post_init__(self) -> None:
+        """ValueError for one that is too short or too long."""
+        amount("exec", self.wait)
+
+
 class Limits(Section, frozen=True, kw_only=True):
     """How much one command may use, and how long and how many go on after their calls."""
 
@@ -189,6 +201,7 @@ class Settings(Section, frozen=True, kw_only=True):
     undo: Undo = Undo()
     sandbox: Sandbox = Sandbox()
     network: Network = Network()
+    mcp: Mcp = Mcp()
     limits: Limits = Limits()
     agent: Agent = Agent()
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handrail.settings.check import flatten, refused
 from handrail.settings.document import File, FileKind, read_document, refuse
 from handrail.settings.errors import shown_path
 from handrail.settings.layers import Layer
-from handrail.settings.lines import key_lines
+from handrail.settings.lines import key_lines, lines_below
 
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
+    from handrail.settings.servers import ServerTable
 
 
 def read_layer(path: str, kind: FileKind) -> tuple[Layer, str]:
@@ -20,15 +21,17 @@ def read_layer(path: str, kind: FileKind) -> tuple[Layer, str]:
     document = read_document(file)
     tables = dict(document.tables)
     rules, problems = _rules(tables.pop("rule"), kind, document.text) if "rule" in tables else ((), [])
+    servers, wrong = _servers(tables, document.text)
     values = flatten(tables)
-    if problems := [*_described(refused(values), document.text), *problems]:
+    if problems := [*_described(refused(values), document.text), *problems, *wrong]:
         refuse(file, *problems)
     layer = Layer(
         kind=kind,
         source=f"{kind} file {shown_path(path)}",
         values=values,
         rules=rules,
-        lines=key_lines(document.text),
+        servers=servers,
+        lines={**key_lines(document.text), **_server_lines(document.text)},
     )
     return layer, sha256(document.content).hexdigest()
 
@@ -37,6 +40,23 @@ def _rules(tables: object, kind: FileKind, text: str) -> "tuple[tuple[Rule, ...]
     from handrail.settings.rule_tables import read_rules  # noqa: PLC0415 - only where there are rules
 
     return read_rules(tables, kind, text)
+
+
+def _servers(tables: dict[str, Any], text: str) -> "tuple[Mapping[str, ServerTable] | None, list[str]]":
+    """Takes them out of the tables: they are no setting, but any number of things."""
+    section: object = tables.get("mcp")
+    if not isinstance(section, dict) or "servers" not in section:
+        return None, []
+    from handrail.settings.servers import read_servers  # noqa: PLC0415 - only where there are servers
+
+    rest: dict[str, Any] = dict(section)  # pyright: ignore[reportUnknownArgumentType]
+    written: object = rest.pop("servers")
+    tables["mcp"] = rest
+    return read_servers(written, lines_below(text, "mcp.servers"))
+
+
+def _server_lines(text: str) -> dict[str, int]:
+    return {f"mcp.servers.{name}": line for name, line in lines_below(text, "mcp.servers").items()}
 
 
 def _described(wrong: Mapping[str, object], text: str) -> list[str]:

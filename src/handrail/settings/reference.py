@@ -55,6 +55,9 @@ REFERENCE: dict[str, Entry] = {
     "paths.read_only": Entry("Folders outside the workspace that may be read.", _FOLDERS),
     "paths.writable": Entry("Folders outside the workspace that may be read and written.", _FOLDERS),
     "paths.outside": Entry("Whether a path outside all roots is refused or asked about.", "deny or ask"),
+    "paths.client_roots": Entry(
+        "What becomes of folders outside that an MCP client says it works on.", "ignore, read-only or writable"
+    ),
     "bulk.deleted": Entry("More deleted files than this are a bulk change, which asks in auto.", _COUNT),
     "bulk.changed": Entry("More changed files than this are a bulk change.", _COUNT),
     "restricted.commands": Entry(
@@ -81,6 +84,10 @@ REFERENCE: dict[str, Entry] = {
         "Hosts that every command reaches which may change something; all others are out of reach.",
         'a list such as "pypi.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; ports are 80 and 443'
         " where none is named",
+    ),
+    "mcp.wait": Entry(
+        "How long a session waits for other MCP servers to start before it goes on without them.",
+        'a time from "100 ms" to "10 min", such as "5s", or a whole number of seconds',
     ),
     "limits.exec": Entry("How long a command may take whose call names no time.", _TIME),
     "limits.output": Entry(
@@ -140,3 +147,30 @@ RULE: dict[str, Entry] = {
     "any_args": Entry("Whether an allowed command may have any arguments.", "true or false"),
 }
 """Every key of a rule."""
+
+SERVER: dict[str, Entry] = {
+    "command": Entry("The program that is the server; it is started here, in a sandbox.", "a text that is not empty"),
+    "args": Entry("What it is started with.", "a list of texts"),
+    "env": Entry(
+        "Variables that it gets besides those of commands; ${NAME} and ${NAME:-else} stand for yours.",
+        "a table of names of variables and texts",
+    ),
+    "cwd": Entry("The folder that it is started in: the workspace, or one in it.", "a folder in the workspace"),
+    "url": Entry("Where a server is that runs elsewhere.", "an address, https, or http of this machine"),
+    "headers": Entry("What every request to it carries.", "a table of names of headers and texts of one line"),
+    "network": Entry(
+        "Hosts that a server reaches which is started here; all others are out of its reach.",
+        'a list such as "api.github.com:443" or "*.example.org"; ports are 80 and 443 where none is named',
+    ),
+    "writable": Entry("Whether it may change the workspace.", "true or false"),
+    "read_only": Entry(
+        "Tools of it that only look, by your word: its own word loosens nothing.",
+        "a list of names of tools, as the server calls them",
+    ),
+    "timeout": Entry(
+        "How long a call of one of its tools may take.",
+        'a time from "100 ms" to "1 h", such as "60s", or a whole number of seconds',
+    ),
+    "enabled": Entry("Whether it is used.", "true or false"),
+}
+"""Every key of a server."""

@@ -106,6 +106,9 @@ STRICTNESS: dict[str, Strictness] = {
     "paths.read_only": Strictness(_common, "another root is more to read"),
     "paths.writable": Strictness(_common, "another root is more to change"),
     "paths.outside": Strictness(_first("deny", "ask"), "asking lets somebody say yes", FILES),
+    "paths.client_roots": Strictness(
+        _first("ignore", "read-only", "writable"), "a client's folders are more to read and to change", PERSON
+    ),
     "bulk.deleted": Strictness(_least, "a higher number asks later"),
     "bulk.changed": Strictness(_least, "a higher number asks later"),
     "restricted.commands": Strictness(_common, "another command is more that runs unasked"),
@@ -118,6 +121,7 @@ STRICTNESS: dict[str, Strictness] = {
     "sandbox.toolchains": Strictness(_common, "another folder is more that commands read", PERSON),
     "sandbox.environment": Strictness(_common, "another variable is more that commands learn", PERSON),
     "network.allow": Strictness(_in_both, "another host is more that commands can tell and be told", FILES),
+    "mcp.wait": Strictness(_smaller("exec"), "who waits longer begins later"),
     "limits.exec": Strictness(_smaller("exec"), "who takes longer is in the way longer"),
     "limits.output": Strictness(_smaller("output"), "more output takes more memory"),
     "limits.memory": Strictness(_smaller("memory"), "who takes more memory leaves less to others"),

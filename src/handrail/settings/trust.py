@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
@@ -14,11 +15,14 @@ from handrail.settings.location import lies_in
 _LARGEST_BYTES = 16 * 1024 * 1024
 
 
-class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Given to a settings file of exactly these bytes."""
+class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Given to files of exactly these bytes."""
 
     digest: str
+    """Of the settings file; empty where there was none."""
     time: datetime
+    servers: str = ""
+    """Of .mcp.json; empty where there was none."""
 
 
 class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,17 +34,26 @@ class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def trust_in(state: str, workspace: str, digest: str) -> tuple[bool, str]:
     """Whether the project is trusted as it is, and what a person should be told about it."""
+    return _trust(state, workspace, digest, "handrail.toml", lambda given: given.digest)
+
+
+def trust_in_servers(state: str, workspace: str, digest: str) -> tuple[bool, str]:
+    """The same of the servers that it brings: each file is trusted by itself."""
+    return _trust(state, workspace, digest, ".mcp.json", lambda given: given.servers)
+
+
+def _trust(state: str, workspace: str, digest: str, file: str, of: Callable[[Trust], str]) -> tuple[bool, str]:
     if lies_in(state, workspace):
         return False, "the state folder lies in the workspace, so trust that is recorded there does not count"
     try:
         given = read_trust(state).get(workspace)
     except StoreError as error:
         return False, f"{error} Until then the project is not trusted."
-    if given is None:
+    if given is None or not of(given):
         return False, ""
-    if given.digest == digest:
+    if of(given) == digest:
         return True, ""
-    return False, "handrail.toml is no longer what you trusted: look at it before you trust it again"
+    return False, f"{file} is no longer what you trusted: look at it before you trust it again"
 
 
 def trust_path(state: str) -> str:

@@ -40,9 +40,18 @@ class Record(Envelope, frozen=True):
     files_changed: tuple[str, ...]
     commands_run: tuple[str, ...]
     limits: tuple[str, ...]
+    tool_name: str | msgspec.UnsetType = msgspec.UNSET
+    """Of another server's tool, what that server calls it; absent for all others."""
+    server_name: str | msgspec.UnsetType = msgspec.UNSET
+    """Which server that is."""
+
+    @property
+    def label(self) -> str:
+        """The tool as people are shown it."""
+        return f"{self.tool_name} ({self.server_name})" if self.server_name else self.name
 
 
-class Linked(Record, frozen=True):
+class Linked(Record, frozen=True, kw_only=True):
     """A record at its place in the chain."""
 
     seq: int

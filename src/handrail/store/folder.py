@@ -58,6 +58,10 @@ class StateFolder:
         """Where it is noted what people granted to a workspace; it is made with the first."""
         return os.path.join(self.home(workspace), f".{GRANTED}")
 
+    def servers(self, workspace: str) -> str:
+        """Where it is noted how the tools of other servers were met; it is made with the first."""
+        return os.path.join(self.home(workspace), ".servers")
+
     def memories(self, workspace: str) -> str:
         """Where the notes about a workspace are; it is made with the first."""
         return os.path.join(self.home(workspace), ".memories")
@@ -82,6 +86,11 @@ class StateFolder:
     def make(self) -> None:
         """Makes the state folder itself."""
         make_private(self.path)
+
+
+def state_of(session_folder: str) -> StateFolder:
+    """The state folder that a session's folder is in."""
+    return StateFolder(os.path.join(session_folder, "..", "..", ".."))
 
 
 def session_name(session_id: str) -> str:

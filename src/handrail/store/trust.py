@@ -1,4 +1,4 @@
-"""Records which projects a person trusts, each by the exact bytes of its settings file."""
+"""Records which projects a person trusts, each by the exact bytes of what it brings."""
 
 import fcntl
 import os
@@ -18,9 +18,10 @@ def trusted_projects(state: StateFolder) -> dict[str, Trust]:
     return read_trust(state.path)
 
 
-def give_trust(state: StateFolder, workspace: str, digest: str) -> Trust:
-    """Trusts the project of a workspace as long as its settings file has this SHA-256."""
-    given = Trust(digest, datetime.now(UTC))
+def give_trust(state: StateFolder, workspace: str, digest: str, servers: str = "") -> Trust:
+    """Trusts the project of a workspace as long as its settings file has this SHA-256; what it says of servers, as long
+    as .mcp.json has that one."""
+    given = Trust(digest, datetime.now(UTC), servers)
     with _alone(state):
         _write(state, {**read_trust(state.path), workspace: given})
     return given

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from handrail.protocol.change import Change, ChangeSet
-from handrail.protocol.decision import Decision, Facts
+from handrail.protocol.decision import Decision, Facts, ForeignFact
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import AnswerKind, Preview
 from handrail.protocol.result import Attachment
@@ -138,6 +138,8 @@ class Touched(msgspec.Struct, frozen=True):
     """The process session that it is about."""
     memory: MemoryUse | None = None
     """The note that it is about."""
+    foreign: ForeignFact | None = None
+    """The tool of another server that it is about."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,6 +38,7 @@ DELETE = ToolSpec(
     data=DeleteData,
     permissions=("fs.delete",),
     side_effects=("files",),
+    idempotent=True,  # the second finds nothing
     enabled=False,
     plain_arguments=("path",),
     stage="change",

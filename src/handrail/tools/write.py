@@ -47,6 +47,7 @@ WRITE = ToolSpec(
     data=WriteData,
     permissions=("fs.write",),
     side_effects=("files",),
+    idempotent=True,
     plain_arguments=("path",),
     layer="base",
     stage="change",

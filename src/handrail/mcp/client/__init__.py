@@ -1,1 +1,1 @@
-"""Other servers as sources of tools."""
+"""Other MCP servers as sources of tools: they are started or reached, watched, and never believed."""

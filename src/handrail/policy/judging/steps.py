@@ -12,7 +12,7 @@ from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.rules.code import runs_code
-from handrail.policy.rules.grant import granted
+from handrail.policy.rules.grant import FOREIGN, granted
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import Step
 
@@ -94,6 +94,6 @@ def _rule(step: Step, case: Case) -> Rule | None:
 
 
 def _grantable(judged: Judged, grant: str) -> Judged:
-    if judged.firm or judged.part.decision != "confirm":
+    if judged.firm or judged.part.decision != "confirm" or grant.startswith(FOREIGN):
         return judged
     return Judged(msgspec.structs.replace(judged.part, grant=grant), judged.code, judged.firm)

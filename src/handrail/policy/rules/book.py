@@ -7,8 +7,9 @@ import msgspec
 
 from handrail.policy.names import folded
 from handrail.policy.rules.code import runs_code, starters_behind, steers_git
+from handrail.policy.rules.grant import FOREIGN
 from handrail.policy.rules.operands import Inside
-from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool
+from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool, foreign_rules
 from handrail.policy.rules.patterns import command_words
 from handrail.policy.rules.prefix import Prefix, continues, is_about, prefix
 from handrail.policy.rules.rule import Rule, order
@@ -43,6 +44,8 @@ class RuleBook(msgspec.Struct, frozen=True):
     allow_ones: dict[str, tuple[CommandRule, ...]]
     """By the program as it is spelled."""
     tools: dict[str, ToolRules]
+    foreign_ones: tuple[Rule, ...] = ()
+    """Those about tools of other servers, and those about every tool."""
 
     def command(self, words: tuple[str, ...], inside: Inside, *, at_root: bool = True) -> Rule | None:
         """The rule for a simple command. `at_root`: whether it runs where a rule for `./script` is meant."""
@@ -60,6 +63,8 @@ class RuleBook(msgspec.Struct, frozen=True):
         own, `exec` too, has those for every tool.
         """
         rules = self.tools.get(tool) or self.tools.get(EVERY_TOOL)
+        if tool.startswith(FOREIGN) and self.foreign_ones:
+            rules = foreign_rules(self.foreign_ones, tool)
         if rules is None:
             return None
         strict = [found for path in paths if (found := rules.strict(path))]
@@ -77,10 +82,12 @@ def book_of(rules: tuple[Rule, ...]) -> RuleBook:
     """The rules, made ready; a PatternError where one has a pattern that cannot be."""
     ordered = sorted(rules, key=order)
     commands = [command_rule(rule) for rule in ordered if rule.tool == "exec"]
+    foreign = any(rule.tool.startswith(FOREIGN) for rule in ordered)
     return RuleBook(
         _by_program((program_name(one.wanted.words[0]), one) for one in commands if one.rule.verdict != "allow"),
         _by_program((one.wanted.words[0], one) for one in commands if one.rule.verdict == "allow"),
         by_tool([rule for rule in ordered if rule.tool != "exec"]),
+        tuple(rule for rule in ordered if rule.tool.startswith((FOREIGN, EVERY_TOOL))) if foreign else (),
     )
 
 

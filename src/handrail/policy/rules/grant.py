@@ -1,8 +1,12 @@
-"""What a person allowed for good: a class of commands, never a program as a whole that runs other code."""
+"""What a person allowed for good: a class of commands, never a program as a whole that runs other code; or one tool of
+another server."""
 
 from typing import Literal
 
 import msgspec
+
+FOREIGN = "mcp__"
+"""How the names of other servers' tools begin. No class of commands does: a grant is for one or the other."""
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -10,7 +14,8 @@ class Grant(msgspec.Struct, frozen=True):
 
     id: str
     command: str
-    """The class: `git commit`. Compared as a whole; nothing in it is a wildcard."""
+    """The class: `git commit`; or the tool: `mcp__github__create_issue`. Compared as a whole; nothing in it is a
+    wildcard."""
     scope: Literal["session", "workspace"] = "session"
 
 

@@ -1,6 +1,8 @@
 """Rules about paths, made ready: those of one tool in one expression each for what is stricter and what allows."""
 
 import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import msgspec
 
@@ -44,6 +46,21 @@ def by_tool(rules: list[Rule]) -> dict[str, ToolRules]:
     """The rules about paths, strictest first, for each tool that one of them names."""
     tools = {rule.tool for rule in rules}
     return {tool: _tool_rules([rule for rule in rules if rule.tool in {tool, EVERY_TOOL}]) for tool in tools}
+
+
+@lru_cache(maxsize=256)
+def foreign_rules(rules: tuple[Rule, ...], tool: str) -> ToolRules:
+    """Those of some rules, strictest first, that are about one tool of another server."""
+    return _tool_rules([rule for rule in rules if rule.tool == EVERY_TOOL or is_about_foreign(rule, tool)])
+
+
+def is_about_foreign(rule: Rule, tool: str) -> bool:
+    """Whether a rule names the tool: `mcp__github__create_issue`, `mcp__github__get_*`, or all of a server by
+    `mcp__github`. One that does not allow is about any spelling in upper and lower case."""
+    names = (rule.tool, f"{rule.tool.rstrip('_')}__*") if rule.tool.count("__") == 1 else (rule.tool,)
+    if rule.verdict != "allow":
+        tool, names = tool.casefold(), tuple(name.casefold() for name in names)
+    return any(fnmatchcase(tool, name) for name in names)
 
 
 def path_expression(rule: Rule) -> str:

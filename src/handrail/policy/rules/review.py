@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from handrail.policy.rules.code import runs_code
 from handrail.policy.rules.examples import failing_examples
 from handrail.policy.rules.globs import parts_of
+from handrail.policy.rules.grant import FOREIGN
 from handrail.policy.rules.path_rules import EVERY_TOOL
 from handrail.policy.rules.patterns import PatternError, command_words
 from handrail.policy.rules.rule import SAYS, Fault, Rule, named
@@ -45,9 +46,16 @@ def _about(rule: Rule) -> tuple[str, ...]:
 def _problems(rule: Rule) -> Iterator[str]:
     if rule.tool == EVERY_TOOL and rule.verdict == "allow":
         yield "allows every tool at once; name the tool"
+    if rule.verdict == "allow" and _is_any_server(rule.tool):
+        yield "allows the tools of more than one server at once; name the server: mcp__github__*"
     if rule.any_args and rule.verdict != "allow":
         yield f"has any_args, which is for allow rules; what {SAYS[rule.verdict]} a command is about any arguments"
     yield from _path_problems(rule) if rule.tool != "exec" else _command_problems(rule)
+
+
+def _is_any_server(tool: str) -> bool:
+    server = tool.removeprefix(FOREIGN).partition("__")[0]
+    return tool.startswith(FOREIGN) and (not server or any(sign in server for sign in "*?["))
 
 
 def _path_problems(rule: Rule) -> Iterator[str]:

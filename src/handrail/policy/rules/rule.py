@@ -20,6 +20,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     pattern: str
     """For `exec` the first words of a command (`git push`), for every other tool a glob of paths (`docs/**`)."""
     tool: str = "exec"
+    """Of other servers' tools also a glob: `mcp__github__get_*`; their pattern is `**`, since they have no paths."""
     because: str = ""
     match: tuple[str, ...] = ()
     """Commands, or paths, that the rule must be about …"""

@@ -8,7 +8,13 @@ from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import Time
 
 Channel = Literal["response", "error", "end"]
-_CAMEL = {"event_id": "eventId", "session_id": "sessionId", "message_id": "messageId"}
+_CAMEL = {
+    "event_id": "eventId",
+    "session_id": "sessionId",
+    "message_id": "messageId",
+    "tool_name": "toolName",
+    "server_name": "serverName",
+}
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", rename=_CAMEL):
@@ -31,6 +37,16 @@ class ToolEvent(Event, frozen=True, kw_only=True):
 
     tool_call_id: str
     tool_call_name: str
+    """What the call named."""
+    tool_name: str | msgspec.UnsetType = msgspec.UNSET
+    """Of another server's tool, what that server calls it; absent for all others."""
+    server_name: str | msgspec.UnsetType = msgspec.UNSET
+    """Which server that is."""
+
+    @property
+    def label(self) -> str:
+        """The tool as people are shown it: `read`, `create_issue (github)`."""
+        return f"{self.tool_name} ({self.server_name})" if self.server_name else self.tool_call_name
 
 
 class PermissionEvent(ToolEvent, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Puts together what tier 2 needs for a command, and keeps what is the same for the next."""
 
 import os
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ class Preparing:
     def launch(self, confinement: Confinement, text: str, layer: Layer | None = None, *, waits: bool = False) -> Launch:
         """The command, ready to be started. `waits`: it is to be let begin, where the program can wait for that."""
         chosen = gathered(as_it_is(confinement))
-        prepared = self._prepared_with_proxy(chosen) if chosen.proxy else self._prepared(chosen)
+        prepared = self._prepared_alone(chosen) if chosen.proxy or chosen.variables else self._prepared(chosen)
         return launch_namespaced(prepared, text, layer, waits=waits and "--block-fd" in self.program.options)
 
     def _prepared(self, confinement: Confinement) -> Prepared:
@@ -56,15 +57,11 @@ class Preparing:
             self._kept[confinement] = kept
         return kept.prepared
 
-    def _prepared_with_proxy(self, confinement: Confinement) -> Prepared:
-        """Not kept: every call has a proxy of its own."""
-        from handrail.sandbox.proxy.inside import handing_over  # noqa: PLC0415  few commands have one
-        from handrail.sandbox.view.interpreter import interpreter  # noqa: PLC0415  as above
-
-        if confinement.only_looks:
-            raise ValueError("a command that only looks may open no socket, so no proxy either")
+    def _prepared_alone(self, confinement: Confinement) -> Prepared:
+        """Not kept: every call has a proxy of its own, and variables of its own are secrets."""
         prepared = self._prepare(confinement, surroundings(self._host, confinement.roots))
-        return prepared._replace(limiting=f"{prepared.limiting}; {handing_over(interpreter())}")
+        own = (*_handing_over(confinement), *map(_exported, confinement.variables))
+        return prepared._replace(limiting="; ".join((prepared.limiting, *own)))
 
     def _prepare(self, confinement: Confinement, around: Surroundings) -> Prepared:
         self._check(confinement)
@@ -101,6 +98,25 @@ class Preparing:
             raise ToolError(
                 "SANDBOX_UNAVAILABLE", f"The state folder cannot be used: {error}. Nothing was run."
             ) from None
+
+
+def _handing_over(confinement: Confinement) -> Iterator[str]:
+    if not confinement.proxy:
+        return
+    from handrail.sandbox.proxy.inside import handing_over  # noqa: PLC0415  few commands have one
+    from handrail.sandbox.view.interpreter import interpreter  # noqa: PLC0415  as above
+
+    if confinement.only_looks:
+        raise ValueError("a command that only looks may open no socket, so no proxy either")
+    yield handing_over(interpreter())
+
+
+def _exported(variable: tuple[str, str]) -> str:
+    """By the guard's script, which nobody else reads: in bubblewrap's own environment, one that steers the loader would
+    be in force outside of the sandbox."""
+    name, value = variable
+    quoted = value.replace("'", "'\\''")
+    return f"export {name}='{quoted}'"
 
 
 def _is_shown(around: Surroundings, program: str) -> bool:

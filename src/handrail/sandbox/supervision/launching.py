@@ -32,7 +32,8 @@ def launch_supervised(confinement: Confinement, host: Host, text: str, tier: int
         watched, lifeline = _pipe(made)
         plan = Plan(
             arguments=[os.fsencode(one) for one in (bash, "--noprofile", "--norc", "-c", text)],
-            environment={os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
+            environment={os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+            | {os.fsencode(name): os.fsencode(value) for name, value in confinement.variables},
             cwd=os.fsencode(confinement.cwd),
             file_size=confinement.limits.file_size,
             threads=confinement.limits.threads,

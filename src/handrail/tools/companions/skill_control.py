@@ -84,6 +84,7 @@ SKILL_CONTROL = ToolSpec(
     data=SkillControlData,
     permissions=("fs.read",),
     side_effects=("conversation",),
+    idempotent=True,
     enabled=False,
     layer="companion",
     intent="take up the instructions of a skill, or end it",

@@ -42,6 +42,7 @@ TODO = ToolSpec(
     arguments=TodoArguments,
     data=TodoData,
     side_effects=("conversation",),
+    idempotent=True,
     enabled=False,
     layer="companion",
     intent="keep the list of steps of longer work",

@@ -1,0 +1,110 @@
+"""What a server's tool answers, as what our tools return."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from mcp_types import (
+    AudioContent,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from handrail.mcp.client.secrets import Secrets
+from handrail.mcp.client.shape import MisshapenError, check_shape
+from handrail.protocol.error import ToolError
+from handrail.protocol.result import Attachment
+from handrail.tools.contract import Output
+
+_MOST_ATTACHED = 4 << 20
+"""Characters of base64 of all pictures together."""
+_SUMMARY = 120
+_EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+
+
+def output_of(answer: CallToolResult, schema: dict[str, Any] | None, secrets: Secrets) -> Output:
+    """The answer. Where the server says that it failed, or gives what it said it would not, the output says so too."""
+    structured: Any = secrets.hidden_in(answer.structured_content)
+    pictures = tuple(_pictures(answer.content))
+    text = secrets.hidden("\n".join(_texts(answer.content, len(pictures))))
+    if not text and structured is not None:
+        text = msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()
+    failure = _failure(answer, text) or _lie(answer, structured, schema)
+    return Output(
+        summary=_first_line(text) or ("failed" if failure else "done"),
+        content=text if failure is None else f"{text}\n{failure.message}".strip() if failure.message != text else text,
+        data=structured,
+        failure=failure,
+        attachments=pictures,
+    )
+
+
+def _failure(answer: CallToolResult, text: str) -> ToolError | None:
+    if not answer.is_error:
+        return None
+    return ToolError("IO_ERROR", text or "The server says that it failed, and not why.")
+
+
+def _lie(answer: CallToolResult, structured: Any, schema: dict[str, Any] | None) -> ToolError | None:
+    """What it gives has to be what it said it gives: programs go by that."""
+    if schema is None:
+        return None
+    if "structured_content" not in answer.model_fields_set:
+        wrong = "it has none"
+    else:
+        try:
+            check_shape(structured, schema)
+        except MisshapenError as error:
+            wrong = str(error)
+        else:
+            return None
+    return ToolError(
+        "UNAVAILABLE",
+        f"The server ran it, but its structured result is not what it says it gives: {wrong}. The defect is the"
+        " server's; calling again will not help.",
+    )
+
+
+def _texts(content: list[ContentBlock], pictures: int) -> Iterator[str]:
+    left = pictures
+    for block in content:
+        match block:
+            case TextContent():
+                yield block.text
+            case ImageContent():
+                left -= 1
+                if left < 0:
+                    yield f"[a picture was left out: {block.mime_type[:80]}, {len(block.data):,} characters]"
+            case AudioContent():
+                yield f"[sound was left out: {block.mime_type[:80]}, {len(block.data):,} characters]"
+            case ResourceLink():
+                yield f"[{block.name}: {block.uri}]"
+            case EmbeddedResource():
+                yield _embedded(block)
+
+
+def _embedded(block: EmbeddedResource) -> str:
+    held = block.resource
+    if isinstance(held, TextResourceContents):
+        return held.text
+    return f"[{held.uri} was left out: {(held.mime_type or 'bytes')[:80]}, {len(held.blob):,} characters]"
+
+
+def _pictures(content: list[ContentBlock]) -> Iterator[Attachment]:
+    size = 0
+    for number, block in enumerate((one for one in content if isinstance(one, ImageContent)), start=1):
+        size += len(block.data)
+        if block.mime_type not in _EXTENSIONS or size > _MOST_ATTACHED:
+            return
+        name = f"picture-{number}.{_EXTENSIONS[block.mime_type]}"
+        yield Attachment(type="image", path=name, mime=block.mime_type, content=block.data)
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= _SUMMARY else f"{line[: _SUMMARY - 1]}…"

@@ -1,0 +1,29 @@
+"""What a failed call is, for the model."""
+
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, REQUEST_TIMEOUT
+from pydantic import ValidationError
+
+from handrail.mcp.client.words import clipped
+from handrail.protocol.error import ToolError
+from handrail.settings.project_servers import Server
+
+_MOST_SAID = 2_000
+
+
+def failure_of(error: Exception, server: Server, tool: str) -> ToolError | None:
+    """The error of the call; None where the connection is gone, of which others know more."""
+    if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
+        return ToolError(
+            "TIMEOUT",
+            f"The server {server.name} did not answer within {server.seconds:g} seconds, and was told to stop. Whether"
+            f" {tool[:80]} did anything is not known. mcp.servers.{server.name}.timeout allows more.",
+        )
+    if isinstance(error, ValidationError):
+        text = f"The server {server.name} answered what the protocol does not know. The defect is the server's."
+        return ToolError("UNAVAILABLE", f"{text} Whether {tool[:80]} did anything is not known.")
+    if not isinstance(error, MCPError) or error.code == CONNECTION_CLOSED:
+        return None
+    code = "INVALID_ARGUMENT" if error.code == INVALID_PARAMS else "IO_ERROR"
+    said = clipped(error.message, _MOST_SAID) or "and not why"
+    return ToolError(code, f"The server {server.name} refused: {said} (error {error.code}).")

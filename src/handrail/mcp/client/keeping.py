@@ -1,0 +1,180 @@
+"""Keeps one server: starts it, listens to it, and starts it again where it ended."""
+
+import asyncio
+import logging
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from typing import Any
+
+from mcp import Client
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+    LoggingMessageNotificationParams,
+    ToolListChangedNotification,
+)
+from pydantic import TypeAdapter
+
+from handrail.mcp.client.ends import End
+from handrail.mcp.client.listed_tools import list_tools
+from handrail.mcp.client.pacing import paced
+from handrail.mcp.client.pipes import piped
+from handrail.mcp.client.reaching import reached
+from handrail.mcp.client.secrets import Secrets
+from handrail.mcp.client.standing import Standing
+from handrail.mcp.client.words import ending_words, wrong_words
+from handrail.mcp.versions import is_modern
+from handrail.protocol.error import ToolError
+from handrail.protocol.version import VERSION
+from handrail.runtime.server_programs import ServerProgram, ServerPrograms, Wanted
+from handrail.settings.project_servers import Server
+
+SECONDS_TO_START = 60.0
+_PAUSES = (0.5, 2.0, 8.0)
+"""Seconds before it is started again, each time it has ended soon after its start."""
+_LASTED = 300.0
+"""Seconds after which an end is not the same trouble again."""
+_BETWEEN_LISTINGS = 1.0
+_SECONDS_TO_LIST = 30.0
+_ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
+
+for _name in ("mcp", "client", "httpx2", "httpcore2"):  # what they have to say is said by us; else it is on stderr
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+
+class Keeper:
+    """The side of a server that is in the event loop."""
+
+    def __init__(self, server: Server, programs: ServerPrograms, standing: Standing, secrets: Secrets) -> None:
+        self._server = server
+        self._programs = programs
+        self._standing = standing
+        self._secrets = secrets
+        self._client: Client | None = None
+        self._stale: asyncio.Event | None = None
+        self.program: ServerProgram | None = None
+        self.heard = ""
+        """The last line that it logged."""
+
+    async def keep(self) -> None:
+        """As long as it is not off, or this is cancelled."""
+        failures = 0
+        clock = asyncio.get_running_loop().time
+        while True:
+            began, end = clock(), End()
+            self._standing.become("starting")
+            words = await self._live(end)
+            failures = 1 if clock() - began >= _LASTED else failures + 1
+            if end.final or failures > len(_PAUSES):
+                again = "" if end.final else f" (it was started {failures} times, and is left off)"
+                self._standing.become("off", f"{words}{again}")
+                return
+            self._standing.become("down", words)
+            await asyncio.sleep(_PAUSES[failures - 1])
+
+    async def call(
+        self, name: str, arguments: dict[str, Any], progress: ProgressFnT
+    ) -> CallToolResult | InputRequiredResult:
+        """Has the server do it. MCPError and others where it does not."""
+        client = self._client
+        if client is None:
+            raise ToolError("UNAVAILABLE", self._standing.reason or "it is not there")
+        params = CallToolRequestParams(name=name, arguments=arguments)
+        seconds = self._server.seconds
+        # Not `call_tool`: that would hold the result against the server's schema, whatever that takes.
+        async with asyncio.timeout(seconds + 1):
+            return await client.session.send_request(
+                CallToolRequest(params=params), _ANSWER, seconds, progress_callback=progress
+            )
+
+    def look_again(self) -> None:
+        """What it lists may be another list by now."""
+        if self._stale is not None:
+            self._stale.set()
+
+    async def _live(self, end: End) -> str:
+        """One life of it, from its start to its end; why it ended, in words."""
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(SECONDS_TO_START):
+                    client = await self._connected(stack, end)
+                self._client = client
+                self._standing.become("up")
+                await self._attend(client, end)
+        except TimeoutError:
+            end.note(f"it did not answer within {SECONDS_TO_START:.0f} seconds")
+        except ToolError as error:
+            end.note(error.message, final=True)
+        except Exception as error:
+            end.note(wrong_words(error))
+        finally:
+            self._client, program, self.program = None, self.program, None
+            if program is not None:
+                await asyncio.shield(asyncio.to_thread(program.end))
+                end.final = end.final or program.never_ran
+        return self._secrets.hidden(ending_words(end, program))
+
+    async def _connected(self, stack: AsyncExitStack, end: End) -> Client:
+        self._stale = asyncio.Event()
+        client = Client(
+            paced(await self._transport(end), end),
+            cache=None,
+            client_info=Implementation(name="handrail", version=VERSION),
+            message_handler=self._hear,
+            logging_callback=self._log,
+        )
+        await stack.enter_async_context(client)
+        self._standing.has_listed(await list_tools(client, self._secrets))
+        return client
+
+    async def _transport(self, end: End) -> AbstractAsyncContextManager[Any]:
+        server = self._server
+        if not server.words:
+            return reached(server.url, server.headers, server.seconds, end)
+        wanted = Wanted(
+            words=server.words,
+            cwd=server.cwd,
+            variables=server.variables,
+            network=server.network,
+            writable=server.writable,
+        )
+        self.program = await asyncio.to_thread(self._programs.start, wanted)
+        return piped(self.program, end)
+
+    async def _attend(self, client: Client, end: End) -> None:
+        listing = asyncio.ensure_future(self._list_again(client))
+        listening = asyncio.ensure_future(self._listen(client))
+        try:
+            await end.wait()
+        finally:
+            listing.cancel()
+            listening.cancel()
+
+    async def _list_again(self, client: Client) -> None:
+        """Whenever it says that its list is another; one who says so all the time is asked now and then."""
+        while self._stale is not None:
+            await self._stale.wait()
+            self._stale.clear()
+            with suppress(Exception):  # the list that it gave before still stands
+                async with asyncio.timeout(_SECONDS_TO_LIST):
+                    self._standing.has_listed(await list_tools(client, self._secrets))
+            await asyncio.sleep(_BETWEEN_LISTINGS)
+
+    async def _listen(self, client: Client) -> None:
+        """A server without a handshake has to be asked to say when its list is another."""
+        if not is_modern(client.protocol_version):
+            return
+        with suppress(Exception):  # it need not
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self.look_again()
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self.look_again()
+
+    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+        self.heard = self._secrets.hidden(str(params.data)[:500])

@@ -1,0 +1,18 @@
+"""How fast one may talk: a stock that is used up by every message, and fills again with time."""
+
+
+class Pace:
+    """A number of messages at once, and so many a second after them."""
+
+    def __init__(self, at_once: int, a_second: float) -> None:
+        self._most = float(at_once)
+        self._a_second = a_second
+        self._left = float(at_once)
+        self._at = 0.0
+
+    def wait(self, now: float) -> float:
+        """Takes one; how many seconds to wait first."""
+        self._left = min(self._most, self._left + (now - self._at) * self._a_second) if self._at else self._left
+        self._at = now
+        self._left -= 1
+        return 0.0 if self._left >= 0 else -self._left / self._a_second

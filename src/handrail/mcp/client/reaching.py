@@ -1,0 +1,71 @@
+"""Messages to a server that is reached by streamable HTTP."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.streamable_http import streamable_http_client
+
+from handrail.mcp.client.ends import End
+
+_LARGEST_ANSWER = 8 << 20
+_CONNECT = 10.0
+_WHO_ARE_YOU = 401
+_TEXT = "identity"
+"""Nothing packed: a few bytes could be any number then."""
+
+
+@asynccontextmanager
+async def reached(
+    url: str, headers: tuple[tuple[str, str], ...], seconds: float, end: End
+) -> AsyncGenerator[TransportStreams]:
+    """The streams that a session works on. Redirects to elsewhere are not followed, which the SDK sees to."""
+    times = httpx2.Timeout(_CONNECT, read=max(seconds, _CONNECT) + _CONNECT)
+    given = [*headers, ("Accept-Encoding", _TEXT)]
+    async with (
+        _Client(headers=given, timeout=times, end=end) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=_LARGEST_ANSWER) as streams,
+    ):
+        yield streams
+
+
+class _Client(httpx2.AsyncClient):
+    """Notices why a server lets nobody in, and takes no endless answer."""
+
+    def __init__(self, *, end: End, **given: Any) -> None:
+        super().__init__(**given)
+        self._end = end
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        response = await super().send(request, **options)
+        if response.status_code == _WHO_ARE_YOU:
+            self._end.note(
+                "it wants to know who asks (401), and OAuth is not supported here: put a token into its headers",
+                final=True,
+            )
+        if response.headers.get("content-encoding", _TEXT) != _TEXT:
+            await response.aclose()
+            raise httpx2.DecodingError("the answer is packed, which was not asked for", request=request)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _Bounded(response.stream)
+        return response
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of one answer, as many as one may have."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > _LARGEST_ANSWER:
+                raise httpx2.StreamError(f"the answer has more than {_LARGEST_ANSWER:,} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

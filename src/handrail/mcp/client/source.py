@@ -1,0 +1,164 @@
+"""One server as a source of tools."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from handrail.mcp.client.one_call import Progress, awaited
+from handrail.mcp.client.secrets import Secrets
+from handrail.mcp.client.standing import Standing
+from handrail.mcp.client.words import clipped
+from handrail.mcp.client.worker import Worker
+from handrail.protocol.error import StoreError, ToolError
+from handrail.runtime.server_programs import ServerPrograms
+from handrail.runtime.sources import ForeignTool
+from handrail.settings.project_servers import Server
+from handrail.tools.contract import Context, Output
+
+if TYPE_CHECKING:
+    from handrail.mcp.client.keeping import Keeper
+
+_BACK = 20.0
+"""Seconds that a call waits for a server which is being started, or started again."""
+_WHY = 3.0
+"""Seconds that a call waits to hear why its server ended."""
+_TO_CLOSE = 5.0
+
+
+class ServerSource:
+    """A server that is started when somebody asks what it offers, or calls one of its tools."""
+
+    def __init__(
+        self,
+        server: Server,
+        worker: Worker,
+        programs: ServerPrograms,
+        begin: Callable[[], float],
+        closed: Callable[[], None],
+    ) -> None:
+        """`begin`: starts this one and those beside it; how many seconds to wait for their first lists. `closed`: is
+        called once, when it is."""
+        self._server = server
+        self._worker = worker
+        self._programs = programs
+        self._begin = begin
+        self._on_close = closed
+        self._standing = Standing()
+        self._secrets = Secrets(server)
+        self._lock = threading.Lock()
+        self._keeper: Keeper | None = None
+        self._kept: Future[None] | None = None
+        self._closed = False
+
+    @property
+    def server(self) -> str:
+        """What the settings call it."""
+        return self._server.name
+
+    @property
+    def read_only(self) -> tuple[str, ...]:
+        """The tools that only look, by the person's word."""
+        return self._server.read_only
+
+    @property
+    def revision(self) -> int:
+        """Another number whenever `listed` gives something else."""
+        return self._standing.revision
+
+    def listed(self) -> tuple[ForeignTool, ...]:
+        """What it offers, where it said so in time."""
+        self._standing.wait(lambda phase: phase in {"up", "down", "off"}, self._begin())
+        return self._standing.tools
+
+    def call(self, context: Context, name: str, arguments: dict[str, Any]) -> Output:
+        """Has the server do it."""
+        self._begin()
+        if self._standing.wait(lambda phase: phase in {"up", "off"}, _BACK) != "up":
+            raise self._unavailable("is not there", self._standing.reason or "it is still being started")
+        keeper, progress = self._keeper, Progress()
+        if keeper is None:
+            raise self._unavailable("is not there", "it was ended")
+        try:
+            answer = awaited(self._worker.do(keeper.call(name, arguments, progress.note)), context, progress, keeper)
+        except ToolError:
+            raise
+        except Exception as error:
+            raise self._failed(name, error, keeper) from None
+        finally:
+            _tell_attempts(keeper, context)
+        return self._output(name, answer)
+
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with it now."""
+        standing = self._standing
+        told = [clipped(standing.reason)] if standing.reason else []
+        if standing.phase == "starting":
+            told.append("it is still being started")
+        program = self._keeper.program if self._keeper is not None else None
+        blocked = program.attempts.blocked() if program is not None else ()
+        return tuple(self._secrets.hidden(one) for one in (*told, *standing.remarks, *blocked[:3]))
+
+    def start(self) -> None:
+        """Begins to start it, where nobody did."""
+        with self._lock:
+            if self._kept is None and not self._closed:
+                self._standing.become("starting")
+                self._kept = self._worker.do(self._keep())
+
+    def close(self) -> None:
+        """Ends it, and whatever it started. Can be repeated."""
+        with self._lock:
+            if self._closed:
+                return
+            kept, self._closed = self._kept, True
+        if kept is not None and kept.cancel():
+            self._standing.wait(lambda phase: phase == "off", _TO_CLOSE)
+        self._on_close()
+
+    async def _keep(self) -> None:
+        from handrail.mcp.client.keeping import Keeper  # noqa: PLC0415  the SDK: a second, and 70 MB
+
+        self._keeper = Keeper(self._server, self._programs, self._standing, self._secrets)
+        try:
+            await self._keeper.keep()
+        finally:
+            if self._standing.phase != "off":
+                self._standing.become("off", "it was ended")
+
+    def _output(self, name: str, answer: Any) -> Output:
+        from mcp_types import CallToolResult  # noqa: PLC0415  as above
+
+        from handrail.mcp.client.answers import output_of  # noqa: PLC0415
+
+        if not isinstance(answer, CallToolResult):
+            raise ToolError(
+                "UNAVAILABLE",
+                f"The server {self.server} wants to ask a person something before it goes on, which it cannot do here.",
+            )
+        schema = next((tool.output_schema for tool in self._standing.tools if tool.name == name), None)
+        return output_of(answer, schema, self._secrets)
+
+    def _failed(self, name: str, error: Exception, keeper: "Keeper") -> ToolError:
+        from handrail.mcp.client.failures import failure_of  # noqa: PLC0415  as above
+
+        failure = failure_of(error, self._server, name)
+        if failure is not None:
+            keeper.look_again()
+            return ToolError(failure.code, self._secrets.hidden(failure.message))
+        self._standing.wait(lambda phase: phase != "up", _WHY)
+        why = self._standing.reason or "the connection was lost"
+        return self._unavailable("ended before it answered", f"{why}. Whether it did anything is not known")
+
+    def _unavailable(self, what: str, why: str) -> ToolError:
+        return ToolError("UNAVAILABLE", self._secrets.hidden(f"The server {self.server} {what}: {clipped(why, 500)}."))
+
+
+def _tell_attempts(keeper: "Keeper", context: Context) -> None:
+    """What it reached, or wanted to, since somebody asked last: it is told with the call that it happened in."""
+    if keeper.program is None:
+        return
+    with suppress(StoreError):
+        for attempt in keeper.program.attempts.taken():
+            context.attempted(*attempt)

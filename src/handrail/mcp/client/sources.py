@@ -1,0 +1,110 @@
+"""The sources of tools that a session has: one for each MCP server."""
+
+import threading
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+
+from handrail.mcp.client.source import ServerSource
+from handrail.mcp.client.worker import Worker
+from handrail.protocol.error import ToolError
+from handrail.runtime.server_programs import ServerPrograms
+from handrail.runtime.sources import ForeignTool, ToolSource
+from handrail.settings import Loaded, state_folder
+from handrail.settings.project_servers import Server, servers_of
+from handrail.settings.server_names import is_server_name
+from handrail.settings.units import seconds
+from handrail.tools.contract import Context, Output
+
+_INSTALL = "Other MCP servers need an extra that is not installed: pip install 'handrail[mcp]'"
+
+
+class FoundSources(msgspec.Struct, frozen=True):
+    """The sources, and what a person should be told."""
+
+    sources: tuple[ToolSource, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def sources_of(loaded: Loaded, workspace: str, environ: Mapping[str, str]) -> tuple[ToolSource, ...]:
+    """The sources of a session in this workspace. Nothing is started before somebody asks for tools."""
+    return found_sources(loaded, workspace, environ).sources
+
+
+def found_sources(
+    loaded: Loaded, workspace: str, environ: Mapping[str, str], *, only: str | None = None
+) -> FoundSources:
+    """The same, with what a person should be told. `only`: no other server than this one."""
+    servers = servers_of(loaded, workspace, environ)
+    usable = [one for one in servers.usable if only in {None, one.name}]
+    unusable = {name: why for name, why in servers.unusable.items() if only in {None, name}}
+    told = (*servers.notes, *(f"The MCP server {name} cannot be used: {why}." for name, why in unusable.items()))
+    if not usable and not unusable:
+        return FoundSources((), told)
+    if loaded.settings.profile == "restricted":
+        return FoundSources((), (*told, "The restricted profile has no other MCP servers."))
+    if usable and find_spec("mcp") is None:
+        return FoundSources((), (*told, _INSTALL))
+    state = state_folder(environ)
+    group = _Group(
+        usable, ServerPrograms(loaded.settings, workspace, state, environ), seconds(loaded.settings.mcp.wait)
+    )
+    broken = [_UnusableSource(name, why) for name, why in unusable.items() if is_server_name(name)]
+    return FoundSources((*group.sources, *broken), told)
+
+
+class _Group:
+    """Servers that are started side by side, by one thread."""
+
+    def __init__(self, servers: list[Server], programs: ServerPrograms, wait: float) -> None:
+        self._programs = programs
+        self._worker = Worker()
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._until: float | None = None
+        self._left = len(servers)
+        self.sources = tuple(
+            ServerSource(server, self._worker, programs, self.begin, self._closed) for server in servers
+        )
+
+    def begin(self) -> float:
+        """Starts all of them; how many seconds are left to wait for what they list."""
+        with self._lock:
+            if self._until is None:
+                self._until = time.monotonic() + self._wait
+        for source in self.sources:
+            source.start()
+        return max(0.0, self._until - time.monotonic())
+
+    def _closed(self) -> None:
+        with self._lock:
+            self._left -= 1
+        if self._left == 0:
+            self._worker.close()
+            self._programs.close()
+
+
+class _UnusableSource:
+    """A server that cannot be started as it is written: it offers nothing, and says why."""
+
+    read_only = ()
+    revision = 0
+
+    def __init__(self, server: str, why: str) -> None:
+        self.server = server
+        self._why = why
+
+    def listed(self) -> tuple[ForeignTool, ...]:
+        return ()
+
+    def call(self, context: Context, name: str, arguments: dict[str, Any]) -> Output:  # noqa: ARG002  the protocol's
+        raise ToolError("UNAVAILABLE", f"The server {self.server} cannot be used: {self._why}.")
+
+    def problems(self) -> tuple[str, ...]:
+        return (self._why,)
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,44 @@
+"""What is wrong with a server, in words: short, with evidence, and without what nobody asked to read."""
+
+from typing import TYPE_CHECKING
+
+from handrail.settings.errors import plain
+
+if TYPE_CHECKING:
+    from handrail.mcp.client.ends import End
+    from handrail.runtime.server_programs import ServerProgram
+
+_LONGEST = 300
+_LAST_LINES = 3
+
+
+def clipped(text: str, longest: int = _LONGEST) -> str:
+    """The text on one line, with what a terminal could be misled by written out, and cut."""
+    line = plain(" ".join(text.split()))
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def wrong_words(error: BaseException) -> str:
+    """What went wrong, by what was raised; of several at once, the first."""
+    error = _first(error)
+    name = type(error).__name__
+    if name == "ValidationError":
+        return "it answers what the protocol does not know"
+    if name in {"ConnectError", "ConnectTimeout"}:
+        return f"it cannot be reached ({clipped(str(error)) or name})"
+    return f"it failed ({clipped(str(error)) or name})"
+
+
+def ending_words(end: "End", program: "ServerProgram | None") -> str:
+    """Why a connection is over: how its program ended, where it did, and the last of what that said."""
+    how = program.how_it_ended if program is not None else None
+    reason = how or end.reason or "it ended"
+    said = "; ".join(program.said.splitlines()[-_LAST_LINES:]) if program is not None else ""
+    return f"{reason}: {clipped(said)}" if said else reason
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        held: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        error = held[0]
+    return error

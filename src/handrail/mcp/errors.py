@@ -1,0 +1,30 @@
+"""What the protocol calls an error: the request was not understood. A tool that fails has a result that says so."""
+
+from typing import Any
+
+PARSE = -32700
+INVALID_REQUEST = -32600
+UNKNOWN_METHOD = -32601
+INVALID_PARAMS = -32602
+INTERNAL = -32603
+BUSY = -32000
+"""Ours, from the numbers that are left to servers: too much is on its way."""
+MISSING_CAPABILITY = -32021
+"""From 2026-07-28 on: the request needs something that its client did not say it can do."""
+UNSUPPORTED_VERSION = -32022
+"""From 2026-07-28 on: a version that is not spoken here; the error says which are."""
+
+
+class ProtocolError(Exception):
+    """A request that gets an error and no result."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def wire(self) -> dict[str, Any]:
+        """As an answer carries it."""
+        told: dict[str, Any] = {"code": self.code, "message": self.message}
+        return told if self.data is None else {**told, "data": self.data}

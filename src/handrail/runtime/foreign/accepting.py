@@ -1,0 +1,95 @@
+"""What of another server's listing can be offered: within bounds, and in a form that every provider takes."""
+
+import re
+from typing import Any, cast
+
+from handrail.protocol.wire import encode
+from handrail.protocol.wording import shown
+from handrail.runtime.foreign.references import referred
+from handrail.runtime.sources import ForeignTool
+
+MOST_TOOLS = 256
+"""Of one server."""
+_LARGEST = 64 * 1024
+_DEEPEST = 32
+_MOST_PARTS = 5_000
+_LONGEST_NAME = 256
+_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""What providers let an argument be called."""
+_NOT_AT_THE_TOP = ("$schema", "$id", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const")
+"""What providers refuse at the top of a schema, and with it the whole question. Arguments are checked by it all the
+same."""
+
+
+def why_not(tool: object) -> str:
+    """Why a tool cannot be offered, in words; empty where it can be."""
+    if not isinstance(tool, ForeignTool):
+        return f"it is listed as {shown(tool)}"
+    if not all(isinstance(text, str) for text in (tool.name, tool.title, tool.description)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return "its name, title or description is no text"
+    if not tool.name or len(tool.name) > _LONGEST_NAME:
+        return f"its name has {len(tool.name)} characters; it may have 1 to {_LONGEST_NAME}"
+    return _why_no_arguments(tool.input_schema) or _why_unfit(tool.output_schema or {}, "outputSchema")
+
+
+def as_shown(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of arguments as models are shown it."""
+    told = {key: value for key, value in schema.items() if key not in _NOT_AT_THE_TOP}
+    return {**told, "type": "object", "properties": told.get("properties") or {}}
+
+
+def _why_no_arguments(schema: object) -> str:
+    if unfit := _why_unfit(schema, "inputSchema"):
+        return unfit
+    known = cast("dict[str, Any]", schema)
+    if known.get("type", "object") != "object":
+        return f"its inputSchema is of type {shown(known['type'])}, not an object"
+    properties: Any = known.get("properties", {})
+    if not isinstance(properties, dict):
+        return "its inputSchema has properties that are no object"
+    for name in cast("dict[str, Any]", properties):
+        if not _PROPERTY.fullmatch(name):
+            return f"it has an argument {shown(name)}, and no model can be told of one that is called so"
+    return ""
+
+
+def _why_unfit(schema: object, what: str) -> str:
+    if not isinstance(schema, dict):
+        return f"its {what} is {shown(schema)}, not an object"
+    try:
+        size = len(encode(schema))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return f"its {what} is not JSON"
+    if size > _LARGEST:
+        return f"its {what} has {size:,} bytes; it may have {_LARGEST:,}"
+    return _Look(cast("dict[str, Any]", schema), what).why_unfit()
+
+
+class _Look:
+    """One look through a schema."""
+
+    def __init__(self, root: dict[str, Any], what: str) -> None:
+        self._root, self._what = root, what
+        self._left = _MOST_PARTS
+
+    def why_unfit(self) -> str:
+        return self._of(self._root, _DEEPEST)
+
+    def _of(self, node: Any, depth: int) -> str:
+        if not isinstance(node, dict | list):
+            return ""
+        self._left -= 1
+        if depth == 0 or self._left < 0:
+            return f"its {self._what} is nested too deeply, or has too many parts"
+        if isinstance(node, dict) and (broken := self._broken(cast("dict[str, Any]", node).get("$ref"))):
+            return broken
+        inner = cast("dict[str, Any]", node).values() if isinstance(node, dict) else cast("list[Any]", node)
+        return next((why for one in inner if (why := self._of(one, depth - 1))), "")
+
+    def _broken(self, reference: Any) -> str:
+        if not isinstance(reference, str):
+            return ""
+        if not reference.startswith("#"):
+            return f"its {self._what} refers to {shown(reference)}, which is elsewhere"
+        leads = reference == "#" or not reference.startswith("#/") or referred(self._root, reference) is not None
+        return "" if leads else f"its {self._what} refers to {shown(reference)}, which is not there"

@@ -1,0 +1,63 @@
+"""What a server says of a tool: all of it in one form, its digest, and what became another."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from handrail.protocol.wire import encode
+from handrail.runtime.sources import ForeignTool
+
+_ORDERED = msgspec.json.Encoder(order="sorted")
+
+
+def described(tool: ForeignTool) -> dict[str, Any]:
+    """All that the model, the person or policy may go by."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "readOnlyHint": tool.read_only,
+        "destructiveHint": tool.destructive,
+        "idempotentHint": tool.idempotent,
+        "openWorldHint": tool.open_world,
+    }
+
+
+def fingerprint(told: dict[str, Any]) -> str:
+    """Its digest. The order of names in an object says nothing."""
+    return hashlib.sha256(_ORDERED.encode(told)).hexdigest()[:32]
+
+
+def what_changed(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """The parts that are others now: `description, inputSchema`."""
+    return ", ".join(name for name in after if _ordered(before.get(name)) != _ordered(after[name]))
+
+
+def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """The same in full, line by line."""
+    from difflib import unified_diff  # noqa: PLC0415  hardly ever needed
+
+    lines = unified_diff(_lines(before), _lines(after), "as it was approved", "as it is now", lineterm="", n=2)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(told: dict[str, Any]) -> list[str]:
+    """A long text is shown line by line too, or one word of it would be told as all of it."""
+    lines: list[str] = []
+    for name, value in told.items():
+        text = value if isinstance(value, str) else msgspec.json.format(_ordered(value), indent=2).decode()
+        first, *more = text.split("\n")
+        lines += [f"{name}: {first}", *(f"  {line}" for line in more)]
+    return lines
+
+
+def _ordered(value: Any) -> bytes:
+    return _ORDERED.encode(value)
+
+
+def size_of(value: Any) -> int:
+    """How many bytes a value takes."""
+    return len(encode(value))

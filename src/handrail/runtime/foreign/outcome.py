@@ -1,0 +1,106 @@
+"""What another server's tool gave, as the runtime takes it: cleaned, bounded, and nothing that it may not say."""
+
+import re
+from typing import Any
+
+from handrail.process.cleaning import cleaned
+from handrail.protocol.error import CODES, ToolError
+from handrail.protocol.plain import plain, readable
+from handrail.protocol.result import Attachment
+from handrail.protocol.tool import ToolSpec
+from handrail.protocol.wire import encode
+from handrail.protocol.wording import visible
+from handrail.tools.contract import Output
+
+MOST_TEXT = 4_000_000
+"""Characters of a result that are kept."""
+_MOST_DATA = 1_000_000
+_MOST_ATTACHED = 10_000_000
+"""Characters of all pictures together, as base64."""
+_MOST_ATTACHMENTS = 20
+_MOST_WARNINGS = 10
+_LONGEST_SUMMARY = 200
+_MIME = re.compile(r"[a-z]+/[a-z0-9.+-]{1,80}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+
+
+def taken(spec: ToolSpec, output: object, *, looks: bool) -> Output:
+    """The output with all that is a stranger's made harmless; ToolError INTERNAL for what is none.
+
+    `looks`: whether somebody vouches that the tool changes nothing. Of any other it is said that undo does not cover
+    what it did.
+    """
+    if not isinstance(output, Output) or not isinstance(output.content, str) or not isinstance(output.summary, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        said = f"{spec.label} gave back something that is no result ({type(output).__name__})."
+        raise ToolError("INTERNAL", f"{said} It is not your arguments; go on without it.")
+    notes: list[str] = []
+    content = _text(output.content, notes)
+    summary = visible(" ".join(_clean(output.summary[:2_000]).split()), _LONGEST_SUMMARY) or f"{spec.label} is done"
+    return Output(
+        summary=summary if looks else f"{summary}; not covered by undo",
+        content=content,
+        data=_data(output.data, notes),
+        failure=_failure(output.failure),
+        truncated=output.truncated is True or len(output.content) > MOST_TEXT,
+        attachments=_attachments(output.attachments, notes),
+        warnings=(*_warnings(output.warnings), *notes),
+    )
+
+
+def failed(error: ToolError) -> ToolError:
+    """A failure in a server's words, made harmless."""
+    code = error.code if error.code in CODES and error.code != "PERMISSION_REQUIRED" else "INTERNAL"
+    return ToolError(code, _clean(str(error.message)[:20_000]), details=plain(error.details)[0])
+
+
+def _failure(failure: object) -> ToolError | None:
+    return failed(failure) if isinstance(failure, ToolError) else None
+
+
+def _text(text: str, notes: list[str]) -> str:
+    if len(text) > MOST_TEXT:
+        notes.append(f"It gave {len(text):,} characters; those after the first {MOST_TEXT:,} are lost.")
+    return _clean(text[:MOST_TEXT])
+
+
+def _clean(text: str) -> str:
+    """As with what commands print: no sequences for a terminal, no control characters."""
+    if text.isprintable():
+        return text
+    return cleaned(readable(text).encode())
+
+
+def _data(data: Any, notes: list[str]) -> Any:
+    found = plain(data)[0]
+    if len(encode(found)) <= _MOST_DATA:
+        return found
+    notes.append(f"Its structured content has over {_MOST_DATA:,} bytes and is left out.")
+    return None
+
+
+def _attachments(given: object, notes: list[str]) -> tuple[Attachment, ...]:
+    found: list[Attachment] = []
+    room, left_out = _MOST_ATTACHED, 0
+    for one in given if isinstance(given, tuple | list) else ():  # pyright: ignore[reportUnknownVariableType]
+        size = len(one.content or "") if isinstance(one, Attachment) and _is_sound(one) else room + 1
+        if isinstance(one, Attachment) and size <= room and len(found) < _MOST_ATTACHMENTS:
+            room -= size
+            found.append(one)
+        else:
+            left_out += 1
+    if left_out:
+        notes.append(f"{left_out} of what it attached is left out: too large, too many, or not what it says.")
+    return tuple(found)
+
+
+def _is_sound(one: Attachment) -> bool:
+    texts = isinstance(one.path, str) and isinstance(one.mime, str) and isinstance(one.content, str | None)  # pyright: ignore[reportUnnecessaryIsInstance]
+    kind = one.type in {"file", "image"}
+    if not texts or not kind or not _MIME.fullmatch(one.mime) or not one.path.isprintable() or len(one.path) > 1_000:
+        return False
+    return one.content is None or (len(one.content) <= _MOST_ATTACHED and _BASE64.fullmatch(one.content) is not None)
+
+
+def _warnings(given: object) -> tuple[str, ...]:
+    texts = given if isinstance(given, tuple | list) else ()  # pyright: ignore[reportUnknownVariableType]
+    return tuple(visible(_clean(str(text)[:2_000]), 500) for text in texts[:_MOST_WARNINGS])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -1,0 +1,187 @@
+"""The other servers of a session: what they list is offered, what they change is noticed, and told."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from handrail.policy.configuration import Vouching
+from handrail.policy.judging.foreign import only_looks
+from handrail.protocol.decision import ForeignFact
+from handrail.protocol.error import UsageError
+from handrail.protocol.tool import ToolSpec
+from handrail.protocol.wording import shown, visible
+from handrail.runtime.foreign.accepting import MOST_TOOLS, why_not
+from handrail.runtime.foreign.describing import described
+from handrail.runtime.foreign.known import Known
+from handrail.runtime.foreign.naming import PREFIX, taken_apart
+from handrail.runtime.foreign.tools import foreign_tool
+from handrail.runtime.registry import Registry
+from handrail.runtime.sources import ForeignTool, ToolSource
+from handrail.tools.contract import Tool
+
+Warn = Callable[[str, str], None]
+"""Tells a person, by a code or rule and a text."""
+_MOST_TOLD = 20
+"""Tools of one listing that a person is warned about one by one."""
+
+
+class _Listing(NamedTuple):
+    revision: int | None
+    tools: tuple[Tool, ...]
+    listed: dict[str, ForeignTool]
+    """By the server's own names."""
+
+
+class OtherServers:
+    """All sources of a session. Any thread may ask."""
+
+    def __init__(
+        self, sources: tuple[ToolSource, ...], known: Known, vouched: tuple[Vouching, ...], warn: Warn
+    ) -> None:
+        self._sources = {source.server: source for source in sources}
+        self._known, self._vouched, self._warn = known, vouched, warn
+        self._lock = threading.Lock()
+        self._listings: dict[str, _Listing] = {}
+        self._told: set[str] = set()
+        self._gone: dict[str, str] = {}
+        """Names that were offered, or could have been, and why they are not."""
+        self._closed = False
+
+    def renewed(self, registry: Registry) -> Registry | None:
+        """The registry with what the servers list now; None where that is what it has."""
+        with self._lock:
+            if self._closed or not self._look():
+                return None
+            return registry.with_foreign(self._offered(registry))
+
+    def why_gone(self, name: str) -> str:
+        """Why there is no tool of a name, in words; empty where nothing is known."""
+        if name in self._gone:
+            return self._gone[name]
+        server = (taken_apart(name) or (None,))[0]
+        source = self._sources.get(server) if server is not None else None
+        if source is None:
+            return ""
+        with suppress(Exception):
+            if problems := source.problems():
+                return f"{server}: {visible('; '.join(problems), 300)}"
+        return f"the server {server} lists no such tool"
+
+    def approve(self, spec: ToolSpec) -> None:
+        """A person said yes to a tool as it is now."""
+        listing, foreign = self._listings.get(spec.server), spec.foreign
+        if listing is not None and foreign is not None and (listed := listing.listed.get(foreign.name)) is not None:
+            self._known.approve(spec.server, described(listed))
+
+    def close(self) -> None:
+        """Ends all of them."""
+        self._closed = True
+        for source in self._sources.values():
+            with suppress(Exception):
+                source.close()
+
+    def _look(self) -> bool:
+        """Whether a server lists something else than before."""
+        changed = False
+        for server, source in self._sources.items():
+            revision = _revision(source)
+            before = self._listings.get(server)
+            if before is None or revision is None or before.revision != revision:
+                self._listings[server] = self._listing(source, revision)
+                changed = True
+        return changed
+
+    def _listing(self, source: ToolSource, revision: int | None) -> _Listing:
+        server = source.server
+        listed = self._sound(server, self._asked(source))
+        for tool, parts in self._known.meet(server, [described(one) for one in listed]):
+            told = f"{server} describes its tool {shown(tool)} otherwise than before ({parts})"
+            self._tell("tool.changed", f"{told}. The next call of it asks.")
+        tools = tuple(
+            foreign_tool(source, one, self._known, looks=only_looks(_fact(server, one), self._vouched))
+            for one in listed
+        )
+        return _Listing(revision, tools, {one.name: one for one in listed})
+
+    def _asked(self, source: ToolSource) -> tuple[object, ...]:
+        try:
+            return tuple(source.listed())
+        except Exception as error:  # whatever it is: the session goes on without it
+            what = visible(f"{type(error).__name__}: {error}", 200)
+            self._tell("UNAVAILABLE", f"The tools of {source.server} cannot be listed ({what}). None is offered.")
+            return ()
+
+    def _sound(self, server: str, listed: tuple[object, ...]) -> list[ForeignTool]:
+        """Those that can be offered; a person is told why others are not."""
+        if len(listed) > MOST_TOOLS:
+            told = f"{server} lists {len(listed):,} tools; those after the first {MOST_TOOLS} are not offered"
+            self._tell("LIMIT_EXCEEDED", f"{told}.")
+        found: dict[str, ForeignTool] = {}
+        refused: list[str] = []
+        for one in listed[:MOST_TOOLS]:
+            why = why_not(one)
+            if not isinstance(one, ForeignTool) or why:
+                refused.append(f"{shown(getattr(one, 'name', '?'))}: {why}")
+            elif found.setdefault(one.name, one) != one:
+                refused.append(f"{shown(one.name)}: it is listed twice, each time otherwise")
+        twice = {one.split(":")[0] for one in refused}
+        for problem in refused[:_MOST_TOLD]:
+            self._tell("INVALID_ARGUMENT", f"A tool of {server} is not offered: {problem}.")
+        return [one for one in found.values() if shown(one.name) not in twice]
+
+    def _offered(self, registry: Registry) -> tuple[Tool, ...]:
+        """All of them under their names; of two that would have one name, neither."""
+        tools = [tool for listing in self._listings.values() for tool in listing.tools]
+        names = [tool.spec.name for tool in tools]
+        before = {name for name in registry.names if name.startswith(PREFIX)}
+        taken = set(registry.other_names)
+        offered: list[Tool] = []
+        self._gone = {}
+        for tool in tools:
+            name = tool.spec.name
+            if name in taken or names.count(name) > 1:
+                self._gone[name] = "another tool has the same name"
+                self._tell("CONFLICT", f"{tool.spec.label} is not offered: another tool has the name {name}, too.")
+            else:
+                offered.append(tool)
+        for name in before - {tool.spec.name for tool in offered}:
+            self._gone.setdefault(name, self._why_dropped(registry, name))
+        return tuple(offered)
+
+    def _why_dropped(self, registry: Registry, name: str) -> str:
+        tool = registry.get(name)
+        return f"the server {tool.spec.server} does not list it any more" if tool is not None else ""
+
+    def _tell(self, code: str, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._warn(code, text)
+
+
+def refuse_same_names(sources: tuple[ToolSource, ...]) -> None:
+    """UsageError where a source has no name, or that of another one."""
+    names = [source.server for source in sources]
+    for name in names:
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"a source has the name {shown(name)}; a server is called by letters, digits, _ and -")
+        if names.count(name) > 1:
+            raise UsageError(f"two sources are called {shown(name)}; calls could not tell them apart")
+
+
+def close_all(sources: tuple[ToolSource, ...]) -> None:
+    """For sources that no session took over."""
+    for source in sources:
+        with suppress(Exception):
+            source.close()
+
+
+def _revision(source: ToolSource) -> int | None:
+    try:
+        return source.revision
+    except Exception:
+        return None  # it is asked again, and says then what is wrong with it
+
+
+def _fact(server: str, listed: ForeignTool) -> ForeignFact:
+    return ForeignFact(server=server, tool=listed.name, read_only=listed.read_only)

@@ -1,0 +1,190 @@
+"""Starts the programs that other servers are, each in a sandbox of its own, and hands over their pipes."""
+
+import os
+import shlex
+import shutil
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+import msgspec
+
+from handrail.process.attached import Attached
+from handrail.process.cleaning import cleaned
+from handrail.protocol.error import ToolError
+from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.place import new_place
+from handrail.sandbox.proxy.proxy import Proxy
+from handrail.settings import Settings
+from handrail.tools.commands import Commands
+from handrail.tools.network import words_for
+from handrail.workspace.root import Root, check_places
+from handrail.workspace.tracked import tracked
+from handrail.workspace.withheld import Withheld, sealed
+
+_MOST_ATTEMPTS = 1_000
+"""Attempts to reach a host that are kept until somebody asks; of those after them, none is told by itself."""
+_NOT_THERE = 127
+_NOT_RUNNABLE = 126
+_OVER: Mapping[str, str] = {
+    "memory": "it used more memory than limits.memory allows, and was ended",
+    "processes": "it had more processes than limits.processes allows, and was ended",
+}
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be started, and what is open to it."""
+
+    words: tuple[str, ...]
+    cwd: str = "."
+    variables: tuple[tuple[str, str], ...] = ()
+    network: tuple[str, ...] = ()
+    writable: bool = False
+
+
+class ServerProgram:
+    """One of them while it runs. `input` and `output` are descriptors that do not block; it ends with this process."""
+
+    def __init__(self, attached: Attached, program: str, attempts: "Attempts", held: ExitStack) -> None:
+        self._attached = attached
+        self._program = program
+        self._held = held
+        self.attempts = attempts
+
+    @property
+    def input(self) -> int:
+        """What is written here, it reads."""
+        return self._attached.input
+
+    @property
+    def output(self) -> int:
+        """What it writes is read here."""
+        return self._attached.output
+
+    @property
+    def tier(self) -> int:
+        """The sandbox that it runs in."""
+        return self._attached.tier
+
+    @property
+    def said(self) -> str:
+        """The last of what it said on stderr, as text for people."""
+        return cleaned(self._attached.said).strip()
+
+    @property
+    def how_it_ended(self) -> str | None:
+        """Why it is over, in words; None while it runs, and where it was ended from here."""
+        ending, code = self._attached.ending, self._attached.exit_code
+        if ending is None or ending == "cancelled":
+            return None
+        if ending == "failed":
+            return "its sandbox could not be made (handrail doctor says more)"
+        if ending in _OVER:
+            return _OVER[ending]
+        if code == _NOT_THERE:
+            return f"{self._program} was not found, or a program that it needs: its sandbox has the system's programs"
+        return f"{self._program} cannot be run" if code == _NOT_RUNNABLE else f"it ended with exit code {code}"
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether it ended before it was what it should be: it would again."""
+        return self._attached.ending == "failed" or self._attached.exit_code in {_NOT_THERE, _NOT_RUNNABLE}
+
+    def end(self) -> None:
+        """Ends it, with everything it started; its pipes are closed. Can be repeated."""
+        self._attached.end()
+        self._held.close()
+
+
+class Attempts:
+    """What a program tried to reach, kept until it is taken. Any thread may add."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[Attempt] = []
+
+    def add(self, attempt: Attempt) -> None:
+        """One more."""
+        with self._lock:
+            if len(self._kept) < _MOST_ATTEMPTS:
+                self._kept.append(attempt)
+
+    def taken(self) -> tuple[tuple[str, int, bool, str], ...]:
+        """Those that nobody took before: host, port, whether it was let through, and why."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+        return tuple((one.host, one.port, one.allowed, one.reason or "the server's settings list it") for one in kept)
+
+    def blocked(self) -> tuple[str, ...]:
+        """Those that were not let through and nobody took, in words, each once."""
+        with self._lock:
+            return tuple(dict.fromkeys(words_for(one) for one in self._kept if not one.allowed))
+
+
+class ServerPrograms:
+    """Starts them for one workspace. Any thread may."""
+
+    def __init__(self, settings: Settings, workspace: str, state: str, environ: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._commands = Commands(settings, state, environ)
+        self._withheld = Withheld()
+        self._lock = threading.Lock()
+
+    def start(self, wanted: Wanted) -> ServerProgram:
+        """Starts one; ToolError where it cannot be confined as it must be, or not be started."""
+        with ExitStack() as held:
+            attempts = Attempts()
+            confinement = self._confinement(wanted)
+            if wanted.network:
+                proxy = self._proxy(wanted.network, attempts)
+                held.callback(shutil.rmtree, os.path.dirname(proxy.path), ignore_errors=True)
+                held.callback(proxy.close)
+                confinement = msgspec.structs.replace(confinement, proxy=proxy.path, listed=wanted.network)
+            launch = self._commands.sandbox.launch(confinement, f"exec -- {shlex.join(wanted.words)}")
+            attached = Attached(launch, confinement.limits)
+            return ServerProgram(attached, os.path.basename(wanted.words[0]), attempts, held.pop_all())
+
+    def close(self) -> None:
+        """Lets go of what they needed in common, once all have ended. Can be repeated."""
+        self._commands.close()
+
+    def _confinement(self, wanted: Wanted) -> Confinement:
+        root = Root(self._workspace, writable=wanted.writable, main=True)
+        try:
+            with self._lock:
+                found = self._withheld.look((root,))
+            known = tracked(found.credentials, [root.path]) if found.credentials else ()
+            check_places((root,), "The server was not started.")
+            writable = (root.path,) if wanted.writable else ()
+            return Confinement(
+                trust="unasked",
+                cwd=_folder(root.path, wanted.cwd),
+                read_only=() if writable else (root.path,),
+                writable=writable,
+                sealed=sealed((root,)),
+                hidden_files=(*found.sockets, *found.pipes, *(one for one in found.credentials if one not in known)),
+                hidden_folders=found.credential_folders,
+                variables=wanted.variables,
+                limits=self._commands.limits(None, restricted=False),
+            )
+        finally:
+            root.close()
+
+    def _proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
+        from handrail.policy.network.listed import Listed  # noqa: PLC0415  few have one
+
+        try:
+            with self._lock:
+                place = new_place(self._commands.spill_folder)
+            return Proxy(place, Listed.from_entries(hosts), attempts.add)
+        except OSError as error:
+            raise ToolError("UNAVAILABLE", f"The network could not be opened to it ({error.strerror}).") from None
+
+
+def _folder(root: str, cwd: str) -> str:
+    """Where it starts, without the links on the way; ToolError where that is not in the workspace."""
+    place = os.path.realpath(os.path.join(root, cwd))
+    if not os.path.isdir(place) or os.path.commonpath((root, place)) != root:
+        raise ToolError("NOT_FOUND", f"Its folder {cwd[:200]!r} is not in the workspace.")
+    return place

