@@ -113,6 +113,7 @@ class Session:
             await self.send(words(told))
             return "end_turn"
         agent = await self._worker()
+        await self.rail.in_pool(self.rail.specs)  # other servers may take their time, which nobody else waits for here
         asked = await self.rail.waiting_questions()
         if self._cancelled:
             return "cancelled"

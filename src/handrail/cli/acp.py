@@ -3,17 +3,16 @@
 import os
 from argparse import Namespace
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from handrail.cli.exits import OK, Stop
-from handrail.cli.output import note
 from handrail.cli.preferences import loaded_for
 from handrail.protocol.error import UsageError
 
 if TYPE_CHECKING:
-    from handrail.acp.hosting import EditorServer, Host
+    from handrail.acp.hosting import Host
     from handrail.models.model import Model
-    from handrail.runtime.sources import ToolSource
     from handrail.settings import Loaded
 
 _MISSING = "handrail acp needs the extra `acp`, which is not installed. Install it: pip install 'handrail[acp]'"
@@ -36,6 +35,7 @@ def run(options: Namespace) -> int:
 
 def _host(options: Namespace) -> "Host":
     from handrail.acp.hosting import Host  # noqa: PLC0415  as above
+    from handrail.cli.acp_servers import sources_for  # noqa: PLC0415
     from handrail.cli.running.turn import limits_of  # noqa: PLC0415
 
     return Host(
@@ -43,7 +43,8 @@ def _host(options: Namespace) -> "Host":
         settings=lambda workspace: _settings(options, workspace),
         limits=limits_of,
         model=_model,
-        sources=_sources,
+        sources=sources_for,
+        serves_http=find_spec("mcp") is not None,
     )
 
 
@@ -80,9 +81,3 @@ def _model(loaded: "Loaded", before: str | None) -> "Model":
         raise UsageError(f"{stop}") from None
     warm_up(name)
     return model
-
-
-def _sources(_: "Loaded", __: str, servers: "tuple[EditorServer, ...]") -> "tuple[ToolSource, ...]":
-    for server in servers:
-        note(f"handrail: the MCP server {server.name} of the editor is not used: this is not available yet.")
-    return ()
