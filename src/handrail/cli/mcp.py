@@ -43,7 +43,7 @@ def _serve(options: Namespace) -> int:
         raise Stop("mcp speaks over standard input and output, and one of them is closed") from None
     with ExitStack() as held:
         signalled = serve(
-            lambda caller: _opened(options, caller, held), lambda: _ahead(options), source, sink, note, INTERRUPTED
+            lambda caller: opened(options, caller, held), lambda: _ahead(options), source, sink, note, INTERRUPTED
         )
     return INTERRUPTED if signalled else OK
 
@@ -61,7 +61,7 @@ def _ahead(options: Namespace) -> "dict[str, Raw] | None":
         return None
 
 
-def _opened(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
+def opened(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
     """The session that a client works in. What is wrong with the settings is told to whoever asked for it."""
     from handrail.rail import Handrail  # noqa: PLC0415  heavy, and a client waits for what is loaded before
 
