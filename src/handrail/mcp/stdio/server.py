@@ -171,10 +171,10 @@ class Server:
         match message.method:
             case "notifications/cancelled":
                 self._cancel(message.params.get("requestId"))
-            case "notifications/initialized" if not self._era.modern:
+            case "notifications/initialized" if self._era.greeted:
                 self._listening.greeted = True
                 self._roots.ask()
-            case "notifications/roots/list_changed" if not self._era.modern:
+            case "notifications/roots/list_changed" if self._era.greeted:
                 self._roots.ask()
             case _:
                 pass

@@ -44,6 +44,8 @@ class Telling:
         self._level = LEVELS.index(DEFAULT_LEVEL)
         self._calls: dict[str, Exchange] = {}
         """Those whose client wants to hear of them, by what the call is called here."""
+        self._names: dict[Exchange, list[str]] = {}
+        """What each of them is called: one that finds an earlier call waiting has that one's name too."""
 
     def set_level(self, level: str) -> None:
         """From which level on a client with a handshake is told."""
@@ -52,15 +54,19 @@ class Telling:
     def follow(self, exchange: Exchange, call_id: str) -> None:
         """Tells of this call from here on, if its client asked for that."""
         meta: dict[str, Any] = exchange.params.get("_meta") or {}
-        if (token := meta.get("progressToken")) is not None:
+        token = meta.get("progressToken")
+        if token is None and _level_of(exchange) is None:
+            return
+        if token is not None and exchange not in self._names:
             exchange.tell = Progress(self._connection.send, token).tell
-        if token is not None or _level_of(exchange) is not None:
-            self._calls[call_id] = exchange
+        self._names.setdefault(exchange, []).append(call_id)
+        self._calls[call_id] = exchange
 
     def leave(self, exchange: Exchange) -> None:
         """Nobody waits for it any more."""
-        for call_id in [call_id for call_id, one in list(self._calls.items()) if one is exchange]:
-            self._calls.pop(call_id, None)
+        for call_id in self._names.pop(exchange, ()):
+            if self._calls.get(call_id) is exchange:
+                del self._calls[call_id]
 
     def progress(self, call_id: str, line: str) -> None:
         """Tells how far a call is, if it says anything."""
