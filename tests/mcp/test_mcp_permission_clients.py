@@ -11,7 +11,6 @@ from typing import Any
 
 import mcp_types
 import pytest
-
 from mcp import Client, StdioServerParameters
 
 ERAS = ("legacy", "2026-07-28")
