@@ -98,7 +98,7 @@ class Server:
 
     def take(self, line: bytes | TooLong) -> None:
         """Takes one message."""
-        if not line:
+        if isinstance(line, bytes) and (not line or line.isspace()):
             return
         try:
             if isinstance(line, TooLong):
@@ -139,7 +139,7 @@ class Server:
             self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {words}."))
             return
         try:
-            caller = self._era.caller(request)
+            caller = self._era.caller(request, self._methods)
             method = (self._modern_methods if caller.modern else self._methods).get(request.method)
             if method is None:
                 raise ProtocolError(UNKNOWN_METHOD, f"Method not found: {request.method[:80]}")
