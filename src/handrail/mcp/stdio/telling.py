@@ -8,8 +8,6 @@ from typing import Any
 from handrail.mcp.caller import LEVEL_KEY
 from handrail.mcp.stdio.checking import LEVELS
 from handrail.mcp.stdio.connection import Connection, Exchange, RequestId
-from handrail.protocol import event as events
-from handrail.protocol.event import Event, Notice, ToolCallUpdate
 
 DEFAULT_LEVEL = "warning"
 """What is told to a client with a handshake that has not said from which level on."""
@@ -39,7 +37,7 @@ class Progress:
 
 
 class Telling:
-    """Hears every event of the session, and tells those who asked for it."""
+    """Tells those who asked for it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -64,15 +62,10 @@ class Telling:
         for call_id in [call_id for call_id, one in list(self._calls.items()) if one is exchange]:
             self._calls.pop(call_id, None)
 
-    def hear(self, event: Event) -> None:
-        """Takes an event of the session, in the thread that brought it about."""
-        if isinstance(event, ToolCallUpdate):
-            if (exchange := self._calls.get(event.tool_call_id)) is not None and (line := _line(event)):
-                exchange.progress(line)
-        elif isinstance(event, events.Warning):
-            self.log("warning", {"code": event.code, "text": event.text}, event.tool_call_id)
-        elif isinstance(event, Notice):
-            self.log("notice", {"text": event.text})
+    def progress(self, call_id: str, line: str) -> None:
+        """Tells how far a call is, if it says anything."""
+        if line and (exchange := self._calls.get(call_id)) is not None:
+            exchange.progress(line)
 
     def log(self, level: str, data: dict[str, Any], call_id: str | None = None) -> None:
         """Tells something that a person should know, where the client wants to hear of that much."""
@@ -93,9 +86,3 @@ def _level_of(exchange: Exchange) -> int | None:
     meta: dict[str, Any] = exchange.params.get("_meta") or {}
     asked = meta.get(LEVEL_KEY) if exchange.caller.modern else None
     return None if asked is None else LEVELS.index(asked)
-
-
-def _line(event: ToolCallUpdate) -> str:
-    """What an update says, in one line: the last that was printed, else what the call does now."""
-    printed = [line for line in (event.output or "").splitlines() if line.strip()]
-    return printed[-1].strip() if printed else event.title or ""
