@@ -67,8 +67,10 @@ class Telling:
     def hear(self, event: Event) -> None:
         """Takes an event of the session, in the thread that brought it about."""
         if isinstance(event, ToolCallUpdate):
-            if (exchange := self._calls.get(event.tool_call_id)) is not None and (line := _line(event)):
-                exchange.progress(line)
+            if line := _line(event):
+                if (exchange := self._calls.get(event.tool_call_id)) is not None:
+                    exchange.progress(line)
+                self.log("info", {"text": line[:_LONGEST]}, event.tool_call_id)
         elif isinstance(event, events.Warning):
             self.log("warning", {"code": event.code, "text": event.text}, event.tool_call_id)
         elif isinstance(event, Notice):
