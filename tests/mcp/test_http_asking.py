@@ -28,8 +28,8 @@ class _Person:
         self.shown.append(params.message)
         if self._choice is None:
             return ElicitResult(action="decline")
-        (field,) = [name for name, one in params.requested_schema["properties"].items() if "Allow" in json.dumps(one)]
-        return ElicitResult(action="accept", content={field: self._choice})
+        assert self._choice in [one["const"] for one in params.requested_schema["properties"]["answer"]["oneOf"]]
+        return ElicitResult(action="accept", content={"answer": self._choice})
 
 
 def _approvals(folder: Path, *words: str) -> Any:
@@ -46,7 +46,7 @@ def _approvals(folder: Path, *words: str) -> Any:
 async def _waiting(folder: Path) -> str:
     """The id of the request that waits, as soon as there is one."""
     async with asyncio.timeout(PATIENCE):
-        while not (found := (await asyncio.to_thread(_approvals, folder))["requests"]):
+        while not (found := (await asyncio.to_thread(_approvals, folder))["waiting"]):
             await asyncio.sleep(0.05)
     return found[0]["id"]
 
@@ -121,7 +121,7 @@ def test_a_call_that_is_given_up_waits_on_and_the_same_call_gets_what_came_of_it
             await asyncio.to_thread(_approvals, tmp_path, "allow", request)
             again = await client.call_tool("write", WRITE)
             assert not again.is_error, again
-            assert len((await asyncio.to_thread(_approvals, tmp_path))["requests"]) == 0
+            assert len((await asyncio.to_thread(_approvals, tmp_path))["waiting"]) == 0
 
     with HttpProcess(tmp_path, "--mode", "ask") as server:
         asyncio.run(talk())
