@@ -185,7 +185,7 @@ def mcp_tool(spec: ToolSpec) -> dict[str, Any]:
         "title": spec.title,
         "description": spec.description,
         "inputSchema": input_schema(spec),
-        "outputSchema": _result_schema(spec.data),
+        "outputSchema": _result_schema(spec.data if spec.foreign is None else Any),
         "annotations": mcp_hints(spec),
     }
 
