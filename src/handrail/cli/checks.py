@@ -10,6 +10,7 @@ from handrail.cli.model_checks import models
 from handrail.cli.preferences import project_folder, with_unknown_tools
 from handrail.cli.rows import Row, without_home
 from handrail.cli.sandbox_checks import sandbox
+from handrail.cli.server_checks import servers
 from handrail.kernel import openat2
 from handrail.protocol.error import StoreError, UsageError
 from handrail.runtime.offering import offered
@@ -89,7 +90,7 @@ def python() -> Iterator[Row]:
 
 
 CHECKS: tuple[Callable[[], Iterator[Row]], ...] = (
-    *(containment, state, search, sandbox, config, models, clients, python),
+    *(containment, state, search, sandbox, config, servers, models, clients, python),
 )
 
 

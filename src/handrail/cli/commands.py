@@ -61,6 +61,13 @@ COMMANDS: dict[str, Command] = {
         ("handrail mcp --config claude-code --write", "handrail mcp --workspace . --mode auto"),
         _EXITS,
     ),
+    "acp": Command(
+        "acp",
+        "Be the agent of an editor that speaks the Agent Client Protocol, over stdin and stdout.",
+        options.for_acp,
+        ("handrail acp --model anthropic:claude-sonnet-4-5", "handrail acp --mode auto --workspace ."),
+        _EXITS,
+    ),
     "call": Command(
         "call",
         "Run one tool call and print its result.",
