@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from other_server import OtherServer, listed
 
 from handrail import Handrail, Output
+from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -105,4 +106,4 @@ def test_the_mcp_list_has_other_servers_tools_and_promises_nothing_of_their_data
     assert (entry["annotations"]["readOnlyHint"], entry["annotations"]["openWorldHint"]) == (False, True)
     result = one.call(entry["name"], {})
     assert result.data == {"id": "lies"}
-    Draft202012Validator(entry["outputSchema"]).validate(msgspec.to_builtins(result))
+    Draft202012Validator(entry["outputSchema"]).validate(msgspec.json.decode(encode(result)))
