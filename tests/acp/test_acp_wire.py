@@ -121,6 +121,20 @@ def test_a_client_that_reads_no_more_does_not_keep_the_process(talk: Talk, works
     assert talk.process.wait(30) == 0
 
 
+def test_a_client_that_neither_reads_nor_writes_does_not_keep_it_either(
+    workspace: Path, environment: dict[str, str], script
+) -> None:
+    much = [{"text": f"{'much ' * 5_000}\n", "calls": [["ls", {"path": "."}]]}] * 20
+    with talking(workspace, environment, "--model", script(*much)) as talk:
+        session = talk.ask(1, "session/new", {"cwd": str(workspace), "mcpServers": []})["result"]["sessionId"]
+        prompt = [{"type": "text", "text": "go"}]
+        talk.send(id=2, method="session/prompt", params={"sessionId": session, "prompt": prompt})
+        talk.read()  # it is on its way
+        assert talk.process.stdin is not None
+        talk.process.stdin.close()
+        assert talk.process.wait(30) == 0
+
+
 def test_what_a_library_prints_is_no_part_of_the_protocol(
     workspace: Path, environment: dict[str, str], script, tmp_path: Path
 ) -> None:

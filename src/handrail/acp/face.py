@@ -51,6 +51,7 @@ class Face:
         self._forms = False
         self._sessions: dict[str, Session] = {}
         self._opening = asyncio.Lock()
+        self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_connect(self, conn: Client) -> None:
@@ -138,10 +139,11 @@ class Face:
 
     @answered
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
-        """The sessions of a folder. The state folder knows workspaces by a digest only, so there is no list of all."""
-        if cwd is None:
-            raise refused("Sessions are listed by the folder that they work in: give cwd.")
-        return await asyncio.to_thread(list_sessions, self._host.workspace(cwd), cursor)
+        """The sessions of a folder; where none is named, of those that sessions are open in: the state folder knows
+        workspaces by a digest only, so that nobody can list all."""
+        open_in = {session.rail.workspace for session in self._sessions.values()}
+        folders = [self._host.workspace(cwd)] if cwd is not None else sorted(open_in)
+        return await asyncio.to_thread(list_sessions, folders, cursor)
 
     @answered
     async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> SetSessionModeResponse:
@@ -176,6 +178,7 @@ class Face:
     async def close(self) -> None:
         """Ends what is at work in all sessions."""
         async with self._opening:
+            self._closed = True
             sessions, self._sessions = list(self._sessions.values()), {}
         await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
 
@@ -183,6 +186,8 @@ class Face:
         if self._client is None:
             raise AssertionError("the connection says so first")
         async with self._opening:
+            if self._closed:
+                raise RequestError(INVALID_REQUEST, "The agent is about to end. Nothing was opened.")
             before = self._sessions.get(session_id or "")
             if before is not None and before.at_work:
                 told = f"A prompt is at work in session {session_id}. Wait for its end, or cancel it."
