@@ -235,13 +235,13 @@ def test_without_a_model_a_session_opens_and_a_prompt_says_how_to_choose_one(sta
     played(scene)
 
 
-def test_a_killed_agent_goes_on_where_it_was(start, script, workspace: Path) -> None:
+def test_a_killed_agent_goes_on_where_it_was(start_apart, script, workspace: Path) -> None:
     waits = {"calls": [["write", {"path": "b.txt", "content": "b\n"}], ["exec", {"command": "sleep 1000"}]]}
     model = script(waits, DONE, MORE)
     killed: list[str] = []
 
     async def first() -> None:
-        async with start("--model", model, "--mode", "full") as opened:
+        async with start_apart("--model", model, "--mode", "full") as opened:
             editor, session = opened.editor, await opened.new()
             saying = asyncio.create_task(opened.say(session, "go"))
             await editor.until(lambda: editor.cards().get("`sleep 1000`", {}).get("status") == "in_progress")
@@ -251,7 +251,7 @@ def test_a_killed_agent_goes_on_where_it_was(start, script, workspace: Path) -> 
             killed.append(session)
 
     async def second() -> None:
-        async with start("--model", model, "--mode", "full") as opened:
+        async with start_apart("--model", model, "--mode", "full") as opened:
             editor, [session] = opened.editor, killed
             await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert editor.cards()["write `b.txt`"]["status"] == "completed"

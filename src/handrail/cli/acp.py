@@ -29,11 +29,12 @@ def run(options: Namespace) -> int:
     sink = os.dup(1)
     with suppress(OSError):
         os.dup2(2, 1)  # stdout carries the protocol: what a library prints must not end up in it
-    serve(_host(options), 0, sink)
+    serve(host_of(options), 0, sink)
     return OK
 
 
-def _host(options: Namespace) -> "Host":
+def host_of(options: Namespace) -> "Host":
+    """What the words of the command decide for all sessions."""
     from handrail.acp.hosting import Host  # noqa: PLC0415  as above
     from handrail.cli.acp_servers import sources_for  # noqa: PLC0415
     from handrail.cli.running.turn import limits_of  # noqa: PLC0415
