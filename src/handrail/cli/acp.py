@@ -43,6 +43,7 @@ def host_of(options: Namespace) -> "Host":
         workspace=lambda cwd: _workspace(options, cwd),
         settings=lambda workspace: _settings(options, workspace),
         limits=limits_of,
+        models=lambda loaded, before: _models(options, loaded, before),
         model=_model,
         sources=sources_for,
         serves_http=find_spec("mcp") is not None,
@@ -67,14 +68,22 @@ def _workspace(options: Namespace, cwd: str) -> str:
 def _settings(options: Namespace, workspace: str) -> "Loaded":
     from handrail.cli.running.companions import with_companions  # noqa: PLC0415  as above
 
-    return with_companions(loaded_for(options, options.mode, workspace, flags={"model": options.model}), workspace)
+    first = options.model[0] if options.model else None
+    return with_companions(loaded_for(options, options.mode, workspace, flags={"model": first}), workspace)
 
 
-def _model(loaded: "Loaded", before: str | None) -> "Model":
+def _models(options: Namespace, loaded: "Loaded", before: str | None) -> tuple[str, ...]:
+    """Those that were named, else the one of the settings, else whom the session talked to before. Where that one is
+    among several, it is the first."""
+    chosen = loaded.settings.model or before
+    named = tuple(dict.fromkeys(options.model or ([chosen] if chosen else [])))
+    return (before, *(name for name in named if name != before)) if before in named and before else named
+
+
+def _model(loaded: "Loaded", name: str | None) -> "Model":
     from handrail.cli.running.model import model_for, no_model, warm_up  # noqa: PLC0415  as above
 
     try:
-        name = loaded.settings.model or before
         if name is None:
             raise no_model()
         model = model_for(name, loaded.settings.agent.window)
