@@ -7,13 +7,15 @@ server's guard as it was sent.
 import re
 import socket
 import threading
-from typing import Self
+from contextlib import suppress
+from typing import BinaryIO, Self
 
+_LENGTH = re.compile(rb"\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _OWN = re.compile(rb"^(host|origin):", re.IGNORECASE)
 
 
 class TokenProxy:
-    """Listens on a free port of this machine. One request for each connection."""
+    """Listens on a free port of this machine. Connections are kept open, as the server keeps them."""
 
     def __init__(self, port: int, token: str) -> None:
         self._port = port
@@ -38,31 +40,35 @@ class TokenProxy:
             threading.Thread(target=self._carry, args=(client,), daemon=True).start()
 
     def _carry(self, client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", self._port)) as server:
-            data = b""
-            while b"\r\n\r\n" not in data:
-                piece = client.recv(1 << 16)
-                if not piece:
-                    return
-                data += piece
-            head, _, rest = data.partition(b"\r\n\r\n")
-            server.sendall(self._with_token(head) + rest)
-            threading.Thread(target=_pump, args=(client, server), daemon=True).start()
-            _pump(server, client)
+        with client, client.makefile("rb") as requests, socket.create_connection(("127.0.0.1", self._port)) as server:
+            threading.Thread(target=_pump, args=(server, client), daemon=True).start()
+            with suppress(OSError):
+                while head := _head(requests):
+                    server.sendall(self._with_token(head) + requests.read(_length(head)))
+                server.shutdown(socket.SHUT_RDWR)
 
     def _with_token(self, head: bytes) -> bytes:
         request, *lines = head.split(b"\r\n")
         own, its = b":%d" % self.port, b":%d" % self._port
         lines = [line.replace(own, its) if _OWN.match(line) else line for line in lines]
-        lines = [line for line in lines if not line.lower().startswith(b"connection:")]
-        added = (b"Authorization: Bearer " + self._token, b"Connection: close")
-        return b"\r\n".join((request, *lines, *added, b"", b""))
+        return b"\r\n".join((request, *lines, b"Authorization: Bearer " + self._token, b"", b""))
+
+
+def _head(requests: BinaryIO) -> bytes:
+    """The request line and the headers of the next request; empty where there is none."""
+    lines: list[bytes] = []
+    while (line := requests.readline()) not in {b"", b"\r\n"}:
+        lines.append(line)
+    return b"".join(lines).removesuffix(b"\r\n")
+
+
+def _length(head: bytes) -> int:
+    found = _LENGTH.search(head)
+    return int(found[1]) if found else 0
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
-    try:
+    with suppress(OSError):
         while data := source.recv(1 << 16):
             sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
-    except OSError:
-        return
+        sink.shutdown(socket.SHUT_RDWR)

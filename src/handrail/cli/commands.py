@@ -58,7 +58,7 @@ COMMANDS: dict[str, Command] = {
         "mcp",
         "Be the tools of another program's agent: an MCP server over stdin and stdout.",
         options.for_mcp,
-        ("handrail mcp --workspace .", "handrail mcp --mode auto"),
+        ("handrail mcp --config claude-code --write", "handrail mcp --workspace . --mode auto"),
         _EXITS,
     ),
     "acp": Command(

@@ -40,11 +40,11 @@ def _serve(options: Namespace) -> int:
     except OSError:
         raise Stop("mcp speaks over standard input and output, and one of them is closed") from None
     with ExitStack() as held:
-        signalled = serve(lambda caller: _opened(options, caller, held), source, sink, note, INTERRUPTED)
+        signalled = serve(lambda caller: opened(options, caller, held), source, sink, note, INTERRUPTED)
     return INTERRUPTED if signalled else OK
 
 
-def _opened(options: Namespace, caller: "Caller", held: ExitStack) -> Handrail:
+def opened(options: Namespace, caller: "Caller", held: ExitStack) -> Handrail:
     """The session that a client works in. What is wrong with the settings is told to whoever asked for it."""
     try:
         workspace = workspace_of(options)

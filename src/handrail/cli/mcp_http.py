@@ -3,9 +3,11 @@
 import os
 import secrets
 from argparse import Namespace
+from contextlib import ExitStack
 from importlib.util import find_spec
 
 from handrail.cli.exits import OK, Stop
+from handrail.cli.mcp import opened
 from handrail.cli.output import note
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
@@ -13,6 +15,7 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.http.address import Address, address_in
 from handrail.mcp.http.guard import PATH
 from handrail.mcp.http.rails import Rails
+from handrail.mcp.sessions import session_name
 from handrail.rail import Handrail
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  its name
@@ -25,18 +28,33 @@ def run(options: Namespace) -> int:
     token = _token()
     if find_spec("mcp") is None or find_spec("uvicorn") is None:
         raise Stop("what speaks MCP over HTTP is not installed. pip install 'handrail[mcp]' brings it.")
-    workspace = workspace_of(options)
-    loaded = loaded_for(options, options.mode, workspace)
-
-    def open_rail(_caller: Caller) -> Handrail:
-        return Handrail(workspace, session=options.session or "mcp", settings=loaded, on_permission=lambda _: None)
-
+    options.workspace = workspace_of(options)
+    loaded_for(options, options.mode, options.workspace)  # what is wrong with the settings is said now
+    options.quiet = True  # and not again for each client
     from handrail.mcp.http.serving import serve  # noqa: PLC0415  heavy
 
     listening = address.listen()
     _tell(Address(*listening.getsockname()[:2]), token)
-    serve(listening, token, Rails(open_rail))
+    with ExitStack() as held:
+        serve(
+            listening,
+            token,
+            Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller)),
+        )
     return OK
+
+
+def _opened(options: Namespace, caller: Caller, held: ExitStack) -> Handrail:
+    """The session of a client, until the server ends."""
+    own = ExitStack()
+    rail = opened(options, caller, own)
+    held.push(own)
+    return rail
+
+
+def _name(options: Namespace, caller: Caller) -> str:
+    """Clients of one name share a session; all do, where a session was named."""
+    return options.session or session_name(caller)
 
 
 def _token() -> str:

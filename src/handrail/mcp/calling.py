@@ -75,6 +75,7 @@ class Calls:
     def __init__(self, rail: Handrail) -> None:
         self.rail = rail
         self._left = rail.left_calls
+        self._left.adopt(digest_of)
         self._held: set[str] = set()
         """The calls that are in hand here and waited at least once."""
 

@@ -5,8 +5,14 @@ at most one hand: the runner's that sees to it now. A runner that is gone, howev
 had taken and not yet handed over is there for the next one, and what was handed over is there for nobody.
 """
 
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
+import msgspec
+
+from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.question import Question
 from handrail.store.database import Row
@@ -24,6 +30,10 @@ _ONE = "SELECT call_id, holder FROM left_call WHERE call_id = ? AND digest = ?"
 _TAKE = "UPDATE left_call SET holder = ? WHERE call_id = ? AND holder IS ?"
 _LET_GO = "UPDATE left_call SET holder = NULL WHERE call_id = ? AND holder = ?"
 _FORGET = "DELETE FROM left_call WHERE call_id = ? AND holder = ?"
+_ORPHANS = """
+SELECT c.id, c.runner, e.data FROM call c JOIN event e ON e.seq = c.start_seq
+WHERE c.state = 'parked' AND c.id NOT IN (SELECT call_id FROM left_call)
+"""
 _AT_WORK = "SELECT state, runner FROM call WHERE id = ?"
 
 
@@ -56,6 +66,17 @@ class LeftCalls:
         """A call that waits; it is in this runner's hand."""
         self._some = True
         self._database.run(_INSERT, (call_id, digest, self._runner))
+
+    def adopt(self, digest_of: Callable[[str, Any], str]) -> None:
+        """Notes calls that wait, and whose runner was killed just before it noted them."""
+        for call_id, runner, data in self._database.rows(_ORPHANS):
+            if not is_dead(self.folder, runner):
+                continue
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                event = decode_event(data)
+                digest = digest_of(event.tool_call_name, event.args) if isinstance(event, ToolCallStart) else ""
+                if digest:
+                    self._database.run(_INSERT, (call_id, digest, None))
 
     def take(self, digest: str) -> str | None:
         """Takes one of these name and arguments into this runner's hand that is in nobody's; one that

@@ -3,22 +3,25 @@
 from typing import Any
 
 import mcp_types as types
+from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import ListenHandler
 
-from handrail.mcp.http.handlers import Handlers
+from handrail.mcp.http.connections import MOST
+from handrail.mcp.http.handlers import CACHED, Handlers
+from handrail.mcp.instructions import INSTRUCTIONS
 from handrail.mcp.results import SERVER_INFO
 from handrail.mcp.versions import negotiated
 
 LARGEST_BODY = 16 << 20
-_SESSIONS = 256
 
 
 def manager_of(handlers: Handlers) -> StreamableHTTPSessionManager:
     """What answers requests that the guard has let through."""
-    return StreamableHTTPSessionManager(_server(handlers), max_request_body_size=LARGEST_BODY, max_sessions=_SESSIONS)
+    return StreamableHTTPSessionManager(_server(handlers), max_request_body_size=LARGEST_BODY, max_sessions=MOST)
 
 
 class _Server(Server[Any]):
@@ -34,11 +37,22 @@ class _Server(Server[Any]):
 
 
 def _server(handlers: Handlers) -> Server[Any]:
-    server = _Server(SERVER_INFO["name"], version=SERVER_INFO["version"], title=SERVER_INFO["title"])
+    server = _Server(
+        SERVER_INFO["name"],
+        version=SERVER_INFO["version"],
+        title=SERVER_INFO["title"],
+        instructions=INSTRUCTIONS,
+        cache_hints={"server/discover": CacheHint(CACHED["ttlMs"], CACHED["cacheScope"])},
+    )
     # Not by the constructor: that warns of what 2026-07-28 leaves out, and the versions before it have it.
     server.add_request_handler("tools/list", types.PaginatedRequestParams, handlers.list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, handlers.call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, handlers.set_level)
+    server.add_request_handler(
+        "subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(handlers.changes)
+    )
+    changed = "notifications/roots/list_changed"
+    server.add_notification_handler(changed, types.NotificationParams, handlers.roots_changed)
     server.middleware.append(_only_our_versions)
     return server
 

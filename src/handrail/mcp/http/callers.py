@@ -4,30 +4,24 @@ from typing import Any
 
 from mcp.server.context import ServerRequestContext
 
-from handrail.mcp.caller import Caller
+from handrail.mcp.caller import LEVEL_KEY, Caller
+from handrail.mcp.caller import caller_of as caller_by
 
-_LEVEL = "io.modelcontextprotocol/logLevel"
+Context = ServerRequestContext[Any, Any]
 
 
-def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
+def caller_of(context: Context) -> Caller:
     """The client of a request."""
-    session = context.session
-    known, can = session.client_params, session.client_capabilities
-    form = can.elicitation if can is not None else None
-    return Caller(
-        name=known.client_info.name if known is not None else "",
-        version=known.client_info.version if known is not None else "",
-        protocol=session.protocol_version,
-        elicits=form is not None and (form.form is not None or form.url is None),
-        has_roots=can is not None and can.roots is not None,
-    )
+    known, able = context.session.client_params, context.session.client_capabilities
+    info = known.client_info.model_dump(exclude_none=True) if known is not None else None
+    return caller_by(context.session.protocol_version, info, able.model_dump(exclude_none=True) if able else None)
 
 
-def level_of(context: ServerRequestContext[Any, Any]) -> object:
+def level_of(context: Context) -> object:
     """From which level on a request of a version without a handshake wants to be told."""
-    return (context.meta or {}).get(_LEVEL)
+    return (context.meta or {}).get(LEVEL_KEY)
 
 
-def session_of(context: ServerRequestContext[Any, Any]) -> str:
+def session_of(context: Context) -> str:
     """Which connection with a handshake it belongs to; empty for the others."""
     return context.request.headers.get("mcp-session-id", "") if context.request is not None else ""

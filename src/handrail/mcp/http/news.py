@@ -2,12 +2,11 @@
 
 from typing import Literal, NamedTuple
 
-from handrail.protocol.event import Display, Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
+from handrail.protocol.event import Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: tuple[Level, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _LONGEST = 500
-_OF_DISPLAY: dict[str, Level] = {"warning": "warning", "error": "error"}
 
 
 class News(NamedTuple):
@@ -15,8 +14,15 @@ class News(NamedTuple):
 
     level: Level
     text: str
+    code: str | None = None
+    """The error code or rule that it comes from."""
     progress: bool = False
     """Whether it says how far the call is."""
+
+    @property
+    def data(self) -> dict[str, str]:
+        """As a log message carries it."""
+        return {"text": self.text} if self.code is None else {"code": self.code, "text": self.text}
 
     def reaches(self, least: Level) -> bool:
         """Whether somebody hears of it who wants nothing below a level."""
@@ -27,21 +33,17 @@ def news_of(event: Event) -> News | None:
     """What an event says to who called; None where it says nothing."""
     match event:
         case ToolCallUpdate():
-            return _of_update(event)
+            line = _line(event)
+            return News("info", line[:_LONGEST], progress=True) if line else None
         case Warning():
-            return News("warning", event.text)
+            return News("warning", event.text, event.code)
         case Notice():
             return News("notice", event.text)
-        case Display():
-            return News(_OF_DISPLAY.get(event.level, "info"), event.content)
         case _:
             return None
 
 
-def _of_update(event: ToolCallUpdate) -> News | None:
-    """What it is doing; else the last line of what it printed, which is what people look at."""
-    if event.title:
-        return News("info", event.title[:_LONGEST], progress=True)
-    lines = (event.output or "").split("\n")
-    last = next((line for line in reversed(lines) if line.strip()), "")
-    return News("debug", last[-_LONGEST:], progress=True) if last else None
+def _line(event: ToolCallUpdate) -> str:
+    """What an update says, in one line: the last that was printed, else what the call does now."""
+    printed = [line for line in (event.output or "").splitlines() if line.strip()]
+    return printed[-1].strip() if printed else event.title or ""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Calls
+from handrail.mcp.sessions import session_name
 from handrail.protocol.error import UsageError
 from handrail.rail import Handrail
 
@@ -15,23 +16,26 @@ MOST = 16
 class Rails:
     """Opened when they are first needed, closed together. Every method may be called by any thread."""
 
-    def __init__(self, open_rail: Callable[[Caller], Handrail]) -> None:
+    def __init__(self, open_rail: Callable[[Caller], Handrail], named: Callable[[Caller], str] = session_name) -> None:
         self._open = open_rail
+        self._named = named
+        """What the session of a client is called: clients of one name share it."""
         self._lock = threading.Lock()
         self._calls: dict[str, Calls] = {}
         self._ending = False
 
     def calls_of(self, caller: Caller) -> Calls:
-        """The calls of a client; UsageError where there are too many clients, or the server ends."""
+        """The calls of a client; HandrailError where its session cannot be opened, where there are too many clients,
+        or the server ends."""
+        name = self._named(caller)
         with self._lock:
-            found = self._calls.get(caller.name)
             if self._ending:
                 raise UsageError("the server is ending")
-            if found is None:
+            if name not in self._calls:
                 if len(self._calls) >= MOST:
                     raise UsageError(f"{MOST} clients by other names have been here; start another server")
-                found = self._calls[caller.name] = Calls(self._open(caller))
-            return found
+                self._calls[name] = Calls(self._open(caller))
+            return self._calls[name]
 
     def stop(self) -> None:
         """Ends what runs, and refuses what comes."""

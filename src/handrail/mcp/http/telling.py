@@ -1,26 +1,23 @@
-"""What a client is told while its call runs: how far it is, and what should be known."""
+"""What a client is told while its request is on its way: how far it is, and what should be known."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from threading import get_ident
 from typing import Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
-from handrail.mcp.http.news import Level, News, news_of
-from handrail.protocol.event import Event
-from handrail.rail import Handrail
+from handrail.mcp.http.news import Level, News
 
 _WAITING = 256
 """So much is kept for a client that reads slowly; the rest of it is not told."""
 
-Tell = Callable[[News], None]
+Context = ServerRequestContext[Any, Any]
 
 
 @asynccontextmanager
-async def telling(context: ServerRequestContext[Any, Any], least: Level | None) -> AsyncGenerator[Tell]:
+async def telling(context: Context, least: Level | None) -> AsyncGenerator[Callable[[News], None]]:
     """How any thread tells the client something about its request; all of it is sent when the block ends."""
     loop, queue = asyncio.get_running_loop(), asyncio.Queue[News | None](_WAITING)
 
@@ -37,28 +34,18 @@ async def telling(context: ServerRequestContext[Any, Any], least: Level | None) 
         sender.cancel()
 
 
-async def _send_all(
-    context: ServerRequestContext[Any, Any], queue: asyncio.Queue[News | None], least: Level | None
-) -> None:
+async def _send_all(context: Context, queue: asyncio.Queue[News | None], least: Level | None) -> None:
     count = 0
     while (news := await queue.get()) is not None:
         if news.progress:
             count += 1
             await context.session.report_progress(count, message=news.text)
         if least is not None and news.reaches(least):
-            params = types.LoggingMessageNotificationParams(level=news.level, logger="handrail", data=news.text)
-            message = types.LoggingMessageNotification(params=params)
-            await context.session.send_notification(message, related_request_id=context.request_id)
+            await log(context, news)
 
 
-def listening(rail: Handrail, call_id: str, tell: Tell) -> Callable[[], None]:
-    """Tells what happens to a call, from the thread that runs it on; returns how to stop that."""
-    thread = get_ident()
-
-    def hear(event: Event) -> None:
-        about = getattr(event, "tool_call_id", None)
-        own = about == call_id or (about is None and get_ident() == thread)
-        if own and (news := news_of(event)) is not None:
-            tell(news)
-
-    return rail.subscribe(hear)
+async def log(context: Context, news: News) -> None:
+    """Tells something that should be known, whatever the level."""
+    params = types.LoggingMessageNotificationParams(level=news.level, logger="handrail", data=news.data)
+    message = types.LoggingMessageNotification(params=params)
+    await context.session.send_notification(message, related_request_id=context.request_id)

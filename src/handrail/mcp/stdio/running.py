@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from handrail.mcp.calling import Asks, Calls
@@ -12,14 +11,13 @@ from handrail.mcp.stdio.connection import Exchange
 from handrail.mcp.stdio.listening import Listening
 from handrail.mcp.stdio.telling import Telling
 from handrail.mcp.stdio.workers import Workers
-from handrail.protocol.error import HandrailError, UsageError
+from handrail.protocol.error import HandrailError
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec
 from handrail.rail import Handrail
 
 QUICK = frozenset(("read", "ls", "write", "edit"))
 """Our own tools whose work is bounded. A hop to another thread takes longer than most of their calls."""
-WITHDRAWN = "The client cancelled the call before anybody answered."
 
 
 class Running:
@@ -29,11 +27,10 @@ class Running:
     def __init__(self, telling: Telling, listening: Listening, failed: Callable[[Exception], None]) -> None:
         self._telling, self._listening = telling, listening
         self._failed = failed
-        self.lookers, self._doers = Workers(failed), Workers(failed, most=8)
+        self._lookers, self._doers = Workers(failed), Workers(failed, most=8)
         self._lock = threading.Lock()
         self._busy = 0
         """Calls that run or wait for a thread, also those whose client does not wait any more."""
-        self._asking: dict[Exchange, Asks] = {}
 
     def start(self, exchange: Exchange, calls: Calls) -> None:
         """Has a call run; whatever comes of it, the exchange is answered."""
@@ -41,37 +38,22 @@ class Running:
         with self._lock:
             alone = self._busy == 0
             self._busy += 1
-        if alone and _is_quick(spec, calls.rail) and "requestState" not in exchange.params:
+        if alone and _is_quick(spec, exchange.params, calls.rail):
             self._run(exchange, calls)
         else:
-            workers = self._doers if spec is not None and spec.side_effects else self.lookers
+            workers = self._doers if spec is not None and spec.side_effects else self._lookers
             workers.add(lambda: self._run(exchange, calls))
-
-    def cancel(self, exchange: Exchange, rail: Handrail) -> None:
-        """Ends a call that its client does not wait for any more. Where it waits for a person, the question is
-        withdrawn: a yes that comes later would run what nobody wants."""
-        if exchange.call_id:
-            rail.cancel_call(exchange.call_id)
-        if (asks := self._asking.pop(exchange, None)) is not None:
-            self.lookers.add(lambda: _withdraw(rail, asks))
-
-    def over(self, exchange: Exchange) -> None:
-        """The exchange is answered or cancelled."""
-        self._telling.leave(exchange)
-        if not exchange.cancelled:
-            self._asking.pop(exchange, None)
 
     def end(self, seconds: float) -> bool:
         """Ends the threads; whether that came about within this time."""
-        return all([self._doers.end(seconds), self.lookers.end(seconds)])
+        return all([self._doers.end(seconds), self._lookers.end(seconds)])
 
     def _run(self, exchange: Exchange, calls: Calls) -> None:
-        rail = calls.rail
+        call_id = exchange.call_id = calls.rail.new_call_id()
         try:
-            exchange.call_id = rail.new_call_id()
             if not exchange.cancelled:
-                self._telling.follow(exchange, exchange.call_id)
-                self._answer(exchange, calls, _outcome(exchange, calls))
+                self._telling.follow(exchange, call_id)
+                self._settle(exchange, calls, _outcome(exchange, calls))
         except ProtocolError as error:
             exchange.fail(error)
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
@@ -80,26 +62,39 @@ class Running:
             exchange.fail(ProtocolError(INTERNAL, f"A defect stopped the call ({type(error).__name__})."))
             self._failed(error)
         finally:
-            rail.drop_call_id(exchange.call_id)
+            calls.rail.drop_call_id(call_id)
             with self._lock:
                 self._busy -= 1
-            self._listening.look(rail)
+            self._listening.look(calls.rail)
 
-    def _answer(self, exchange: Exchange, calls: Calls, outcome: ToolResult[Any] | Asks) -> None:
-        if not isinstance(outcome, Asks):
+    def _settle(self, exchange: Exchange, calls: Calls, outcome: ToolResult[Any] | Asks) -> None:
+        if isinstance(outcome, Asks):
+            from handrail.mcp.stdio.asking import ask_person  # noqa: PLC0415  most calls ask nobody
+
+            self._telling.follow(exchange, outcome.call_id)
+            ask_person(exchange, calls, outcome)
+        elif outcome.tool_call_id == exchange.call_id:
             exchange.answer(_told(outcome))
-            return
-        self._asking[exchange] = outcome
-        self._telling.follow(exchange, outcome.call_id)
-        if exchange.cancelled:
-            self.cancel(exchange, calls.rail)
         else:
-            exchange.answer(call_result(outcome.interim))
+            from handrail.mcp.stdio.asking import hand_over  # noqa: PLC0415  few are kept for the same call
+
+            hand_over(exchange, calls, outcome)
 
 
 def _outcome(exchange: Exchange, calls: Calls) -> ToolResult[Any] | Asks:
     params = exchange.params
+    if _brings_answer(params):
+        from handrail.mcp.stdio.asking import answered_in  # noqa: PLC0415  few requests bring one
+
+        answered = answered_in(calls, exchange.caller, params)
+        if answered is not None:
+            return answered
     return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id)
+
+
+def _brings_answer(params: dict[str, Any]) -> bool:
+    """Whether a request says what a person answered to the one before it."""
+    return params.get("requestState") is not None or params.get("inputResponses") is not None
 
 
 def _told(result: ToolResult[Any]) -> dict[str, Any]:
@@ -110,18 +105,9 @@ def _told(result: ToolResult[Any]) -> dict[str, Any]:
     return call_result(result)
 
 
-def _is_quick(spec: ToolSpec | None, rail: Handrail) -> bool:
+def _is_quick(spec: ToolSpec | None, params: dict[str, Any], rail: Handrail) -> bool:
     """Whether the thread that reads may run it: nothing that it might wait for is held by anybody, as far as one can
     tell."""
-    if spec is None or spec.category != "builtin" or spec.name not in QUICK:
+    if spec is None or spec.category != "builtin" or spec.name not in QUICK or _brings_answer(params):
         return False
     return not spec.side_effects or rail.is_free()
-
-
-def _withdraw(rail: Handrail, asks: Asks) -> None:
-    for request in asks.requests:
-        with suppress(UsageError):  # somebody was faster
-            rail.answer(request, "deny", reason=WITHDRAWN)
-    for question in asks.questions:
-        with suppress(UsageError):
-            rail.reply(question, None)

@@ -22,6 +22,7 @@ from handrail.mcp.stdio.outlet import Outlet
 from handrail.mcp.stdio.roots import Roots
 from handrail.mcp.stdio.running import Running
 from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.stdio.workers import Workers
 from handrail.mcp.stdio.workplace import OpenRail, Workplace
 from handrail.mcp.versions import MODERN
 from handrail.rail import Handrail
@@ -72,7 +73,8 @@ class Server:
         self._note = note
         self._outlet = outlet
         self._flying = Flying()
-        self._connection = Connection(outlet, self._work)
+        self._workers = Workers(self._failed)
+        self._connection = Connection(outlet, self._workers)
         self._era = Era(self._connection)
         self._telling = Telling(self._connection)
         self._listening = Listening(self._connection)
@@ -96,7 +98,7 @@ class Server:
 
     def take(self, line: bytes | TooLong) -> None:
         """Takes one message."""
-        if not line:
+        if isinstance(line, bytes) and (not line or line.isspace()):
             return
         try:
             if isinstance(line, TooLong):
@@ -123,7 +125,7 @@ class Server:
         if rail is not None:
             rail.cancel()
         self._connection.lost()
-        joined = self._running.end(JOIN_SECONDS)
+        joined = self._running.end(JOIN_SECONDS) and self._workers.end(JOIN_SECONDS)
         self._outlet.flush(FLUSH_SECONDS)
         self._outlet.close()
         if rail is not None and joined:  # else something does not end: whoever opens the session next settles it
@@ -137,7 +139,7 @@ class Server:
             self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {words}."))
             return
         try:
-            caller = self._era.caller(request)
+            caller = self._era.caller(request, self._methods)
             method = (self._modern_methods if caller.modern else self._methods).get(request.method)
             if method is None:
                 raise ProtocolError(UNKNOWN_METHOD, f"Method not found: {request.method[:80]}")
@@ -172,13 +174,13 @@ class Server:
 
     def _cancel(self, request_id: object) -> None:
         exchange, rail = self._flying.get(request_id), self._workplace.rail
-        if exchange is not None and exchange.cancel() and rail is not None:
-            self._running.cancel(exchange, rail)
+        if exchange is not None and exchange.cancel() and rail is not None and exchange.call_id:
+            rail.cancel_call(exchange.call_id)
 
     def _over(self, exchange: Exchange) -> None:
         self._flying.remove(exchange)
         self._listening.leave(exchange)
-        self._running.over(exchange)
+        self._telling.leave(exchange)
 
     # The methods
 
@@ -218,9 +220,6 @@ class Server:
     def _opened(self, rail: Handrail) -> None:
         rail.subscribe(self._telling.hear)
         self._roots.open(rail)
-
-    def _work(self, job: Callable[[], None]) -> None:
-        self._running.lookers.add(job)
 
     def _failed(self, error: Exception) -> None:
         from handrail.runtime.crash import places  # noqa: PLC0415  hardly ever needed
