@@ -169,7 +169,7 @@ def test_options_choose_the_mode_and_one_of_several_models(start, script, worksp
             await agent.set_config_option(session_id=new.session_id, config_id="mode", value="plan")
             await editor.until(lambda: editor.of("current_mode_update"))
             for option, value in (("model", "another"), ("mode", "wild"), ("colour", "red")):
-                with pytest.raises(RequestError, match="(?i)there is no"):
+                with pytest.raises(RequestError, match=r"(?i)there is no"):
                     await agent.set_config_option(session_id=new.session_id, config_id=option, value=value)
             loaded = await agent.load_session(cwd=str(workspace), session_id=new.session_id, mcp_servers=[])
             assert [option.current_value for option in loaded.config_options] == ["plan", other]

@@ -75,9 +75,9 @@ BROKEN = [
     ),
     pytest.param(
         b'{"id": 3, "method": "session/set_config_option", "params": {"sessionId": "x", "configId": "y", "value": ""}}',
-        -32602,
+        -32002,
         3,
-        id="no option",
+        id="an option of no session",
     ),
 ]
 
