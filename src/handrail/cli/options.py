@@ -38,7 +38,8 @@ def for_mcp(parser: ArgumentParser) -> None:
 
 def for_acp(parser: ArgumentParser) -> None:
     """acp"""
-    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    told = "provider and model, such as anthropic:… or ollama:…; the editor offers several to choose from"
+    parser.add_argument("--model", metavar="NAME", action="append", help=told)
     in_mode(parser)
     parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the one that the editor names)")
     parser.set_defaults(json=False, quiet=False)
