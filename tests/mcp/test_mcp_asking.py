@@ -131,6 +131,15 @@ def test_a_form_is_sent_back_with_an_answer(client: Client, workspace: Path, rep
         assert '"no"' in result["content"][0]["text"]
 
 
+def test_the_oldest_version_gets_a_form_that_it_knows(client: Client, workspace: Path) -> None:
+    exchange = client.call(Caller(protocol="2025-06-18", elicits=True))
+    form = client.form()
+    assert "mode" not in form["params"]
+    assert form["params"]["requestedSchema"]["properties"]["answer"]["enum"] == ["once", "deny"]
+    client.send_back(form, action="accept", content={"answer": "once"})
+    assert not client.result(exchange)["isError"]
+
+
 def test_a_declined_form_is_a_no(client: Client, workspace: Path) -> None:
     exchange = client.call(FORMS)
     client.send_back(client.form(), action="decline")
@@ -194,6 +203,28 @@ def test_a_call_that_its_client_cancels_withdraws_the_form(client: Client, works
     again = client.call(FORMS)
     client.send_back(client.form(), action="accept", content={"answer": "once"})
     assert not client.result(again)["isError"]
+
+
+def test_a_call_that_is_cancelled_while_its_yes_is_carried_out_ends_and_the_same_call_is_a_new_one(
+    opened: Make,
+) -> None:
+    client = Client(Calls(opened(settings=Settings(preview="never"))))
+    rail, command = client.calls.rail, {"command": "sleep 100; touch a.txt"}
+    exchange = client.call(FORMS, command, "exec")
+    client.send_back(client.form(), action="accept", content={"answer": "once"})
+    until = time.monotonic() + DEADLINE
+    while rail.left_calls.at_work(exchange.call_id)[0] != "started":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert exchange.cancel()
+    assert rail.cancel_call(exchange.call_id)
+    while rail.left_calls.some():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    again = client.call(NEITHER, command, "exec", seconds=0.0)
+    assert code(client.result(again)) == "PERMISSION_REQUIRED"
+    assert again.call_id != exchange.call_id
+    client.close()
 
 
 def test_a_client_that_fails_to_show_a_form_waits_as_others_do(client: Client, opened: Make) -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from handrail import Handrail, tool
 from handrail.mcp import calling
 from handrail.mcp.calling import Asks, Calls, Said, digest_of
+from handrail.protocol.event import ToolCallEnd, ToolCallError
 from handrail.protocol.permission import Answer
 from handrail.protocol.question import Reply
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
@@ -176,6 +177,34 @@ def test_what_was_left_survives_the_process(opened: Make) -> None:
     assert asking(after).shown == first.shown
 
 
+ASKS_AND_DIES = """
+import os, signal, sys
+from handrail import Handrail
+from handrail.settings import Settings
+rail = Handrail(sys.argv[1], mode="ask", session="mcp-client", state_dir=sys.argv[2], settings=Settings(),
+                on_permission=lambda _: None)
+rail.call("write", {"path": "a.txt", "content": "a\\n"})
+print(rail.waiting()[0].id, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_call_whose_process_was_killed_before_it_noted_it_is_found_too(
+    opened: Make, workspace: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", ASKS_AND_DIES, workspace, tmp_path / "state"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    asks = asking(Calls(opened()))
+    assert asks.requests[0].id == done.stdout.strip()
+
+
+def test_a_call_that_another_live_process_has_just_parked_is_left_to_it(opened: Make) -> None:
+    other = opened()
+    other.call("write", WRITE)
+    assert asking(Calls(opened())).requests[0].id != other.waiting()[0].id
+
+
 TAKES_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail, tool
@@ -319,3 +348,43 @@ def test_the_digest_tells_calls_apart_whatever_the_order_of_their_arguments(one:
     assert (digest_of("read", one) == digest_of("read", other)) == same
     assert digest_of("read", one) != digest_of("write", one)
     assert digest_of("read", dict(reversed(one.items()))) == digest_of("read", one)
+
+
+@given(steps=st.lists(st.sampled_from(("call", "leave", "hand over", "allow", "deny", "die")), max_size=14))
+def test_whatever_happens_every_answer_is_carried_out_once_and_handed_over_until_it_arrived(
+    steps: list[str], opened: Make, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("once")
+    (folder / "workspace").mkdir()
+    place: dict[str, Any] = {"workspace": folder / "workspace", "state_dir": folder / "state"}
+    calls, elsewhere = Calls(opened(**place)), opened(**place)
+    in_hand: Any = None
+    answered: str | None = None
+    """The call that was answered, and whose result nobody has yet."""
+    said = 0
+    for step in steps:
+        waiting = elsewhere.waiting()
+        if step == "call" and in_hand is None:
+            in_hand = calls.begin("write", WRITE)
+            found = in_hand.call_id if isinstance(in_hand, Asks) else in_hand.tool_call_id
+            assert found == (answered or (waiting[0].tool_call_id if waiting else found))
+            assert isinstance(in_hand, Asks) == (answered is None)
+        elif step == "leave" and isinstance(in_hand, Asks):
+            calls.leave(in_hand)
+            in_hand = None
+        elif step == "hand over" and in_hand is not None:
+            in_hand = calls.look(in_hand) if isinstance(in_hand, Asks) else in_hand
+            if not isinstance(in_hand, Asks):
+                calls.delivered(in_hand.tool_call_id)
+                in_hand = answered = None
+        elif step in {"allow", "deny"} and waiting:
+            elsewhere.answer(waiting[0], "once" if step == "allow" else "deny")
+            answered, said = waiting[0].tool_call_id, said + 1
+        elif step == "die":
+            calls.rail.close()  # with whatever it has in hand
+            calls, in_hand = Calls(opened(**place)), None
+    ends = [one for one in elsewhere.events() if isinstance(one, ToolCallEnd | ToolCallError)]
+    assert len(ends) == said
+    assert len(elsewhere.waiting()) <= 1
+    calls.rail.close()
+    elsewhere.close()

@@ -3,7 +3,7 @@
 import os
 from argparse import Namespace
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.call import exit_of, show
 from handrail.cli.exits import FAILED, OK, WAITING, Stop
@@ -18,12 +18,16 @@ from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
+from handrail.settings import Loaded
 from handrail.store.environments import kept_variables
 from handrail.store.inbox import Inbox, Waiting
 from handrail.store.short_ids import short_ids
 from handrail.terminal.asking import say_kept
 from handrail.terminal.source import Said, Source
 from handrail.terminal.tried import out_of_date
+
+if TYPE_CHECKING:
+    from handrail.runtime.sources import ToolSource
 
 _KEEPING = frozenset({"once", "session", "workspace"})
 _OTHER_VARIABLES = (
@@ -133,7 +137,23 @@ def opened(options: Namespace, waiting: Waiting) -> Handrail:
     loaded = loaded_for(options, waiting.mode, workspace)
     session, asked = waiting.request.session_id, waiting.environment
     variables = kept_variables(waiting.folder, asked) if asked is not None else None
-    return Handrail(workspace, session=session, settings=loaded, on_permission=_later, variables=variables)
+    return Handrail(
+        workspace,
+        session=session,
+        settings=loaded,
+        on_permission=_later,
+        variables=variables,
+        sources=_sources(options, waiting, loaded, workspace),
+    )
+
+
+def _sources(options: Namespace, waiting: Waiting, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
+    """Other servers, where a call of the batch is for one of them."""
+    if not any(name.startswith("mcp__") for name in waiting.tools):
+        return ()
+    from handrail.cli.servers import sources_for  # noqa: PLC0415  few calls are another server's
+
+    return sources_for(options, loaded, workspace)
 
 
 def _refuse_foreign(rail: Handrail, waiting: Waiting, answer: Answer) -> None:
@@ -141,8 +161,8 @@ def _refuse_foreign(rail: Handrail, waiting: Waiting, answer: Answer) -> None:
     nothing, as long as no other call of its batch needs such a tool."""
     here = {spec.name for spec in rail.specs()}
     tools = list(waiting.tools)
-    if answer.kind == "deny" and waiting.request.tool_name in tools:
-        tools.remove(waiting.request.tool_name)
+    if answer.kind == "deny" and waiting.request.called in tools:
+        tools.remove(waiting.request.called)
     if missing := [name for name in tools if name not in here]:
         message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
         raise Stop(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
 from handrail.cli.given import given_json
@@ -16,6 +16,10 @@ from handrail.protocol.question import Question
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
+from handrail.settings import Loaded
+
+if TYPE_CHECKING:
+    from handrail.runtime.sources import ToolSource
 
 _EXITS = {
     "PERMISSION_REQUIRED": WAITING,
@@ -34,7 +38,12 @@ def run(options: Namespace) -> int:
     loaded = loaded_for(options, options.mode, workspace)
     unattended = options.unattended or bool(os.environ.get("CI"))
     with Handrail(
-        workspace, session=options.session, unattended=unattended, settings=loaded, on_permission=_later
+        workspace,
+        session=options.session,
+        unattended=unattended,
+        settings=loaded,
+        on_permission=_later,
+        sources=_sources(options, loaded, workspace) if options.tool.startswith("mcp__") else (),
     ) as rail:
         with saying_what_takes_long(options, _what(options.tool, arguments)):
             result = rail.call(options.tool, arguments)
@@ -52,6 +61,12 @@ def run(options: Namespace) -> int:
     else:
         show(result, options, loaded.settings.mode, why_off)
     return WAITING if question is not None else exit_of(result)
+
+
+def _sources(options: Namespace, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
+    from handrail.cli.servers import sources_for  # noqa: PLC0415  few calls are another server's
+
+    return sources_for(options, loaded, workspace, called=options.tool)
 
 
 def _what(tool: str, arguments: Any) -> str:

@@ -36,6 +36,8 @@ def as_text(loaded: Loaded) -> str:
     """The settings as a table, and the rules as another where there are any."""
     rows = [(key, _shown(value), loaded.sources[key]) for key, value in flat(loaded.settings).items()]
     text = table([("setting", "value", "source"), *rows])
+    if loaded.servers:
+        text += f"\n{table([('server', 'what it is'), *_servers(loaded).items()])}"
     if not loaded.rules:
         return text
     words = {"allow": "allow", "confirm": "ask", "deny": "deny"}
@@ -49,6 +51,7 @@ def as_data(loaded: Loaded) -> dict[str, Any]:
     return {
         "settings": {key: {"value": value, "source": loaded.sources[key]} for key, value in values.items()},
         "rules": loaded.rules,
+        "servers": _servers(loaded),
         "notes": loaded.notes,
         "ignored": loaded.ignored,
         "project": loaded.project,
@@ -58,10 +61,20 @@ def as_data(loaded: Loaded) -> dict[str, Any]:
     }
 
 
+def _servers(loaded: Loaded) -> dict[str, str]:
+    """Other MCP servers by name, in words that hold no secret."""
+    if not loaded.servers:
+        return {}
+    from handrail.settings.server_words import server_words  # noqa: PLC0415  few name one
+
+    return {name: server_words(written) for name, written in loaded.servers.items()}
+
+
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of the settings file, with what each setting means."""
-    from handrail.settings.reference import RULE  # noqa: PLC0415  only the schema needs the rules' form
+    from handrail.settings.reference import RULE, SERVER  # noqa: PLC0415  only the schema needs these forms
     from handrail.settings.rule_tables import RuleTable  # noqa: PLC0415
+    from handrail.settings.servers import ServerTable  # noqa: PLC0415
 
     schema = _portable(flat_schema(Settings))
     for key, entry in REFERENCE.items():
@@ -73,6 +86,10 @@ def settings_schema() -> dict[str, Any]:
     for key, entry in RULE.items():
         rule["properties"][key]["description"] = entry.help
     rule["oneOf"] = [{"required": [verdict]} for verdict in ("allow", "ask", "deny")]
+    server = _portable(flat_schema(ServerTable))
+    for key, entry in SERVER.items():
+        server["properties"][key]["description"] = entry.help
+    schema["properties"]["mcp"]["properties"]["servers"] = {"type": "object", "additionalProperties": server}
     schema["properties"]["rule"] = {"type": "array", "items": rule}
     return {"$schema": DIALECT, "title": "handrail settings", **schema}
 

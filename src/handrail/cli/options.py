@@ -31,6 +31,14 @@ def for_mcp(parser: ArgumentParser) -> None:
     parser.set_defaults(json=False, quiet=False)
 
 
+def for_acp(parser: ArgumentParser) -> None:
+    """acp"""
+    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    in_mode(parser)
+    parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the one that the editor names)")
+    parser.set_defaults(json=False, quiet=False)
+
+
 def for_run(parser: ArgumentParser) -> None:
     """run"""
     parser.add_argument(

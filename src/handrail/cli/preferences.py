@@ -3,12 +3,16 @@
 import os
 from argparse import Namespace
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail.cli.output import note
 from handrail.protocol.error import UsageError
 from handrail.settings import Loaded, Settings, load
+
+if TYPE_CHECKING:
+    from handrail.runtime.sources import ToolSource
 
 
 def loaded_for(
@@ -39,6 +43,20 @@ def with_unknown_tools(loaded: Loaded) -> Loaded:
     except UsageError:
         return loaded
     return msgspec.structs.replace(loaded, notes=(*loaded.notes, *unknown_tools(loaded, names)))
+
+
+def has_servers(loaded: Loaded, workspace: str) -> bool:
+    """Whether other MCP servers may be had here: else nothing of them is even loaded."""
+    return bool(loaded.servers) or (not loaded.servers_fixed and os.path.lexists(os.path.join(workspace, ".mcp.json")))
+
+
+def sources_of(options: Namespace, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
+    """The other MCP servers of a session in this workspace; none is started before somebody asks for tools."""
+    if not has_servers(loaded, workspace):
+        return ()
+    from handrail.cli.servers import sources_for  # noqa: PLC0415  few have other servers
+
+    return sources_for(options, loaded, workspace)
 
 
 def settings_for(options: Namespace, mode: str | None = None, workspace: str | None = None) -> Settings:

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, cut, table
-from handrail.cli.preferences import project_folder, settings_for
+from handrail.cli.preferences import has_servers, loaded_for, project_folder
 from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, mcp_tool, openai_tool
 from handrail.protocol.wire import encode
 from handrail.runtime.offering import offered
@@ -12,7 +12,7 @@ from handrail.runtime.offering import offered
 
 def run(options: Namespace) -> int:
     """Lists the tools, for people, in one of four JSON forms, or as a guide."""
-    specs = [tool.spec for tool in offered(settings_for(options, workspace=project_folder(options))).tools]
+    specs = _specs(options)
     if options.json:
         answer_json(encode([describe(spec) for spec in specs]))
     elif options.openai:
@@ -28,6 +28,17 @@ def run(options: Namespace) -> int:
     else:
         answer(table([("tool", "version", "permissions", "description"), *map(_row, specs)]))
     return OK
+
+
+def _specs(options: Namespace) -> list[ToolSpec]:
+    folder = project_folder(options)
+    loaded = loaded_for(options, workspace=folder)
+    own = [tool.spec for tool in offered(loaded.settings).tools]
+    if folder is None or not has_servers(loaded, folder):
+        return own
+    from handrail.cli.servers import described_tools  # noqa: PLC0415  few have other servers
+
+    return [*own, *described_tools(options, loaded, folder)]
 
 
 def _row(spec: ToolSpec) -> tuple[str, str, str, str]:

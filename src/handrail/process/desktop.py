@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 _NAME = "notify-send"
-_FOLDERS = ("/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin", "/bin")
+FOLDERS = ("/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin", "/bin")
 """Where programs of the system are. Not PATH: it may lead into what an agent can write to."""
 _MILLISECONDS = "20000"
 _started: list[subprocess.Popen[bytes]] = []
@@ -17,10 +17,12 @@ def has_desktop(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("WAYLAND_DISPLAY") or environ.get("DISPLAY"))
 
 
-def show_on_desktop(title: str, text: str, folders: tuple[str, ...] = _FOLDERS) -> bool:
+def show_on_desktop(title: str, text: str, folders: tuple[str, ...] | None = None) -> bool:
     """Shows a message, without waiting for it; whether it was tried. Where it fails nobody is told: whoever waits is
     told in other ways too."""
-    program = next((path for folder in folders if os.access(path := os.path.join(folder, _NAME), os.X_OK)), None)
+    program = next(
+        (path for folder in folders or FOLDERS if os.access(path := os.path.join(folder, _NAME), os.X_OK)), None
+    )
     _started[:] = [one for one in _started if one.poll() is None]
     if program is None or len(_started) > 3:
         return False

@@ -1,9 +1,11 @@
 """What a session would offer, for who only wants to know: no session is opened."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from handrail.policy.configuration import Vouching
 from handrail.protocol.error import ToolError
+from handrail.protocol.tool import ToolSpec
 from handrail.runtime.discovery import tools_of_settings
 from handrail.runtime.own_tools import Parts, own_tools
 from handrail.runtime.registry import Offer, Registry
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
     from handrail.protocol.skill import SkillEntry
+    from handrail.runtime.sources import ToolSource
     from handrail.skills.finding import Found
     from handrail.skills.skill import Skill
     from handrail.store.change_log import Step
@@ -40,6 +43,25 @@ def offered(settings: Settings) -> Offer:
     tools = settings.tools
     registry = Registry(own_tools(parts), tools_of_settings(settings))
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
+
+
+def foreign_specs(sources: "Iterable[ToolSource]", vouched: tuple[Vouching, ...]) -> list[ToolSpec]:
+    """What other servers offer, as a session would have it; they are started for that."""
+    from handrail.policy.judging.foreign import only_looks  # noqa: PLC0415  few have other servers
+    from handrail.protocol.decision import ForeignFact  # noqa: PLC0415
+    from handrail.runtime.foreign.accepting import why_not  # noqa: PLC0415
+    from handrail.runtime.foreign.known import Known  # noqa: PLC0415
+    from handrail.runtime.foreign.tools import foreign_tool  # noqa: PLC0415
+    from handrail.store.known_tools import KnownTools  # noqa: PLC0415
+
+    nothing = Known(KnownTools(""))  # what is only described was met by nobody
+    specs: list[ToolSpec] = []
+    for source in sources:
+        for one in source.listed():
+            fact = ForeignFact(server=source.server, tool=one.name, read_only=one.read_only)
+            if not why_not(one):
+                specs.append(foreign_tool(source, one, nothing, looks=only_looks(fact, vouched)).spec)
+    return specs
 
 
 class _NoSession:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, cast
 
-from handrail.policy.configuration import Restriction, Rules
+from handrail.policy.configuration import Restriction, Rules, Vouching
 from handrail.policy.rules.rule import Rule, named
 from handrail.protocol.decision import MODES, Mode
 from handrail.settings.errors import SettingsError, shown
@@ -26,11 +26,18 @@ def rules_of(
         unattended=unattended,
         rules=loaded.rules,
         grants=grants,
+        servers=vouched(loaded),
         outside=settings.paths.outside,
         bulk_deleted=settings.bulk.deleted,
         bulk_changed=settings.bulk.changed,
         restriction=Restriction(restricted.commands, restricted.folders) if restricted else None,
     )
+
+
+def vouched(loaded: Loaded) -> tuple[Vouching, ...]:
+    """What the settings vouch for of other servers' tools; .mcp.json vouches for nothing."""
+    said = ((name, table) for name, table in loaded.servers.items() if table.read_only or table.hints)
+    return tuple(Vouching(name, table.read_only, table.hints) for name, table in said)
 
 
 def managed_mode(loaded: Loaded) -> Mode:

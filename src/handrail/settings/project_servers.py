@@ -31,7 +31,6 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     network: tuple[str, ...] = ()
     writable: bool = False
-    read_only: tuple[str, ...] = ()
     seconds: float = 60.0
 
 
@@ -81,6 +80,7 @@ def _with(brought: ServerTable, ours: ServerTable) -> ServerTable:
         network=ours.network,
         writable=ours.writable,
         read_only=ours.read_only,
+        hints=ours.hints,
         timeout=ours.timeout,
         enabled=ours.enabled,
     )
@@ -103,7 +103,6 @@ def _server(name: str, table: ServerTable, environ: Mapping[str, str]) -> Server
         headers=tuple((one, _one_line(one, value(text))) for one, text in table.headers.items()),
         network=table.network,
         writable=table.writable,
-        read_only=table.read_only,
         seconds=seconds(table.timeout),
     )
 

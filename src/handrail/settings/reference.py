@@ -165,8 +165,9 @@ SERVER: dict[str, Entry] = {
     "writable": Entry("Whether it may change the workspace.", "true or false"),
     "read_only": Entry(
         "Tools of it that only look, by your word: its own word loosens nothing.",
-        "a list of names of tools, as the server calls them",
+        "a list of names of tools, as the server calls them; get_* stands for several",
     ),
+    "hints": Entry("Whether it is believed when it says itself that a tool only looks.", "true or false"),
     "timeout": Entry(
         "How long a call of one of its tools may take.",
         'a time from "100 ms" to "1 h", such as "60s", or a whole number of seconds',

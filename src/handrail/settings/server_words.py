@@ -27,6 +27,7 @@ def server_words(table: "ServerTable") -> str:
         *([f"reaches {', '.join(table.network)}"] if table.network else []),
         *(["changes the workspace"] if table.writable else []),
         *([f"asks less for {', '.join(table.read_only)}"] if table.read_only else []),
+        *(["is believed about which tools only look"] if table.hints else []),
         *([] if table.enabled else ["switched off"]),
     ]
     return plain("; ".join((first, *told)))

@@ -36,6 +36,7 @@ class ServerTable(Section, frozen=True, kw_only=True):
     network: tuple[str, ...] = ()
     writable: bool = False
     read_only: tuple[Text, ...] = ()
+    hints: bool = False
     timeout: Time = "60s"
     enabled: bool = True
 

@@ -15,6 +15,7 @@ from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.cli.exits import INTERRUPTED
+from handrail.cli.preferences import sources_of
 from handrail.cli.running.person import Asker
 from handrail.cli.running.tally import Tally
 from handrail.cli.running.view import View
@@ -65,7 +66,12 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
     import asyncio  # noqa: PLC0415  as above
 
     rail = AsyncHandrail(
-        task.workspace, session=task.session, settings=task.loaded, unattended=task.unattended, on_permission=None
+        task.workspace,
+        session=task.session,
+        settings=task.loaded,
+        unattended=task.unattended,
+        on_permission=None,
+        sources=sources_of(options, task.loaded, task.workspace),
     )
     async with rail:
         tally, stopping = Tally(), Stopping(view)

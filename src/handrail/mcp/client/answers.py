@@ -16,13 +16,14 @@ from mcp_types import (
 )
 
 from handrail.mcp.client.secrets import Secrets
-from handrail.mcp.client.shape import MisshapenError, check_shape
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import Attachment
+from handrail.runtime.foreign.checking import problems_of
 from handrail.tools.contract import Output
 
 _MOST_ATTACHED = 4 << 20
 """Characters of base64 of all pictures together."""
+_MOST_TOLD = 3
 _SUMMARY = 120
 _EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
@@ -55,14 +56,15 @@ def _lie(answer: CallToolResult, structured: Any, schema: dict[str, Any] | None)
     if schema is None:
         return None
     if "structured_content" not in answer.model_fields_set:
-        wrong = "it has none"
+        wrong = "there is none"
+    elif isinstance(structured, dict) or schema.get("type") == "object":
+        # Not by the SDK: the schema and the value are a stranger's, and so would be what checking them takes.
+        given: Any = structured  # pyright: ignore[reportUnknownVariableType]
+        wrong = "; ".join(one.problem for one in problems_of(schema, given)[:_MOST_TOLD])
     else:
-        try:
-            check_shape(structured, schema)
-        except MisshapenError as error:
-            wrong = str(error)
-        else:
-            return None
+        wrong = ""
+    if not wrong:
+        return None
     return ToolError(
         "UNAVAILABLE",
         f"The server ran it, but its structured result is not what it says it gives: {wrong}. The defect is the"

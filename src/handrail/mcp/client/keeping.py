@@ -56,6 +56,8 @@ class Keeper:
         self._client: Client | None = None
         self._stale: asyncio.Event | None = None
         self.program: ServerProgram | None = None
+        self.stopping = False
+        """Set before it is cancelled: a cancellation may be lost among those that the SDK's own tasks are ended by."""
         self.heard = ""
         """The last line that it logged."""
 
@@ -63,11 +65,13 @@ class Keeper:
         """As long as it is not off, or this is cancelled."""
         failures = 0
         clock = asyncio.get_running_loop().time
-        while True:
+        while not self.stopping:
             began, end = clock(), End()
             self._standing.become("starting")
             words = await self._live(end)
             failures = 1 if clock() - began >= _LASTED else failures + 1
+            if self.stopping:
+                return
             if end.final or failures > len(_PAUSES):
                 again = "" if end.final else f" (it was started {failures} times, and is left off)"
                 self._standing.become("off", f"{words}{again}")

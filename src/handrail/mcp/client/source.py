@@ -58,11 +58,6 @@ class ServerSource:
         return self._server.name
 
     @property
-    def read_only(self) -> tuple[str, ...]:
-        """The tools that only look, by the person's word."""
-        return self._server.read_only
-
-    @property
     def revision(self) -> int:
         """Another number whenever `listed` gives something else."""
         return self._standing.revision
@@ -113,6 +108,8 @@ class ServerSource:
             if self._closed:
                 return
             kept, self._closed = self._kept, True
+        if self._keeper is not None:
+            self._keeper.stopping = True
         if kept is not None and kept.cancel():
             self._standing.wait(lambda phase: phase == "off", _TO_CLOSE)
         self._on_close()

@@ -90,7 +90,6 @@ class _Group:
 class _UnusableSource:
     """A server that cannot be started as it is written: it offers nothing, and says why."""
 
-    read_only = ()
     revision = 0
 
     def __init__(self, server: str, why: str) -> None:

@@ -19,7 +19,7 @@ from handrail.mcp.permission.waiting import SECONDS, Watched
 from handrail.mcp.permission.watching import WATCH
 from handrail.mcp.results import call_result
 from handrail.mcp.stdio.connection import Exchange
-from handrail.protocol.error import StoreError
+from handrail.protocol.error import HandrailError
 from handrail.protocol.result import ToolResult
 
 
@@ -76,7 +76,7 @@ class _Asked:
         """Something went wrong with us; the call waits as it did."""
         with suppress(Exception):
             self.calls.let_go(self.asks.call_id)
-        told = str(error) if isinstance(error, StoreError) else f"handrail failed ({type(error).__name__})"
+        told = str(error) if isinstance(error, HandrailError) else f"A defect stopped it ({type(error).__name__})"
         self.exchange.fail(ProtocolError(INTERNAL, f"{told}. The call waits: handrail approvals lists it."))
 
     def _take(self, outcome: ToolResult[Any] | Asks) -> None:
@@ -97,7 +97,7 @@ class _Asked:
 
 
 class _Failing:
-    """Whatever goes wrong in it, the client is answered."""
+    """Whatever goes wrong in it, the client is answered. What is a defect is told to others too."""
 
     def __init__(self, asked: _Asked) -> None:
         self._asked = asked
@@ -105,9 +105,10 @@ class _Failing:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         if isinstance(error, Exception):
             self._asked.fail(error)
+        return isinstance(error, HandrailError)
 
 
 class _Elsewhere:
@@ -175,7 +176,9 @@ class _Form:
             return
         with _Failing(asked):
             said = said_in(asked.asks, reply)
-            if reply is None:
+            if reply is None and asked.exchange.cancelled:
+                asked.calls.let_go(asked.asks.call_id)
+            elif reply is None:
                 _Elsewhere(asked).begin()
             elif said.unclear and not asked.asks.again:
                 asked.go_on(lambda: replace(asked.asks, again=True))

@@ -8,7 +8,7 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.errors import ProtocolError
 from handrail.mcp.results import completed
 from handrail.mcp.stdio.outlet import Outlet
-from handrail.mcp.stdio.workers import Job
+from handrail.mcp.stdio.workers import Job, Workers
 
 Then = Callable[[dict[str, Any] | None], None]
 RequestId = str | int
@@ -17,11 +17,11 @@ RequestId = str | int
 class Connection:
     """Every method may be called by any thread."""
 
-    def __init__(self, outlet: Outlet, work: Callable[[Job], None]) -> None:
+    def __init__(self, outlet: Outlet, workers: Workers) -> None:
         self.caller = Caller()
         """Who is there: by the handshake, or by the last request of a version without one."""
         self._outlet = outlet
-        self._work = work
+        self._workers = workers
         self._lock = threading.Lock()
         self._asked: dict[int, Then] = {}
         self._last = 0
@@ -33,7 +33,7 @@ class Connection:
 
     def work(self, job: Job) -> None:
         """Has something done by a worker thread."""
-        self._work(job)
+        self._workers.add(job)
 
     def ask(self, method: str, params: dict[str, Any], then: Then) -> int:
         """Asks the client something. `then` is called once, by a worker thread: with its result, or with None where it

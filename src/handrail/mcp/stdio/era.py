@@ -1,5 +1,6 @@
 """Tells who makes a request: a client that greeted us, or one of a version where every request says who asks."""
 
+from collections.abc import Container
 from typing import Any, cast
 
 from handrail.mcp.caller import CAPABILITIES_KEY, INFO_KEY, LEVEL_KEY, VERSION_KEY, Caller, caller_of
@@ -30,24 +31,25 @@ class Era:
         self._greeted = self._modern = False
 
     @property
-    def modern(self) -> bool:
-        """Whether the last request was of a version without a handshake."""
-        return self._connection.caller.modern
+    def greeted(self) -> bool:
+        """Whether there was a handshake."""
+        return self._greeted
 
-    def caller(self, request: Request) -> Caller:
-        """Who makes a request; ProtocolError where that cannot be told, or it comes too early."""
+    def caller(self, request: Request, known: Container[str]) -> Caller:
+        """Who makes a request; ProtocolError where that cannot be told, or it comes too early. `known`: the methods
+        that there are after a handshake; of any other it is said first that it is none."""
         meta = _meta(request.params)
         if VERSION_KEY in meta and request.method != "initialize":
             return self._enveloped(request, meta)
         if self._modern:
             return self._refused(request)
-        if not self._greeted and request.method not in _OPEN_TO_ALL:
+        if not self._greeted and request.method in known and request.method not in _OPEN_TO_ALL:
             words = f"{request.method[:80]}: send initialize first, or name {VERSION_KEY} {MODERN[-1]} in _meta"
             raise ProtocolError(INVALID_PARAMS, f"{words}.")
         problems = Problems(request.method)
         problems.look("_meta.", meta, {"progressToken": token()})
         problems.tell()
-        return self._connection.caller
+        return self._connection.caller if self._greeted else Caller()
 
     def greet(self, params: dict[str, Any]) -> str:
         """Takes the client's `initialize`; the version that is spoken from here on."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 LONGEST = 64 << 20
 """Bytes of a message. `write` takes 32 Mi characters, and JSON needs up to two bytes for those of most texts."""
-IDLE_SECONDS = 5.0
+IDLE_SECONDS = 2.0
 """How often somebody looks whether the client is still there, while it says nothing."""
 _CHUNK = 1 << 16
 
