@@ -63,6 +63,8 @@ class _Process:
                 else:
                     for _, said in list(self._waiting.values())[-1:]:
                         said.put(message)
+        for request_id, said in self._waiting.values():
+            said.put({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32000, "message": "The server ended."}})
 
 
 class StdioBridge:
