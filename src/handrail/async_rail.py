@@ -97,6 +97,12 @@ class AsyncHandrail:
         finally:
             self._pool = before
 
+    async def look_at_servers(self) -> None:
+        """Asks other servers what they list, where that may have changed. Without it `specs` would do so, and hold up
+        the event loop meanwhile."""
+        if self.rail.has_servers:
+            await self.in_pool(self.rail.look_at_servers)
+
     async def end_session(self) -> None:
         """Ends what the session left running, forgets it, and closes."""
         import asyncio  # noqa: PLC0415  as above
@@ -124,6 +130,11 @@ class AsyncHandrail:
     def workspace(self) -> str:
         """The folder that relative paths start from."""
         return self.rail.workspace
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether there are other servers."""
+        return self.rail.has_servers
 
     @property
     def mode(self) -> Mode:
