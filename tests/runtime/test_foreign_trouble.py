@@ -172,6 +172,25 @@ def test_cancel_ends_a_call_whose_source_does_not_listen(rail: Open, monkeypatch
     assert one.call("ls", {"path": "."}).ok
 
 
+def test_an_interrupt_ends_the_call_and_tells_its_source(rail: Open) -> None:
+    ended = threading.Event()
+
+    def interrupted(context: Context, _: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        while not context.cancelled():
+            threading.Event().wait(0.01)
+        ended.set()
+
+    one = rail(mode="full", sources=[OtherServer("a", listed("x"), handler=interrupted)])
+    with pytest.raises(KeyboardInterrupt):
+        one.call(X, {})
+    assert ended.wait(30)
+    (cut_off,) = [event for event in one.events() if isinstance(event, ToolCallError)]
+    assert cut_off.result.error is not None
+    assert cut_off.result.error.code == "CANCELLED"
+    assert "What it did is not known" in cut_off.result.error.message
+
+
 class Broken(OtherServer):
     """Cannot say what it is asked."""
 
