@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from handrail.runtime.conversation import Conversation
+    from handrail.store.left_calls import LeftCalls
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -144,6 +145,11 @@ class AsyncHandrail:
     def conversation(self) -> "Conversation":
         """The talk of this session with its model, for who runs the loop."""
         return self.rail.conversation
+
+    @property
+    def left_calls(self) -> "LeftCalls":
+        """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
+        return self.rail.left_calls
 
     read = _hopped(Handrail.read)
     write = _hopped(Handrail.write)

@@ -430,6 +430,12 @@ class Handrail(NamedTools):
         self.look_at_servers()
         return tuple(tool.spec for tool in self._session.offer.tools)
 
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the tools that this session offers; none is loaded for that. As long as it is the same tuple,
+        nothing about them has changed."""
+        self._session.look_at_servers()
+        return self._session.offer.names
+
     def spec(self, name: str) -> ToolSpec | None:
         """The tool of this name, if this session offers it."""
         tool = self._session.offer.get(name)
