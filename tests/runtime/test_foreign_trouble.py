@@ -238,6 +238,13 @@ def test_a_tool_with_a_schema_that_cannot_be_offered_is_left_out_and_told_once(r
     assert warned == "A tool of a is not offered: 'x': its inputSchema is of type 'array', not an object."
 
 
+def test_who_hears_of_a_warning_may_ask_for_the_tools(rail: Open) -> None:
+    one, heard = rail(sources=[OtherServer("a", listed("x"), listed("y", input_schema={"type": "array"}))]), []
+    one.subscribe(lambda event: heard.append((type(event), len(one.specs()))))
+    assert len(one.specs()) == 9
+    assert heard == [(WarningEvent, 9)]
+
+
 def test_of_very_many_tools_the_first_are_offered(rail: Open) -> None:
     one = rail(sources=[OtherServer("a", *(listed(f"t{number}") for number in range(300)))])
     assert sum(spec.server == "a" for spec in one.specs()) == 256
