@@ -39,6 +39,8 @@ _LASTED = 300.0
 """Seconds after which an end is not the same trouble again."""
 _BETWEEN_LISTINGS = 1.0
 _SECONDS_TO_LIST = 30.0
+_MOST_ROUNDS = 10
+_BETWEEN_ROUNDS = 0.1
 _ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 
 for _name in ("mcp", "client", "httpx2", "httpcore2"):  # what they have to say is said by us; else it is on stderr
@@ -86,13 +88,19 @@ class Keeper:
         client = self._client
         if client is None:
             raise ToolError("UNAVAILABLE", self._standing.reason or "it is not there")
-        params = CallToolRequestParams(name=name, arguments=arguments)
-        seconds = self._server.seconds
-        # Not `call_tool`: that would hold the result against the server's schema, whatever that takes.
+        seconds, state = self._server.seconds, None
         async with asyncio.timeout(seconds + 1):
-            return await client.session.send_request(
-                CallToolRequest(params=params), _ANSWER, seconds, progress_callback=progress
-            )
+            for _ in range(_MOST_ROUNDS):
+                params = CallToolRequestParams(name=name, arguments=arguments, request_state=state)
+                # Not `call_tool`: that would hold the result against the server's schema, whatever that takes.
+                answer = await client.session.send_request(
+                    CallToolRequest(params=params), _ANSWER, seconds, progress_callback=progress
+                )
+                if isinstance(answer, CallToolResult) or answer.input_requests:
+                    return answer
+                state = answer.request_state  # nothing is asked: it only wants to be called again
+                await asyncio.sleep(_BETWEEN_ROUNDS)
+        raise ToolError("UNAVAILABLE", f"The server wants to be called again and again ({_MOST_ROUNDS} times so far).")
 
     def look_again(self) -> None:
         """What it lists may be another list by now."""
