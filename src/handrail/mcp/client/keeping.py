@@ -24,7 +24,7 @@ from handrail.mcp.client.pipes import piped
 from handrail.mcp.client.reaching import reached
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.standing import Standing
-from handrail.mcp.client.words import ending_words, wrong_words
+from handrail.mcp.client.words import ending_words, is_closed, wrong_words
 from handrail.mcp.versions import is_modern
 from handrail.protocol.error import ToolError
 from handrail.protocol.version import VERSION
@@ -121,7 +121,7 @@ class Keeper:
         except ToolError as error:
             end.note(error.message, final=True)
         except Exception as error:
-            end.note(wrong_words(error))
+            end.note(wrong_words(error), vague=is_closed(error))
         finally:
             self._client, program, self.program = None, self.program, None
             if program is not None:
