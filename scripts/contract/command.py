@@ -9,12 +9,14 @@ from typing import Any
 from handrail.protocol.schema import WIRE_TYPES
 
 from .layout import as_python
+from .listing import listed
 from .page import page
 from .stable import Placeholders
 from .story import Story, play
 
 _RECORDED = "src/handrail/protocol/samples/recorded.py"
 _PAGE = "docs/protocol.md"
+_LISTED = "src/handrail/mcp/listed.py"
 _HEADER = '''\
 """Samples from a run. Generated: `scripts/protocol --write` plays a session and writes this file. Do not edit."""
 # ruff: noqa: E501  the texts are the runtime's
@@ -50,6 +52,7 @@ def generated() -> dict[str, str]:
     return {
         _RECORDED: f"{_HEADER}{as_python(recorded)}\n",
         _PAGE: page(story, recorded),
+        _LISTED: listed(),
     }
 
 

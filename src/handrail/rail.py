@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.person import Resolve
     from handrail.runtime.sources import ToolSource
+    from handrail.store.left_calls import LeftCalls
     from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
@@ -113,6 +114,7 @@ class Handrail(NamedTools):
             loaded = Loaded(settings=loaded, sources={})
         chosen = loaded.settings
         self._loosest: Mode = managed_mode(loaded)
+        self._paths, self._state = chosen.paths, state
         self._inside: dict[object, int] = {}
         """The calls that are on their way, each with its thread."""
         self._lock = Lock()
@@ -384,6 +386,14 @@ class Handrail(NamedTools):
         They are in force where the settings let people be asked (`paths.outside`)."""
         return self._enter(self._session.outside.listed)
 
+    def honour_roots(self, folders: Sequence[str]) -> tuple[str, ...]:
+        """Says which folders the program works on that this session serves. Those outside the workspace become roots of
+        the session as long as it is open, as far as the setting `paths.client_roots` lets them; which do not, in words.
+        """
+        from handrail.runtime.client_roots import honour_roots  # noqa: PLC0415  few clients tell of any
+
+        return self._enter(honour_roots, self._session, folders, self._paths.client_roots, self._state.path)
+
     def close_folder(self, path: str | os.PathLike[str]) -> None:
         """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
         if not self._enter(self._session.outside.close, os.fspath(path)):
@@ -417,8 +427,30 @@ class Handrail(NamedTools):
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools this session offers. Other servers are asked what theirs are, where that may have changed."""
-        self._session.look_at_servers()
+        self.look_at_servers()
         return tuple(tool.spec for tool in self._session.offer.tools)
+
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the tools that this session offers; none is loaded for that. As long as it is the same tuple,
+        nothing about them has changed."""
+        self._session.look_at_servers()
+        return self._session.offer.names
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The tool of this name, if this session offers it."""
+        tool = self._session.offer.get(name)
+        return None if tool is None else tool.spec
+
+    def look_at_servers(self) -> None:
+        """Asks other servers what they list, where that may have changed; it may have to wait for one to start. Calls
+        of their tools do so too."""
+        if self._session.others is not None and not self._closed:
+            self._enter(self._session.look_at_servers)
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether there are other servers."""
+        return self._session.others is not None
 
     def why_off(self, name: str) -> str | None:
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
@@ -463,6 +495,13 @@ class Handrail(NamedTools):
 
         return Conversation(self._session)
 
+    @property
+    def left_calls(self) -> "LeftCalls":
+        """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
+        from handrail.store.left_calls import LeftCalls  # noqa: PLC0415  who knows ids needs none of it
+
+        return LeftCalls(self._session.journal, self._session.folder)
+
     def fork_session(self, session: str | None = None) -> str:
         """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
         here, its own journal from here on. What people granted, what waits for an answer and what runs are not taken
@@ -474,6 +513,11 @@ class Handrail(NamedTools):
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""
         self._session.cancelled.set()
+
+    def is_free(self) -> bool:
+        """Whether no process runs a call with effects in this session, as far as one can tell at a glance: a call with
+        effects would not have to wait for its turn."""
+        return not self._session.locks.of(f"session:{self._session.folder}").may_be_held
 
     def new_call_id(self) -> str:
         """An id for a call to come, by which it can be cancelled as soon as there is one: `call(…, tool_call_id=…)`.

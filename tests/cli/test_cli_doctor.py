@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = ["containment", "state", "search", "sandbox", "network", "config", "models", "python"]
+GROUPS = ["containment", "state", "search", "sandbox", "network", "config", "models", "clients", "python"]
 
 
 def rows(done) -> dict[str, tuple[str, str]]:

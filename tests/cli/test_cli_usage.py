@@ -59,6 +59,7 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 
 NEEDED = {
     "run": ["hello", "--model", "scripted:script.json"],
+    "mcp": ["--config", "codex"],
     "replay": ("cli",),
     "log export": ["cli"],
     "skills show": ["tidy"],

@@ -223,3 +223,12 @@ def test_who_changes_an_exported_list_changes_nobody_elses(rail: Open) -> None:
 def test_server_library_and_asyncio_library_list_the_same(rail: Open) -> None:
     one = rail(settings=ALL)
     assert one.mcp_tools() == AsyncHandrail(one).mcp_tools() == [tool_entry(spec) for spec in one.specs()]
+
+
+def test_the_page_about_it_says_the_same_of_every_tool() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+    table = page.partition("| read-only | destructive | idempotent | open world |\n")[2].partition("\n\n")[0]
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[1:]]
+    assert {
+        name: tuple(cell.startswith("yes") for cell in said) for names, *said in cells for name in names.split(", ")
+    } == HINTS

@@ -243,6 +243,7 @@ RESERVED = [
     # a value, who may give it, and what the project's note says of it
     ("mode", "full", PERSON, "the user file or a flag can say so, a project cannot"),
     ("paths.outside", "ask", FILES, "the user file can say so, a project cannot"),
+    ("paths.client_roots", "read-only", PERSON, "the user file or a flag can say so, a project cannot"),
     ("events.jsonl", ".tasklogs", FILES, "the user file can say so, a project cannot"),
     ("tools.folders", ["/opt/tools"], PERSON, "the user file or a flag can say so, a project cannot"),
     ("skills.folders", ["/opt/skills"], PERSON, "the user file or a flag can say so, a project cannot"),

@@ -45,6 +45,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     read_only = ["/usr/share/dict", "~"]
     writable = ["~/scratch"]
     outside = "ask"
+    client_roots = "read-only"
     [bulk]
     deleted = 5
     changed = 0
@@ -113,6 +114,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "paths.read_only": ("/usr/share/dict", str(tmp_path)),
         "paths.writable": (f"{tmp_path}/scratch",),
         "paths.outside": "ask",
+        "paths.client_roots": "read-only",
         "bulk.deleted": 5,
         "bulk.changed": 0,
         "restricted.commands": ("ls",),

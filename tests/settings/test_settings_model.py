@@ -43,6 +43,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "paths.read_only": (),
         "paths.writable": (),
         "paths.outside": "deny",
+        "paths.client_roots": "ignore",
         "bulk.deleted": 20,
         "bulk.changed": 200,
         "restricted.commands": ("ls", "cat", "git status", "git log --oneline", "node -v", "pnpm -v"),

@@ -12,7 +12,6 @@ from handrail.cli.output import answer as answer_text
 from handrail.cli.output import answer_json, cut, note, one_line
 from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.preferences import loaded_for
-from handrail.cli.short_ids import short_ids
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import HandrailError, UsageError
 from handrail.protocol.permission import Answer, PermissionRequest
@@ -22,6 +21,7 @@ from handrail.rail import Handrail
 from handrail.settings import Loaded
 from handrail.store.environments import kept_variables
 from handrail.store.inbox import Inbox, Waiting
+from handrail.store.short_ids import short_ids
 from handrail.terminal.asking import say_kept
 from handrail.terminal.source import Said, Source
 from handrail.terminal.tried import out_of_date
@@ -161,8 +161,8 @@ def _refuse_foreign(rail: Handrail, waiting: Waiting, answer: Answer) -> None:
     nothing, as long as no other call of its batch needs such a tool."""
     here = {spec.name for spec in rail.specs()}
     tools = list(waiting.tools)
-    if answer.kind == "deny" and waiting.request.tool_name in tools:
-        tools.remove(waiting.request.tool_name)
+    if answer.kind == "deny" and waiting.request.called in tools:
+        tools.remove(waiting.request.called)
     if missing := [name for name in tools if name not in here]:
         message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
         raise Stop(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)

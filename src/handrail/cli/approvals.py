@@ -7,6 +7,7 @@ from typing import Any
 from handrail.cli.exits import OK
 from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
 from handrail.cli.output import answer, answer_json, cut, note, table
+from handrail.policy.rules.grant import FOREIGN
 from handrail.protocol.permission import OpenedFolder, PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Asked, Kept, Waiting
@@ -76,6 +77,8 @@ def _grant_row(kept: Kept, names: dict[str, str]) -> dict[str, Any]:
     told |= {"workspace": kept.workspace, "time": granted.time}
     if isinstance(granted, OpenedFolder):
         return told | {"kind": "folder", "path": granted.path, "access": granted.access}
+    if granted.command.startswith(FOREIGN):
+        return told | {"kind": "tool", "tool": granted.command}
     return told | {"kind": "command", "command": granted.command}
 
 

@@ -7,10 +7,11 @@ from handrail.cli.approvals import SCHEMA
 from handrail.cli.exits import FAILED, WAITING, Stop
 from handrail.cli.inbox import found_request
 from handrail.cli.next_step import how_to_answer
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.output import answer, answer_json, note, one_line
 from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.request import request_text
 from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.tool import label
 from handrail.protocol.wire import encode
 
 
@@ -18,7 +19,8 @@ def run(options: Namespace) -> int:
     """Tries it, and prints what came of it as a question; the question that it takes the place of is gone."""
     waiting = found_request(options)
     if waiting.request.command is None:
-        raise Stop(f"only commands are tried, and this is {waiting.request.tool_name}. Nothing was done.", FAILED)
+        called = one_line(label(waiting.request.tool_name, waiting.request.server_name))
+        raise Stop(f"only commands are tried, and this is {called}. Nothing was done.", FAILED)
     with opened(options, waiting) as rail:
         refuse_other_variables(rail, waiting)
         try:

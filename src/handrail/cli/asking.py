@@ -63,7 +63,7 @@ def _answered(rail: Handrail, said: Said, options: Namespace) -> ToolResult[Any]
     results = outcome.results if isinstance(outcome, Done) else ()
     own = [one for one in results if one.tool_call_id == request.tool_call_id]
     # Without one, somebody else ran it, or it waits again for what came of it.
-    result = own[0] if own else rail.call(request.tool_name, {}, tool_call_id=request.tool_call_id)
+    result = own[0] if own else rail.call(request.called, {}, tool_call_id=request.tool_call_id)
     if outcome is not None:
         say_kept(said, result, plain=options.plain)
     return result

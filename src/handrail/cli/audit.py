@@ -29,7 +29,7 @@ def run(options: Namespace) -> int:
 def _row(record: Record) -> tuple[str, ...]:
     return (
         when(record.time),
-        record.name,
+        record.label,
         record.decision,
         record.rule,
         "ok" if record.ok else record.error_code or "failed",

@@ -5,6 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 
+from handrail.cli.client_checks import clients
 from handrail.cli.model_checks import models
 from handrail.cli.preferences import project_folder, with_unknown_tools
 from handrail.cli.rows import Row, without_home
@@ -88,7 +89,9 @@ def python() -> Iterator[Row]:
     yield Row("python", "ok", f"{sys.implementation.name} {major}.{minor}.{micro}")
 
 
-CHECKS: tuple[Callable[[], Iterator[Row]], ...] = (containment, state, search, sandbox, config, servers, models, python)
+CHECKS: tuple[Callable[[], Iterator[Row]], ...] = (
+    *(containment, state, search, sandbox, config, servers, models, clients, python),
+)
 
 
 def _settled_by(remark: str) -> str:

@@ -58,7 +58,14 @@ COMMANDS: dict[str, Command] = {
         "mcp",
         "Be the tools of another program's agent: an MCP server over stdin and stdout.",
         options.for_mcp,
-        ("handrail mcp --workspace .", "handrail mcp --mode auto"),
+        ("handrail mcp --config claude-code --write", "handrail mcp --workspace . --mode auto"),
+        _EXITS | {FAILED: "with --config: what is to be pasted by hand was printed"},
+    ),
+    "acp": Command(
+        "acp",
+        "Be the agent of an editor that speaks the Agent Client Protocol, over stdin and stdout.",
+        options.for_acp,
+        ("handrail acp --model anthropic:claude-sonnet-4-5", "handrail acp --mode auto --workspace ."),
         _EXITS,
     ),
     "call": Command(

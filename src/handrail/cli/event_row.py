@@ -34,7 +34,7 @@ def when(time: datetime) -> str:
 
 def _what(event: Event) -> str:
     if isinstance(event, ToolEvent):
-        return f"{event.tool_call_name}{_about_call(event)}"
+        return f"{event.label}{_about_call(event)}"
     if isinstance(event, Display):
         return display_line(event, plain=not can_show(ICONS))
     if isinstance(event, Network):

@@ -2,8 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, Stop
@@ -120,6 +120,16 @@ class OutFile:
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=self._folder)
             raise
+
+
+@contextmanager
+def nowhere() -> Generator[int]:
+    """/dev/null, open both ways."""
+    descriptor = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def silence(stream: TextIO) -> None:

@@ -8,9 +8,9 @@ from handrail.cli.exits import FAILED, Stop
 from handrail.cli.output import cut
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import state_of_here
-from handrail.cli.short_ids import matching, short_ids
 from handrail.protocol.permission import OpenedFolder
 from handrail.store.inbox import Asked, Inbox, Kept, Waiting
+from handrail.store.short_ids import matching, short_ids
 from handrail.terminal.request import subject
 
 _NEXT = "handrail approvals lists what does."

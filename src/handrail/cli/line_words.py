@@ -78,7 +78,7 @@ def _call(why: Why, story: CallStory) -> str:
     entry = why.origin.entry
     told = kept or called or (entry.body.summary if entry else "")
     edited = " (changed by a person)" if story.asked is not None and story.asked.edited else ""
-    return f"{story.start.tool_call_name} {cut(one_line(str(told)))}{edited} ({story.start.tool_call_id})"
+    return f"{story.start.label} {cut(one_line(str(told)))}{edited} ({story.start.tool_call_id})"
 
 
 def _decision(story: CallStory) -> str:

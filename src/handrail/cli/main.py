@@ -9,6 +9,7 @@ from importlib import import_module
 from handrail.cli.arguments import is_group, overview, parse, split
 from handrail.cli.commands import COMMANDS
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Stop
+from handrail.cli.leaving import leave
 from handrail.cli.output import answer, note
 from handrail.protocol.version import VERSION
 
@@ -18,7 +19,7 @@ def main() -> int:
     if sys.platform == "win32":
         note("handrail: Windows is not supported; use Linux, macOS or the Windows Subsystem for Linux")
         return INFRASTRUCTURE
-    return run(sys.argv[1:])
+    return leave(run(sys.argv[1:]))
 
 
 def run(words: list[str]) -> int:

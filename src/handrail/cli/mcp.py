@@ -2,11 +2,22 @@
 
 import os
 from argparse import Namespace
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
-from handrail.cli.exits import OK
+from handrail.cli.exits import INTERRUPTED, OK, Stop
+from handrail.cli.files import nowhere
+from handrail.cli.output import note
 from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
-from handrail.rail import Handrail
+from handrail.cli.preferences import loaded_for, project_folder
+from handrail.protocol.error import HandrailError, UsageError
+from handrail.settings import load, state_folder
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from handrail.mcp.caller import Caller
+    from handrail.rail import Handrail
 
 
 def run(options: Namespace) -> int:
@@ -19,10 +30,57 @@ def run(options: Namespace) -> int:
         from handrail.cli.mcp_http import run as serve_http  # noqa: PLC0415  heavy
 
         return serve_http(options)
-    from handrail.mcp.stdio.server import serve  # noqa: PLC0415  the others need none of it
+    return _serve(options)
 
-    workspace = workspace_of(options)
+
+def _serve(options: Namespace) -> int:
+    from handrail.mcp.stdio.server import serve, take_streams  # noqa: PLC0415  the others need none of it
+
+    try:
+        with nowhere() as empty:
+            source, sink = take_streams(empty)
+    except OSError:
+        raise Stop("mcp speaks over standard input and output, and one of them is closed") from None
+    with ExitStack() as held:
+        signalled = serve(
+            lambda caller: opened(options, caller, held), lambda: _ahead(options), source, sink, note, INTERRUPTED
+        )
+    return INTERRUPTED if signalled else OK
+
+
+def _ahead(options: Namespace) -> "dict[str, Raw] | None":
+    """What the session will list, as far as that is known. What is wrong is told when it is opened."""
+    from handrail.mcp.ahead import listed_ahead  # noqa: PLC0415  as above
+
+    workspace = project_folder(options)
+    if workspace is None or not os.path.isdir(workspace):
+        return None
+    try:
+        return listed_ahead(load(os.environ, {"mode": options.mode}, workspace).settings)
+    except HandrailError:
+        return None
+
+
+def opened(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
+    """The session that a client works in. What is wrong with the settings is told to whoever asked for it."""
+    from handrail.rail import Handrail  # noqa: PLC0415  heavy, and a client waits for what is loaded before
+
+    try:
+        workspace = workspace_of(options)
+    except Stop as stop:
+        raise UsageError(str(stop)) from None
     loaded = loaded_for(options, options.mode, workspace)
-    with Handrail(workspace, session=options.session or "mcp", settings=loaded, on_permission=lambda _: None) as rail:
-        serve(rail, 0, os.dup(1))
-    return OK
+    session = options.session or _claimed(workspace, caller, held)
+    try:
+        return Handrail(workspace, session=session, settings=loaded, on_permission=lambda _: None)
+    except BaseException:
+        held.close()  # the next request tries again, and may have the name then
+        raise
+
+
+def _claimed(workspace: str, caller: "Caller", held: ExitStack) -> str:
+    from handrail.mcp.sessions import claim_session, session_name  # noqa: PLC0415  who names one needs none
+
+    session, lease = claim_session(state_folder(os.environ), workspace, session_name(caller))
+    held.callback(lease.release)
+    return session

@@ -1,10 +1,114 @@
-"""mcp --config."""
+"""mcp --config: tells another program's agent of our tools, in the files that it reads."""
 
+import os
 from argparse import Namespace
 
-from handrail.cli.exits import Stop
+import msgspec
+
+from handrail.cli.exits import FAILED, OK, Stop
+from handrail.cli.host_files import Found, check_writable, find_file, write_file
+from handrail.cli.output import answer, answer_difference, note, one_line
+from handrail.cli.place import workspace_of
+from handrail.edit.diff import unified_diff
+from handrail.mcp.hosts.command import command_here
+from handrail.mcp.hosts.editing.places import Broken
+from handrail.mcp.hosts.editing.wanted import Misfit
+from handrail.mcp.hosts.host import Host, HostFile, changed, snippet
+from handrail.mcp.hosts.known import NAMES, hosts, meant
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What becomes of a file; None where that is to be done by hand."""
+
+    file: HostFile
+    found: Found
+    after: str | None
+    why_not: str = ""
 
 
 def run(options: Namespace) -> int:
-    """Not there yet."""
-    raise Stop(f"--config {options.config} is not there yet")
+    """Shows what would change, and writes it where that was asked for."""
+    host = _host(options)
+    workspace = os.path.realpath(workspace_of(options))
+    if not os.path.isdir(workspace):
+        raise Stop(f"the workspace {workspace} is no folder. Nothing was written.")
+    plans = [_plan(file, workspace) for file in host.files]
+    for plan in plans:
+        if plan.after is not None:
+            answer_difference(unified_diff(plan.found.text, plan.after, plan.found.shown.lstrip("/")).text)
+    if any(plan.after is None for plan in plans):
+        return _by_hand(host, plans)
+    ahead = [plan for plan in plans if plan.after != plan.found.text]
+    if not ahead:
+        _say(options, f"{host.title}: already there; nothing is to be changed. {host.left}")
+    elif options.write:
+        _write(options, host, ahead)
+    else:
+        _say(options, *_promises(host, ahead))
+        _say(options, f"Nothing was written. To write it: handrail mcp --config {host.name} --write")
+    return OK
+
+
+def _host(options: Namespace) -> Host:
+    name = meant(options.config)
+    if name is None:
+        raise Stop(f"there is no client {one_line(options.config[:80])!r}.{_nearest(options.config)}")
+    extra = [("--mode", options.mode), ("--session", options.session)]
+    words = [word for option, value in extra if value for word in (option, value)]
+    command = command_here(os.environ, tuple(words))
+    return next(host for host in hosts(command, os.environ) if host.name == name)
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    near = get_close_matches(name.lower()[:80], NAMES, n=1)
+    meant_so = f" Did you mean {near[0]}?" if near else ""
+    return f"{meant_so} There are {', '.join(NAMES)}. docs/mcp.md says what any other client needs."
+
+
+def _plan(file: HostFile, workspace: str) -> Plan:
+    found = find_file(file, workspace)
+    try:
+        return Plan(file, found, changed(file, found.text))
+    except Broken as error:
+        raise Stop(f"{found.shown} cannot be used: {error}. Nothing was written. Correct it, then try again.") from None
+    except Misfit as error:
+        return Plan(file, found, None, str(error))
+
+
+def _by_hand(host: Host, plans: list[Plan]) -> int:
+    """What cannot be put in its place is shown, so that somebody can; and then nothing is written."""
+    for plan in plans:
+        if plan.after is None:
+            note(f"{plan.found.shown} is left alone: {plan.why_not}. What {host.title} needs there:")
+            answer(snippet(plan.file))
+    note(f"Nothing was written. Put it there by hand, then: handrail mcp --config {host.name} --write")
+    return FAILED
+
+
+def _promises(host: Host, ahead: list[Plan]) -> list[str]:
+    own = [plan.found.path for plan in ahead if plan.file.of_the_person]
+    outside = [f"Outside of the workspace, among your own settings: {', '.join(own)}"] if own else []
+    return [f"{host.title}: {host.off}", f"Not switched off: {host.left}", *outside]
+
+
+def _write(options: Namespace, host: Host, ahead: list[Plan]) -> None:
+    for plan in ahead:
+        check_writable(plan.found)
+    _say(options, *_promises(host, ahead))
+    written: list[str] = []
+    for plan in ahead:
+        try:
+            write_file(plan.found, plan.after or "")
+        except Stop as stop:
+            before = f" Written before that: {', '.join(written)}." if written else ""
+            raise Stop(f"{stop}{before}", stop.code) from None
+        written.append(plan.found.shown)
+    _say(options, f"Written: {', '.join(written)}. {host.then}")
+
+
+def _say(options: Namespace, *lines: str) -> None:
+    if not options.quiet:
+        for line in lines:
+            note(line)

@@ -1,10 +1,77 @@
-"""mcp --http."""
+"""mcp --http: the tools for other programs' agents, over HTTP."""
 
+import os
+import secrets
 from argparse import Namespace
+from contextlib import ExitStack
+from importlib.util import find_spec
 
-from handrail.cli.exits import Stop
+from handrail.cli.exits import OK, Stop
+from handrail.cli.mcp import opened
+from handrail.cli.output import note
+from handrail.cli.place import workspace_of
+from handrail.cli.preferences import loaded_for
+from handrail.mcp.caller import Caller
+from handrail.mcp.http.address import Address, address_in
+from handrail.mcp.http.guard import PATH
+from handrail.mcp.http.rails import Rails
+from handrail.mcp.sessions import session_name
+from handrail.rail import Handrail
+
+_TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  its name
+_SHORTEST = 16
 
 
 def run(options: Namespace) -> int:
-    """Not there yet."""
-    raise Stop(f"--http {options.http} is not there yet")
+    """Serves until a signal ends it."""
+    address = address_in(options.http)
+    token = _token()
+    if find_spec("mcp") is None or find_spec("uvicorn") is None:
+        raise Stop("what speaks MCP over HTTP is not installed. pip install 'handrail[mcp]' brings it.")
+    options.workspace = workspace_of(options)
+    loaded_for(options, options.mode, options.workspace)  # what is wrong with the settings is said now
+    options.quiet = True  # and not again for each client
+    from handrail.mcp.http.serving import serve  # noqa: PLC0415  heavy
+
+    listening = address.listen()
+    _tell(Address(*listening.getsockname()[:2]), token)
+    with ExitStack() as held:
+        serve(
+            listening,
+            token,
+            Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller)),
+        )
+    return OK
+
+
+def _opened(options: Namespace, caller: Caller, held: ExitStack) -> Handrail:
+    """The session of a client, until the server ends."""
+    own = ExitStack()
+    rail = opened(options, caller, own)
+    held.push(own)
+    return rail
+
+
+def _name(options: Namespace, caller: Caller) -> str:
+    """Clients of one name share a session; all do, where a session was named."""
+    return options.session or session_name(caller)
+
+
+def _token() -> str:
+    """What a client has to show: what the environment says, or one that nobody can guess."""
+    given = os.environ.get(_TOKEN, "")
+    if not given:
+        return secrets.token_urlsafe(32)
+    if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
+        raise Stop(f"{_TOKEN} is no token: at least {_SHORTEST} visible ASCII characters, so that nobody guesses it")
+    return given
+
+
+def _tell(address: Address, token: str) -> None:
+    """The only place where a token is shown, and only one that was made up here."""
+    note(f"handrail: MCP over HTTP at http://{address.name}{PATH}")
+    if os.environ.get(_TOKEN):
+        note(f"handrail: clients send the header  Authorization: Bearer (what {_TOKEN} is)")
+    else:
+        note(f"handrail: clients send the header  Authorization: Bearer {token}")
+        note(f"handrail: the token is another one each time; {_TOKEN} in the environment keeps it")

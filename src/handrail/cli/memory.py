@@ -8,10 +8,10 @@ from handrail.cli.exits import FAILED, OK, Stop
 from handrail.cli.output import answer, answer_json, cut, note, table
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import state_of_here
-from handrail.cli.short_ids import matching
 from handrail.protocol.memory import Memory
 from handrail.protocol.wire import encode
 from handrail.store.memories import Memories
+from handrail.store.short_ids import matching
 
 SCHEMA = "handrail.memory/1"
 

@@ -1,11 +1,15 @@
 """Puts text on stdout and stderr: as it is into a pipe, with nothing hidden in it onto a terminal."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, Stop
 from handrail.cli.files import silence
+
+_COLOURS = {"+": "32", "-": "31", "@": "36"}
+_HEADING = "1"
 
 
 def answer(text: str) -> None:
@@ -18,6 +22,17 @@ def answer(text: str) -> None:
 def piece(text: str) -> None:
     """Writes a part of a text to stdout, at once and as it is; more of it may come."""
     _write(sys.stdout, text)
+
+
+def answer_difference(text: str) -> None:
+    """Writes a unified difference to stdout; in colour on a terminal, where + and - say the same."""
+    if not _is_terminal(sys.stdout) or not _takes_colour():
+        answer(text)
+        return
+    for line in text.splitlines(keepends=True):
+        colour = _COLOURS.get(line[:1]) if not line.startswith(("---", "+++")) else _HEADING
+        shown = visible(line.rstrip("\n"))
+        _put(sys.stdout, lambda shown=shown, colour=colour: sys.stdout.write(_coloured(shown, colour)))
 
 
 def answer_json(data: bytes) -> bool:
@@ -66,6 +81,14 @@ def can_show(text: str) -> bool:
     except (UnicodeEncodeError, LookupError, AttributeError):
         return False
     return True
+
+
+def _takes_colour() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in {"", "dumb"}
+
+
+def _coloured(line: str, colour: str | None) -> str:
+    return f"\x1b[{colour}m{line}\x1b[0m\n" if colour else f"{line}\n"
 
 
 def _padded(row: list[str], widths: list[int]) -> str:

@@ -9,6 +9,7 @@ from handrail.cli.given import given_lines
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.policy_place import PolicyPlace
 from handrail.cli.policy_question import Question, question_of, question_of_line
+from handrail.policy.rules.grant import FOREIGN
 from handrail.protocol.decision import CommandFact, Decision
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
@@ -85,6 +86,8 @@ def _one(asking: _Asking, question: Question, options: Namespace) -> int:
         remarks = network_remarks(decision, command) if command else []
         if command and options.tier is None:
             remarks.append(f"in the sandbox that commands have here: tier {command.tier}")
+        if question.tool.startswith(FOREIGN):
+            remarks.append("no server was asked: its arguments are not checked, nor whether it was changed")
         answer(decision_tree(question.called, decision, asking.mode(question), remarks))
     return _EXITS[decision.decision] if options.exit_code else OK
 

@@ -5,10 +5,10 @@ from argparse import Namespace
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, can_show, cut, note, table
 from handrail.cli.process_places import places
-from handrail.cli.short_ids import short_ids
 from handrail.process.sessions.sessions import known_of
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.wire import encode
+from handrail.store.short_ids import short_ids
 from handrail.tools.process_words import age_of, state_of
 
 

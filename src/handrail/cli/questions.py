@@ -5,9 +5,9 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, Stop
 from handrail.cli.output import cut, one_line
 from handrail.cli.sessions import state_of_here
-from handrail.cli.short_ids import matching, short_ids
 from handrail.protocol.question import Question, Reply
 from handrail.store.inbox import Asked, Inbox
+from handrail.store.short_ids import matching, short_ids
 
 
 def found_question(options: Namespace) -> Asked:

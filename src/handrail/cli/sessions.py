@@ -5,10 +5,10 @@ from argparse import Namespace
 
 from handrail.cli.exits import FAILED, Stop
 from handrail.cli.place import workspace_of
-from handrail.cli.short_ids import matching
 from handrail.settings import state_folder
 from handrail.store.archive import Kept, kept_sessions
 from handrail.store.folder import StateFolder
+from handrail.store.short_ids import matching
 
 SHOWN = 4
 """So many ids are named in a line; they are long."""

@@ -1,8 +1,16 @@
 """Who is at the other end, as far as it said."""
 
+from typing import Any, cast
+
 import msgspec
 
 from handrail.mcp.versions import HANDSHAKE, is_modern
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+INFO_KEY = "io.modelcontextprotocol/clientInfo"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+"""What a request of a version without a handshake says about itself, in its `_meta`."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,3 +28,28 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def modern(self) -> bool:
         """Whether its version has no handshake."""
         return is_modern(self.protocol)
+
+
+def caller_of(protocol: str, info: object, capabilities: object) -> Caller:
+    """The caller who says this of itself; what it does not say, it cannot do."""
+    named, able = _object(info), _object(capabilities)
+    return Caller(
+        name=_text(named.get("name")),
+        version=_text(named.get("version")),
+        protocol=protocol,
+        elicits=_has_forms(able.get("elicitation")),
+        has_roots=isinstance(able.get("roots"), dict),
+    )
+
+
+def _has_forms(elicitation: object) -> bool:
+    """Forms are what there was first: who names no kind means them."""
+    return isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value[:200] if isinstance(value, str) else ""

@@ -1,13 +1,30 @@
-"""What a call comes to, whatever it came by: a result, or something that a person has to say first."""
+"""What a call comes to, whatever it came by: a result, or something that a person has to say first.
 
-from typing import Any
+Clients know no ids of ours. A call that was left waiting is found again by its name and arguments, and what came of it
+is handed over once: a result is a call's until `delivered`, and only then is the same call a new one.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.question import Question
-from handrail.protocol.result import ToolResult
-from handrail.rail import Handrail
+from handrail.protocol.batch import Done
+from handrail.protocol.error import ErrorInfo, ToolError, UsageError
+from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.question import Question, Reply
+from handrail.protocol.result import Artifacts, Meta, ToolResult
+
+if TYPE_CHECKING:
+    from handrail.mcp.permission.signing import Signer
+    from handrail.rail import Handrail
+
+KEPT_FOR = timedelta(days=1)
+"""How long the result of a call that was left waiting is there for the same call: an older one tells of other times."""
+_ASKING = frozenset(("PERMISSION_REQUIRED", "UNAVAILABLE"))
+_UNDER_WAY = "The person answered, and the call runs now. Make the same call again: it gives the result."
+_KEEPING = frozenset(("once", "session", "workspace"))
 
 
 class Asks(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,23 +32,226 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True):
 
     call_id: str
     interim: ToolResult[Any]
-    """What it is told where nobody can be asked now: PERMISSION_REQUIRED."""
+    """What it is told where nobody can be asked now."""
     requests: tuple[PermissionRequest, ...] = ()
     questions: tuple[Question, ...] = ()
+    digest: str = ""
+    """Of the name and the arguments that it was called with."""
+    again: bool = False
+    """Whether what the person said last could not be understood."""
+
+    @property
+    def shown(self) -> tuple[tuple[str, int], ...]:
+        """What is asked, as far as an answer is bound to it."""
+        return _shown(self.requests, self.questions)
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person said, as far as it is something: nothing of it leaves the call waiting."""
+
+    answer: Answer | None = None
+    """To a permission request."""
+    reply: Reply | None = None
+    """To a question of the model."""
+    aside: bool = False
+    """Whether the question is put aside."""
+    unclear: bool = False
+    """Whether it was an answer, but none of those that there are."""
+
+    @property
+    def later(self) -> bool:
+        """Whether nothing was said."""
+        return self.answer is None and self.reply is None and not self.aside
 
 
 class Calls:
-    """The calls of one client. Every method may be called by any thread."""
+    """The calls of one client. Every method may be called by any thread.
 
-    def __init__(self, rail: Handrail) -> None:
+    Of what they give: a result is to be handed to the client, and then `delivered`; of what asks, somebody sees to it
+    that it is answered or left.
+    """
+
+    def __init__(self, rail: "Handrail") -> None:
         self.rail = rail
+        self._left = rail.left_calls
+        self._left.adopt(digest_of)
+        self._held: set[str] = set()
+        """The calls that are in hand here and waited at least once."""
 
     def begin(self, name: str, arguments: Any, call_id: str | None = None) -> ToolResult[Any] | Asks:
         """Runs a call; of one that was left waiting before, what came of it since."""
+        found = self._taken_up(name, arguments) if self._left.some() else None
+        if found is not None:
+            return found
         result = self.rail.call(name, arguments, tool_call_id=call_id)
-        if result.error is None or result.error.code != "PERMISSION_REQUIRED":
+        asks = self._waits(result, digest_of(name, arguments)) if _may_ask(result) else None
+        if asks is None:
             return result
-        own = result.tool_call_id
-        requests = tuple(one for one in self.rail.waiting() if one.tool_call_id == own)
-        questions = tuple(one for one in self.rail.waiting_questions() if one.tool_call_id == own)
-        return Asks(call_id=own, interim=result, requests=requests, questions=questions)
+        if asks.digest:
+            self._held.add(asks.call_id)
+            self._left.note(asks.call_id, asks.digest)
+        return asks
+
+    def answer(self, asks: Asks, said: Said) -> ToolResult[Any] | Asks:
+        """Gives what was said to what is asked, and runs what waited for it; it may ask again. Of a yes to a trial that
+        files have changed since, it is tried again, and what is shown then asks."""
+        try:
+            if asks.questions:
+                return self._own(asks, self.rail.reply(asks.questions[0], said.reply))
+            request, answer = asks.requests[0], said.answer
+            if answer is None:
+                return asks
+            if answer.kind in _KEEPING and self._tried_again(request):
+                return self.look(asks)
+            outcome = self.rail.answer(request, answer)
+        except UsageError:  # somebody was faster, be it to answer or to have it tried again
+            return self.look(asks)
+        return self._own(asks, outcome) if isinstance(outcome, Done) else self.look(asks)
+
+    def look(self, asks: Asks) -> ToolResult[Any] | Asks:
+        """What has become of it: its result where somebody answered elsewhere, what it asks now, or it itself."""
+        if self._left.at_work(asks.call_id)[1]:
+            return asks
+        result = self.rail.call(asks.interim.name, {}, tool_call_id=asks.call_id)  # by its id: nothing runs twice
+        if self._left.at_work(asks.call_id)[0] == "finished":
+            return result
+        now = self._waits(result, asks.digest)
+        return asks if now is None or now.shown == asks.shown else now
+
+    def has_moved(self, asks: Asks) -> bool:
+        """Whether `look` has something else to say. Quick; it runs nothing."""
+        state, alive = self._left.at_work(asks.call_id)
+        if state != "parked":
+            return not alive
+        requests, questions = self._left.asked(asks.call_id)
+        return _shown(requests, questions) != asks.shown
+
+    def leave(self, asks: Asks) -> ToolResult[Any]:
+        """Leaves it waiting: what the client is told. The same call again gets what came of it."""
+        from handrail.mcp.permission.words import left_waiting  # noqa: PLC0415  most calls ask nobody
+
+        self.let_go(asks.call_id)
+        return left_waiting(asks, self._left.folder)
+
+    def let_go(self, call_id: str) -> None:
+        """Leaves a call to whoever makes it again; nothing happens where it is not in hand here."""
+        if call_id in self._held:
+            self._held.discard(call_id)
+            self._left.let_go(call_id)
+
+    def delivered(self, call_id: str) -> None:
+        """The client has the result of a call: from here on the same call is a new one. Who is killed between the two
+        leaves the result to the same call; so it may be told twice then, and is never lost nor run twice."""
+        if call_id in self._held:
+            self._held.discard(call_id)
+            self._left.forget(call_id)
+
+    def take_up(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | Asks | None:
+        """One call that was left waiting; None where it is in another hand, was handed over, or is no such call."""
+        return self._found(call_id, name, digest) if digest and self._left.take_one(call_id, digest) else None
+
+    @cached_property
+    def signer(self) -> "Signer":
+        """Signs what a client keeps between two rounds of a call."""
+        from handrail.mcp.permission.signing import signer_of  # noqa: PLC0415  few calls have rounds
+
+        return signer_of(self._left.folder)
+
+    @property
+    def folder(self) -> str:
+        """Of the session."""
+        return self._left.folder
+
+    @property
+    def version(self) -> int:
+        """A number that changes when another process writes to the session's journal."""
+        return self._left.version()
+
+    def _taken_up(self, name: str, arguments: Any) -> ToolResult[Any] | Asks | None:
+        digest = digest_of(name, arguments)
+        while digest and (call_id := self._left.take(digest)) is not None:
+            found = self._found(call_id, name, digest)
+            if found is not None:
+                return found
+        return None
+
+    def _found(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | Asks | None:
+        """What a call that is in hand now has come to; None, and it is forgotten, where it is of no use here."""
+        self._held.add(call_id)
+        try:
+            found = self.look(Asks(call_id=call_id, interim=self._under_way(call_id, name), digest=digest))
+            if self._counts(found):
+                return found
+            self.delivered(call_id)
+        except BaseException:
+            self.let_go(call_id)
+            raise
+        return None
+
+    def _counts(self, found: ToolResult[Any] | Asks) -> bool:
+        """A result counts for a while; a request where a yes would: a command that would get other variables here than
+        where it was asked about is asked about anew."""
+        if isinstance(found, Asks):
+            return not any(self.rail.would_differ(one.environment) for one in found.requests)
+        ended = self._left.ended_at(found.tool_call_id)
+        return ended is not None and datetime.now(UTC) - ended < KEPT_FOR
+
+    def _waits(self, result: ToolResult[Any], digest: str) -> Asks | None:
+        """The call of an interim result; None where it does not wait."""
+        requests, questions = self._left.asked(result.tool_call_id)
+        if not requests and not questions:
+            return None
+        return Asks(call_id=result.tool_call_id, interim=result, requests=requests, questions=questions, digest=digest)
+
+    def _own(self, asks: Asks, done: Done) -> ToolResult[Any]:
+        return next(one for one in done.results if one.tool_call_id == asks.call_id)
+
+    def _tried_again(self, request: PermissionRequest) -> bool:
+        """Tries a command again whose trial can no longer be kept; whether that was done."""
+        if request.preview is None or request.preview.tried is None or not self.rail.outdated(request):
+            return False
+        try:
+            self.rail.retry(request.id)
+        except ToolError:
+            return False  # then the answer is what it fails by
+        return True
+
+    def _under_way(self, call_id: str, name: str) -> ToolResult[Any]:
+        """What the client is told of a call that was answered, and that somebody else is running."""
+        version = next((spec.version for spec in self.rail.specs() if spec.name == name), "")
+        error = ErrorInfo(code="UNAVAILABLE", message=_UNDER_WAY, details=None, retryable=True)
+        return ToolResult(
+            tool_call_id=call_id,
+            name=name,
+            version=version,
+            ok=False,
+            title=name,
+            summary=_UNDER_WAY,
+            content=_UNDER_WAY,
+            data=None,
+            error=error,
+            meta=Meta(truncated=False),
+            artifacts=Artifacts(),
+            attachments=(),
+            warnings=(),
+            duration_ms=0.0,
+        )
+
+
+def digest_of(name: str, arguments: Any) -> str:
+    """What the same call is told by, whatever the order of its arguments; nothing where they are no JSON."""
+    try:
+        spelled = msgspec.json.encode([name, {} if arguments is None else arguments], order="sorted")
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    from hashlib import sha256  # noqa: PLC0415  only where something waits; a client waits for what is loaded before
+
+    return sha256(spelled).hexdigest()
+
+
+def _shown(requests: tuple[PermissionRequest, ...], questions: tuple[Question, ...]) -> tuple[tuple[str, int], ...]:
+    return (*((one.id, one.revision) for one in requests), *((one.tool_call_id, 0) for one in questions))
+
+
+def _may_ask(result: ToolResult[Any]) -> bool:
+    return result.error is not None and result.error.code in _ASKING

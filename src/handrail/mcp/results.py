@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from handrail.mcp.caller import Caller
@@ -14,12 +13,13 @@ SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 
 def call_result(result: ToolResult[Any]) -> dict[str, Any]:
-    """What the model reads as text, pictures beside it, and the whole result for programs."""
-    pictures = [one for one in result.attachments if one.type == "image" and one.content is not None]
-    told = replace(result, attachments=tuple(_named_only(one, pictures) for one in result.attachments))
+    """What the model reads as text, what is attached beside it, and the whole result for programs. What is attached is
+    not in there once more: twice would be twice as much. The result is left as it is: whatever encodes it knows how."""
+    attached = [_attached(one, one.content) for one in result.attachments if one.content is not None]
+    told = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
     return {
-        "content": [{"type": "text", "text": result.content}, *map(_picture, pictures)],
-        "structuredContent": msgspec.to_builtins(told),
+        "content": [{"type": "text", "text": result.content}, *attached],
+        "structuredContent": told if attached else result,
         "isError": not result.ok,
     }
 
@@ -32,10 +32,12 @@ def completed(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
     return {"resultType": "complete", **result, "_meta": meta}
 
 
-def _picture(attachment: Attachment) -> dict[str, Any]:
-    return {"type": "image", "data": attachment.content, "mimeType": attachment.mime}
+def _attached(attachment: Attachment, content: str) -> dict[str, Any]:
+    """Pictures and sounds have their own kinds; every other file is a resource that is sent along."""
+    kind = "audio" if attachment.mime.startswith("audio/") else attachment.type
+    if kind != "file":
+        return {"type": kind, "data": content, "mimeType": attachment.mime}
+    from urllib.parse import quote  # noqa: PLC0415  few results have files
 
-
-def _named_only(attachment: Attachment, pictures: list[Attachment]) -> Attachment:
-    """A picture is in the content already; twice would be twice as much."""
-    return replace(attachment, content=None) if attachment in pictures else attachment
+    resource = {"uri": f"file:///{quote(attachment.path.lstrip('/'))}", "mimeType": attachment.mime, "blob": content}
+    return {"type": "resource", "resource": resource}

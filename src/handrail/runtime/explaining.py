@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from handrail.policy.configuration import Rules
+from handrail.policy.rules.grant import FOREIGN
 from handrail.policy.verdict import decide
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.decision import Decision, DecisionPart, Facts
@@ -78,6 +79,8 @@ class Explainer:
     def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:
         offer = self._offer()
         tool = offer.get(name)
+        if tool is None and (found := _of_server(name)) is not None:
+            return found
         if tool is None:
             raise _unknown(name, offer)
         return tool.spec, lambda arguments: self._tool_facts(tool, arguments)
@@ -98,6 +101,16 @@ class Explainer:
         from handrail.runtime.process_facts import process_facts  # noqa: PLC0415
 
         return process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
+
+
+def _of_server(name: str) -> tuple[ToolSpec, Callable[[Any], Facts]] | None:
+    """A tool of another server, by its name alone: no server is asked."""
+    if not name.startswith(FOREIGN):
+        return None
+    from handrail.runtime.foreign.unasked import fact_by_name, unasked_spec  # noqa: PLC0415  few have other servers
+
+    fact = fact_by_name(name)
+    return None if fact is None else (unasked_spec(fact), lambda _: Facts(foreign=fact))
 
 
 def with_parts(decision: Decision) -> Decision:

@@ -84,6 +84,11 @@ class Lock:
             pause = min(pause * 2, 0.02)
         return True
 
+    @property
+    def may_be_held(self) -> bool:
+        """Whether its file is there: somebody holds it, or was killed while it did."""
+        return os.path.exists(self._path)
+
     def release(self) -> None:
         """Frees the resource, if it is held."""
         if self._descriptor >= 0:

@@ -100,13 +100,10 @@ class Offer:
         given = {"enable": self._enable, "disable": self._disable}
         return Offer(self._registry, **given, deny=self._deny, allowed=allowed)
 
-    def renewed(self, make: Callable[[Registry], Registry | None]) -> "Offer | None":
-        """The same over another registry; None where there is none."""
-        registry = make(self._registry)
-        if registry is None:
-            return None
+    def renewed(self, make: Callable[[Registry], Registry]) -> "Offer":
+        """The same over another registry."""
         given = {"enable": self._enable, "disable": self._disable}
-        return Offer(registry, **given, deny=self._deny, allowed=self._allowed)
+        return Offer(make(self._registry), **given, deny=self._deny, allowed=self._allowed)
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name, if it is offered."""

@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.policy.configuration import Rules
 from handrail.policy.verdict import decide
-from handrail.protocol.decision import Decision, Mode, Verdict
+from handrail.protocol.decision import Decision, Facts, Mode, Verdict
 from handrail.protocol.error import StoreError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import Wire
@@ -84,7 +84,7 @@ class _Counts:
             self._broken += 1
         elif call.decided.decision.rule in _BEFORE_POLICY:
             self._unjudged += 1
-        elif (spec := self._spec_of(name := call.start.tool_call_name)) is None:
+        elif (spec := self._spec_of(name := call.start.tool_call_name) or _of_server(call.decided.facts)) is None:
             self._gone[name] = self._gone.get(name, 0) + 1
         else:
             self._judge(session, call, spec)
@@ -107,6 +107,15 @@ class _Counts:
             broken=self._broken,
             unreadable=tuple(self.unreadable),
         )
+
+
+def _of_server(facts: Facts) -> ToolSpec | None:
+    """Of another server's tool the facts have what policy goes by; no server is asked."""
+    if facts.foreign is None:
+        return None
+    from handrail.runtime.foreign.unasked import unasked_spec  # noqa: PLC0415  few call other servers
+
+    return unasked_spec(facts.foreign)
 
 
 def _as_then(rules: Rules, then: Decided, mode: Mode | None) -> Rules:

@@ -92,7 +92,7 @@ class Session(msgspec.Struct, kw_only=True):
     def look_at_servers(self) -> None:
         """Makes what is offered of other servers what they list now. Costs a number each where that is as it was."""
         if (others := self.others) is not None:
-            self.skills.renew(lambda offer: offer.renewed(others.renewed))
+            others.look(lambda: self.skills.renew(lambda offer: offer.renewed(others.renewed)))
 
     def ends(self, call_id: str) -> bool:
         """Whether a call is to end: alone, or with all the others."""

@@ -50,12 +50,11 @@ class Skills:
         self._base = self._offer = offer
         self.refresh()
 
-    def renew(self, make: "Callable[[Offer], Offer | None]") -> None:
-        """Says anew what is offered while no skill is active; `make` gives None where that is the same as before."""
+    def renew(self, make: Callable[[Offer], Offer]) -> None:
+        """Says anew what is offered while no skill is active."""
         with self._lock:
-            offer = make(self._base) if self._base is not None else None
-            if offer is not None:
-                self._base = offer
+            if self._base is not None:
+                self._base = make(self._base)
                 self._apply(self._active)
 
     @property

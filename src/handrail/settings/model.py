@@ -12,6 +12,7 @@ from handrail.settings.units import SIZE, TIME
 Durability = Literal["crash", "power"]
 Profile = Literal["standard", "restricted"]
 Outside = Literal["deny", "ask"]
+ClientRoots = Literal["ignore", "read-only", "writable"]
 Previews = Literal["when-asked", "never"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
 Characters = Annotated[int, msgspec.Meta(ge=1_000, le=100_000_000)]
@@ -82,6 +83,7 @@ class Paths(Section, frozen=True, kw_only=True):
     read_only: tuple[Folder, ...] = ()
     writable: tuple[Folder, ...] = ()
     outside: Outside = "deny"
+    client_roots: ClientRoots = "ignore"
 
 
 class Bulk(Section, frozen=True, kw_only=True):

@@ -55,6 +55,9 @@ REFERENCE: dict[str, Entry] = {
     "paths.read_only": Entry("Folders outside the workspace that may be read.", _FOLDERS),
     "paths.writable": Entry("Folders outside the workspace that may be read and written.", _FOLDERS),
     "paths.outside": Entry("Whether a path outside all roots is refused or asked about.", "deny or ask"),
+    "paths.client_roots": Entry(
+        "What becomes of folders outside that an MCP client says it works on.", "ignore, read-only or writable"
+    ),
     "bulk.deleted": Entry("More deleted files than this are a bulk change, which asks in auto.", _COUNT),
     "bulk.changed": Entry("More changed files than this are a bulk change.", _COUNT),
     "restricted.commands": Entry(

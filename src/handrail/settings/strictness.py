@@ -106,6 +106,9 @@ STRICTNESS: dict[str, Strictness] = {
     "paths.read_only": Strictness(_common, "another root is more to read"),
     "paths.writable": Strictness(_common, "another root is more to change"),
     "paths.outside": Strictness(_first("deny", "ask"), "asking lets somebody say yes", FILES),
+    "paths.client_roots": Strictness(
+        _first("ignore", "read-only", "writable"), "a client's folders are more to read and to change", PERSON
+    ),
     "bulk.deleted": Strictness(_least, "a higher number asks later"),
     "bulk.changed": Strictness(_least, "a higher number asks later"),
     "restricted.commands": Strictness(_common, "another command is more that runs unasked"),

@@ -88,6 +88,11 @@ class StateFolder:
         make_private(self.path)
 
 
+def state_of(session_folder: str) -> StateFolder:
+    """The state folder that a session's folder is in."""
+    return StateFolder(os.path.join(session_folder, "..", "..", ".."))
+
+
 def session_name(session_id: str) -> str:
     """The name of a session's folder; UsageError where an id can be none."""
     if not _SESSION.fullmatch(session_id):

@@ -23,6 +23,10 @@ JOURNAL = (
     """,
     "CREATE TABLE message (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, data BLOB NOT NULL)",
     "CREATE TABLE skill (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID",
+    """
+    CREATE TABLE left_call (call_id TEXT PRIMARY KEY, digest TEXT NOT NULL, holder TEXT) WITHOUT ROWID;
+    CREATE INDEX left_call_digest ON left_call (digest);
+    """,
 )
 
 CHANGES = (

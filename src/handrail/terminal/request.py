@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from handrail.policy.network.told import shown_host
 from handrail.protocol.decision import DecisionPart
-from handrail.protocol.permission import PermissionRequest, Preview
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.tool import label
 from handrail.terminal.cells import cells, padded, wrapped
 from handrail.terminal.changed import MOST_ROWS
 from handrail.terminal.look_alikes import look_alikes
@@ -24,7 +25,7 @@ _VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
 def title(request: PermissionRequest, number: int = 1, of: int = 1) -> str:
     """What is asked about, and which of several questions this is."""
     which = f"Permission {number} of {of}" if of > 1 else "Permission"
-    return f"{which} · {one_line(request.tool_name)}"
+    return f"{which} · {one_line(label(request.tool_name, request.server_name))}"
 
 
 def request_lines(
@@ -46,7 +47,7 @@ def request_lines(
         *_what(request, width),
         *_reasons(request, width),
         *(row for line in (*_place(request), *tried, *_remarks(request)) for row in wrapped(line, width, "  ")),
-        *_preview_lines(request.preview, width, diff),
+        *_preview_lines(request, width, diff),
     ]
 
 
@@ -131,7 +132,10 @@ def _place(request: PermissionRequest) -> Iterator[str]:
 
 def _remarks(request: PermissionRequest) -> Iterator[str]:
     """What a yes means beyond what is seen."""
-    if request.preview and request.preview.kind == "input":
+    if request.fingerprint is not None:
+        told = f"Nothing has been sent. Yes sends it to {one_line(request.server_name)} for real"
+        yield f"{told}; what that does is not covered by undo."
+    elif request.preview and request.preview.kind == "input":
         yield _NOT_SENT
     elif request.command is None and request.preview is None and request.kind is None:
         yield "Not tried. Nothing has run. Yes runs it for real."
@@ -148,10 +152,14 @@ def _remarks(request: PermissionRequest) -> Iterator[str]:
         yield f"Yes opens {folders}, outside the workspace, for {doing}."
 
 
-def _preview_lines(preview: Preview | None, width: int | None, most: int | None) -> Iterator[str]:
+def _preview_lines(request: PermissionRequest, width: int | None, most: int | None) -> Iterator[str]:
+    preview = request.preview
     if preview is None or preview.kind != "diff":
         return
-    yield "Your files are untouched. Yes makes this change, and undo takes it back:"
+    if request.fingerprint is not None:
+        yield from wrapped(f"! What {one_line(request.server_name)} says of this tool is not what was approved:", width)
+    else:
+        yield "Your files are untouched. Yes makes this change, and undo takes it back:"
     lines = preview.text.rstrip("\n").split("\n")
     shown = lines if most is None else lines[:most]
     for line in shown:

@@ -42,13 +42,14 @@ class _Own(threading.local):
 
 
 class Roots:
-    """The roots of a session: those that it was given, those of active skills, those that people opened, and those lent
-    to one call."""
+    """The roots of a session: those that it was given, those of active skills, those that people opened, those that its
+    client works on, and those lent to one call."""
 
     def __init__(self, given: tuple[Root, ...]) -> None:
         self._given = given
         self._brought: tuple[Root, ...] = ()
         self._opened: tuple[Root, ...] = ()
+        self._joined: tuple[Root, ...] = ()
         self._shared = RootSet(given)
         self._own = _Own()
         self._retired: list[Root] = []
@@ -80,8 +81,19 @@ class Roots:
         """Those that active skills brought."""
         return self._brought
 
+    def join(self, roots: Sequence[Root]) -> None:
+        """Puts these in the place of all that the client worked on before."""
+        self._retire(self._joined, roots)
+        self._joined = tuple(roots)
+        self._share()
+
+    @property
+    def joined(self) -> tuple[Root, ...]:
+        """Those that the client works on."""
+        return self._joined
+
     def _share(self) -> None:
-        self._shared = RootSet((*self._given, *self._brought, *self._opened))
+        self._shared = RootSet((*self._given, *self._brought, *self._joined, *self._opened))
 
     def _retire(self, before: Sequence[Root], now: Sequence[Root]) -> None:
         # A call may be on its way through one of them, and its number must not become another file's meanwhile.

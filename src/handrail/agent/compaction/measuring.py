@@ -89,7 +89,13 @@ def tokens_of_text(text: str) -> int:
 def tokens_of_tools(system: str, specs: Sequence[ToolSpec]) -> int:
     """A guess for what stands before the talk."""
     texts = sum(tokens_of_text(spec.description) for spec in specs)
-    return tokens_of_text(system) + texts + sum(_tokens_of_schema(spec.name, spec.arguments) for spec in specs)
+    return tokens_of_text(system) + texts + sum(map(_tokens_of_spec, specs))
+
+
+def _tokens_of_spec(spec: ToolSpec) -> int:
+    if spec.foreign is not None:
+        return _AROUND + _tokens(len(encode((spec.name, spec.foreign.input_schema))))
+    return _tokens_of_schema(spec.name, spec.arguments)
 
 
 @lru_cache(maxsize=256)

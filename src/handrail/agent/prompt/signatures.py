@@ -1,18 +1,33 @@
 """A tool's parameters in one line, from the type of its arguments: what must be given, and what holds otherwise."""
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import inspect
 
 from handrail.protocol.tool import ToolSpec
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}")
+_MOST_NAMES = 12
+
 
 def signature(spec: ToolSpec) -> str:
     """`read(path, offset=1, limit=2000 lines)`."""
-    return f"{spec.name}({_of(spec.arguments)})"
+    named = _of(spec.arguments) if spec.foreign is None else _of_schema(spec.foreign.input_schema)
+    return f"{spec.name}({named})"
+
+
+def _of_schema(schema: dict[str, Any]) -> str:
+    """The names alone, and only such as are names: another server wrote them, and this stands in the prompt."""
+    required = schema.get("required")
+    needed = set(map(str, cast("list[Any]", required) if isinstance(required, list) else ()))
+    every = [str(name) for name in schema["properties"]]
+    names = sorted(filter(_NAME.fullmatch, every), key=lambda name: name not in needed)[:_MOST_NAMES]
+    told = [name if name in needed else f"{name}?" for name in names]
+    return ", ".join(told if len(names) == len(every) else [*told, "…"])
 
 
 @lru_cache(maxsize=128)

@@ -11,6 +11,7 @@ from handrail.agent.replay.confining import changed_elsewhere, moved, out_of_rea
 from handrail.agent.replay.recorded import Recorded, Recording
 from handrail.agent.replay.start import Start
 from handrail.agent.replay.unknown import Unknown
+from handrail.policy.rules.grant import FOREIGN
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.question import Reply
@@ -81,6 +82,8 @@ class _Player:
         if name == BY_PERSON:
             made = {*one.args.get("numbers", ())} & self._numbers.keys()
             return "" if made else "what it took back was not made again"
+        if name.startswith(FOREIGN):
+            return "no other server is called for a replay"
         if was_offered(one) and all(spec.name != name for spec in self._rail.specs()):
             return "there is no such tool here"
         if name in self._custom:

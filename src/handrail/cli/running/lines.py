@@ -14,21 +14,22 @@ _COLUMN = 66
 """Where what came of a call begins, where there is room."""
 
 
-def call_line(result: ToolResult[Any], args: object, form: Form) -> str:
-    """A call that is over."""
+def call_line(result: ToolResult[Any], args: object, form: Form, label: str = "") -> str:
+    """A call that is over; `label`: what people call its tool, where that is not its name."""
+    name = label or result.name
     error = result.error
     if error is not None:
         refused = error.code in _REFUSED
         sign = form.denied if refused else form.failed
         why = one_line(error.message.removesuffix(_FOR_MODEL)).removeprefix(f"{result.name}: ")
-        return cut(f"{sign} {_named(result.name, args)}: {why}", form.width * 2)
+        return cut(f"{sign} {_named(name, args)}: {why}", form.width * 2)
     facts = [_came_of(result, args, form)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
     facts.append(seconds(result.duration_ms / 1e3))
     told = form.between.join(fact for fact in facts if fact)
     room = max(24, form.width - len(told) - 4)
-    subject = cut(f"{form.ok} {_named(result.name, args)}", room)
+    subject = cut(f"{form.ok} {_named(name, args)}", room)
     column = min(_COLUMN, room)
     return f"{subject:<{column}}  {told}"
 

@@ -99,9 +99,9 @@ class View:
                 self._arguments[event.tool_call_id] = event.args
             case ToolCallRunning():
                 args = self._arguments.get(event.tool_call_id)
-                self._wait(lambda: running_line(event.tool_call_name, args, self._form))
+                self._wait(lambda: running_line(event.label, args, self._form))
             case ToolCallEnd() | ToolCallError():
-                self._call(event.result)
+                self._call(event.result, event.label)
             case _ if not self._quiet or isinstance(event, Warning):
                 for text in _told(event, self._form, self._verbose):
                     self._line(text)
@@ -121,12 +121,12 @@ class View:
         for line in whole:
             self._line(f"  {one_line(line)}")
 
-    def _call(self, result: Any) -> None:
+    def _call(self, result: Any, label: str) -> None:
         args = self._arguments.pop(result.tool_call_id, None)
         if result.name == "display" and result.ok:
             return  # it was shown
         if not self._quiet:
-            self._line(call_line(result, args, self._form))
+            self._line(call_line(result, args, self._form, label))
         for text in result.warnings:
             self._line(f"{self._form.asks} {one_line(text)}")
         self._await_model()

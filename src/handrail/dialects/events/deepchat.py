@@ -25,6 +25,7 @@ from handrail.protocol.event import (
 )
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import ToolResult
+from handrail.protocol.tool import OWN_SERVER
 from handrail.protocol.wire import encode
 
 NAMES = {
@@ -32,9 +33,6 @@ NAMES = {
     "error": "STREAM_EVENTS.ERROR",
     "end": "STREAM_EVENTS.END",
 }
-
-
-_SERVER = "handrail"
 
 
 class DeepChatEvents:
@@ -88,9 +86,9 @@ class DeepChatEvents:
         head = {
             "tool_call": kind_of(event).removeprefix("tool_call."),
             "tool_call_id": call_id,
-            "tool_call_name": event.tool_call_name,
+            "tool_call_name": event.tool_name or event.tool_call_name,
             "tool_call_params": params,
-            "tool_call_server_name": _SERVER,
+            "tool_call_server_name": event.server_name or OWN_SERVER,
         }
         return head | _news(event)
 

@@ -1,1 +1,1 @@
-"""The programs that handrail can be the tools of, and how each is told."""
+"""Other programs' agents, and how each is told of our tools: pure, from the text of a settings file to another."""

@@ -37,9 +37,7 @@ class Address(NamedTuple):
     def names(self) -> frozenset[str]:
         """What a request may call it: any name of this machine for itself, and the port."""
         hosts = ("localhost", "127.0.0.1", "[::1]", self.name.rpartition(":")[0])
-        return frozenset(f"{host}:{self.port}" for host in hosts) | (
-            frozenset(hosts) if self.port == 80 else frozenset()
-        )
+        return frozenset((*(f"{host}:{self.port}" for host in hosts), *(hosts if self.port == 80 else ())))
 
 
 def address_in(text: str) -> Address:

@@ -1,49 +1,274 @@
-"""Reads requests line by line and answers them, until the input ends."""
+"""Serves one client over two descriptors: reads its messages one by one, and answers them."""
 
 import os
-from collections.abc import Iterator
-from typing import Any
+import select
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, UNKNOWN_METHOD, ProtocolError
+from handrail.mcp.instructions import INSTRUCTIONS
+from handrail.mcp.results import SERVER_INFO
+from handrail.mcp.stdio.checking import Field, Problems, level, table, text
+from handrail.mcp.stdio.connection import Connection, Exchange
+from handrail.mcp.stdio.ending import Ending
+from handrail.mcp.stdio.era import Era
+from handrail.mcp.stdio.flying import Flying
+from handrail.mcp.stdio.inlet import LONGEST, Inlet, TooLong
+from handrail.mcp.stdio.listening import Listening
+from handrail.mcp.stdio.messages import BadMessage, Notification, Reply, Request, message_of
+from handrail.mcp.stdio.outlet import Outlet
+from handrail.mcp.stdio.roots import Roots
+from handrail.mcp.stdio.running import Running
+from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.stdio.workers import Workers
+from handrail.mcp.stdio.workplace import OpenRail, Workplace
+from handrail.mcp.versions import MODERN
 
-from handrail.mcp.calling import Asks, Calls
-from handrail.mcp.listing import tool_entry
-from handrail.mcp.results import call_result
-from handrail.mcp.versions import negotiated
-from handrail.protocol.version import VERSION
-from handrail.rail import Handrail
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from handrail.rail import Handrail
+
+Ahead = Callable[[], "dict[str, Raw] | None"]
+"""What a session will list, by name; None where only a session knows."""
+
+CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
+_CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
+"""How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
+_CALL = {
+    "name": text(),
+    "arguments": table(needed=False),
+    "inputResponses": table(needed=False),
+    "requestState": text(needed=False),
+}
+GRACE_SECONDS = 1.0
+"""How long calls may still be answered after the input has ended, if somebody reads: it may have come from a file."""
+JOIN_SECONDS = 5.0
+"""How long threads may take to end what was cancelled."""
+FLUSH_SECONDS = 1.0
 
 
-def serve(rail: Handrail, source: int, sink: int) -> None:
-    """Serves one client over two descriptors."""
-    calls = Calls(rail)
-    for line in _lines(source):
-        message = msgspec.json.decode(line)
-        if "id" in message and "method" in message:
-            answer = {"jsonrpc": "2.0", "id": message["id"], "result": _answer(calls, message)}
-            os.write(sink, msgspec.json.encode(answer) + b"\n")
+def serve(open_rail: OpenRail, ahead: Ahead, source: int, sink: int, note: Callable[[str], None], at_once: int) -> bool:
+    """Serves until the client goes or a signal comes; whether it was a signal. `note` takes lines for a person.
+    `at_once`: what a second signal exits with."""
+    ending = Ending(at_once)
+    server = Server(open_rail, ahead, Outlet(sink, ending.client_is_lost), note)
+    inlet = Inlet(source, ending.waker, ending.is_alone)
+    with ending.by_signals():
+        for line in inlet.lines():
+            server.take(line)
+            if ending.signalled or ending.lost:
+                break
+        server.end(GRACE_SECONDS if not (ending.signalled or ending.lost or _is_closed(sink)) else 0.0)
+    ending.close()
+    return ending.signalled
 
 
-def _lines(source: int) -> Iterator[bytes]:
-    rest = b""
-    while data := os.read(source, 1 << 16):
-        *whole, rest = (rest + data).split(b"\n")
-        yield from whole
+def _is_closed(sink: int) -> bool:
+    """Whether nobody can read it any more."""
+    poll = select.poll()
+    poll.register(sink, 0)
+    return bool(poll.poll(0))
 
 
-def _answer(calls: Calls, message: dict[str, Any]) -> dict[str, Any]:
-    params = message.get("params", {})
-    match message["method"]:
-        case "initialize":
-            return {
-                "protocolVersion": negotiated(params.get("protocolVersion")),
-                "capabilities": {"tools": {"listChanged": True}, "logging": {}},
-                "serverInfo": {"name": "handrail", "version": VERSION},
-            }
-        case "tools/list":
-            return {"tools": [tool_entry(spec) for spec in calls.rail.specs()]}
-        case "tools/call":
-            outcome = calls.begin(params["name"], params.get("arguments", {}))
-            return call_result(outcome.interim if isinstance(outcome, Asks) else outcome)
-        case _:
-            return {}
+class Server:
+    """The methods of the protocol, for one client."""
+
+    def __init__(self, open_rail: OpenRail, ahead: Ahead, outlet: Outlet, note: Callable[[str], None]) -> None:
+        self._ahead = ahead
+        self._note = note
+        self._outlet = outlet
+        self._flying = Flying()
+        self._workers = Workers(self._failed)
+        self._connection = Connection(outlet, self._workers)
+        self._era = Era(self._connection)
+        self._telling = Telling(self._connection)
+        self._listening = Listening(self._connection)
+        self._running = Running(self._telling, self._listening, self._failed)
+        self._workplace = Workplace(open_rail, note)
+        self._roots = Roots(self._connection, self._telling)
+        self._workplace.when_open(self._opened)
+        self._methods: dict[str, Callable[[Exchange], None]] = {
+            "initialize": self._initialize,
+            "ping": lambda exchange: exchange.answer({}),
+            "logging/setLevel": self._set_level,
+            "tools/list": self._list,
+            "tools/call": self._call,
+        }
+        self._modern_methods: dict[str, Callable[[Exchange], None]] = {
+            "server/discover": self._discover,
+            "tools/list": self._list,
+            "tools/call": self._call,
+            "subscriptions/listen": self._listen,
+        }
+
+    def take(self, line: bytes | TooLong) -> None:
+        """Takes one message."""
+        if isinstance(line, bytes) and (not line or line.isspace()):
+            return
+        try:
+            if isinstance(line, TooLong):
+                raise BadMessage(INVALID_REQUEST, f"a message has at most {LONGEST >> 20} MiB")
+            message = message_of(line)
+        except BadMessage as error:
+            self._connection.send({"id": error.request_id, "error": error.wire()})
+            return
+        match message:
+            case Request():
+                self._requested(message, len(line))
+            case Notification():
+                self._notified(message)
+            case Reply():
+                self._connection.replied(message.id, message.result)
+
+    def end(self, grace: float) -> None:
+        """Ends everything, within a bound: what runs is cancelled, what was said is sent, the session is closed."""
+        self._listening.end()
+        self._flying.wait(grace)
+        for exchange in self._flying.all():
+            exchange.cancel()
+        rail = self._workplace.rail
+        if rail is not None:
+            rail.cancel()
+        self._connection.lost()
+        joined = self._running.end(JOIN_SECONDS) and self._workers.end(JOIN_SECONDS)
+        self._outlet.flush(FLUSH_SECONDS)
+        self._outlet.close()
+        if rail is not None and joined:  # else something does not end: whoever opens the session next settles it
+            rail.close()
+
+    # What comes
+
+    def _requested(self, request: Request, size: int) -> None:
+        if self._flying.get(request.id) is not None:
+            words = "a request of this id is on its way, and is answered by itself; use every id once"
+            self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {words}."))
+            return
+        try:
+            caller = self._era.caller(request, self._methods)
+            method = (self._modern_methods if caller.modern else self._methods).get(request.method)
+            if method is None:
+                raise ProtocolError(UNKNOWN_METHOD, f"Method not found: {request.method[:80]}")
+            exchange = Exchange(self._connection, request.id, request.params, caller, self._over)
+            self._flying.add(exchange, size)
+        except ProtocolError as error:
+            self._refuse(request, error)
+            return
+        try:
+            method(exchange)
+        except ProtocolError as error:
+            exchange.fail(error)
+        except Exception as error:
+            exchange.fail(ProtocolError(INTERNAL, f"A defect stopped the request ({type(error).__name__})."))
+            self._failed(error)
+
+    def _refuse(self, request: Request, error: ProtocolError) -> None:
+        self._connection.send({"id": request.id, "error": error.wire()})
+
+    def _notified(self, message: Notification) -> None:
+        """What is not understood is passed over: nobody waits for an answer."""
+        match message.method:
+            case "notifications/cancelled":
+                self._cancel(message.params.get("requestId"))
+            case "notifications/initialized" if self._era.greeted:
+                self._listening.greeted = True
+                self._roots.ask()
+            case "notifications/roots/list_changed" if self._era.greeted:
+                self._roots.ask()
+            case _:
+                pass
+
+    def _cancel(self, request_id: object) -> None:
+        exchange, rail = self._flying.get(request_id), self._workplace.rail
+        if exchange is not None and exchange.cancel() and rail is not None and exchange.call_id:
+            rail.cancel_call(exchange.call_id)
+
+    def _over(self, exchange: Exchange) -> None:
+        self._flying.remove(exchange)
+        self._listening.leave(exchange)
+        self._telling.leave(exchange)
+
+    # The methods
+
+    def _initialize(self, exchange: Exchange) -> None:
+        version = self._era.greet(exchange.params)
+        told = {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": SERVER_INFO}
+        exchange.answer({**told, "instructions": INSTRUCTIONS})
+
+    def _discover(self, exchange: Exchange) -> None:
+        told = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, **_CACHED}
+        exchange.answer({**told, "instructions": INSTRUCTIONS})
+
+    def _set_level(self, exchange: Exchange) -> None:
+        _check("logging/setLevel", exchange, {"level": level()})
+        self._telling.set_level(exchange.params["level"])
+        exchange.answer({})
+
+    def _list(self, exchange: Exchange) -> None:
+        _check("tools/list", exchange, {"cursor": text(needed=False)})
+        if exchange.params.get("cursor") is not None:
+            _check("tools/list", exchange, {"cursor": Field("one that this server gave; it gives none", _never)})
+        ahead = self._ahead() if self._workplace.rail is None else None
+        if ahead is None:
+            self._list_offered(exchange)
+        else:
+            self._answer_list(exchange, list(ahead.values()))
+            # While the client reads them, what its first call needs is made ready. What cannot be is told to that call.
+            self._listening.look(self._workplace.calls(exchange.caller).rail, tuple(ahead))
+
+    def _list_offered(self, exchange: Exchange) -> None:
+        from handrail.mcp.listing import tool_entry  # noqa: PLC0415  mostly the list is made ahead
+
+        rail = self._workplace.calls(exchange.caller).rail
+        self._listening.look(rail)
+        self._answer_list(exchange, [tool_entry(spec) for spec in rail.specs()])
+
+    def _answer_list(self, exchange: Exchange, entries: list[Any]) -> None:
+        exchange.answer({"tools": entries, **(_CACHED if exchange.caller.modern else {})})
+
+    def _call(self, exchange: Exchange) -> None:
+        _check("tools/call", exchange, _CALL)
+        self._running.start(exchange, self._workplace.calls(exchange.caller))
+
+    def _listen(self, exchange: Exchange) -> None:
+        _check("subscriptions/listen", exchange, {"notifications": table()})
+        self._listening.begin(exchange)
+
+    # The rest
+
+    def _opened(self, rail: "Handrail") -> None:
+        from handrail.mcp.stdio.hearing import hearing  # noqa: PLC0415  as it says
+
+        rail.subscribe(hearing(self._telling))
+        self._roots.open(rail)
+
+    def _failed(self, error: Exception) -> None:
+        from handrail.runtime.crash import places  # noqa: PLC0415  hardly ever needed
+
+        where = (places(error) or ["an unknown place"])[-1]
+        with suppress(OSError):
+            self._note(f"handrail: a defect stopped something ({type(error).__name__} at {where}); the rest goes on")
+
+
+def _check(method: str, exchange: Exchange, fields: dict[str, Field]) -> None:
+    problems = Problems(method)
+    problems.look("", exchange.params, fields)
+    problems.tell()
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def take_streams(nowhere: int) -> tuple[int, int]:
+    """Takes standard input and output away from everything else in this process and its children: what they print
+    goes to stderr, what they read is empty. `nowhere`: /dev/null, open both ways. The two descriptors are inherited
+    by nobody."""
+    source, sink = os.dup(0), os.dup(1)
+    os.dup2(nowhere, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # whoever started us closed it
+        os.dup2(nowhere, 1)
+    return source, sink

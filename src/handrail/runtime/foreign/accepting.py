@@ -3,6 +3,7 @@
 import re
 from typing import Any, cast
 
+from handrail.protocol.plain import plain
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import shown
 from handrail.runtime.foreign.references import referred
@@ -27,6 +28,10 @@ def why_not(tool: object) -> str:
         return f"it is listed as {shown(tool)}"
     if not all(isinstance(text, str) for text in (tool.name, tool.title, tool.description)):  # pyright: ignore[reportUnnecessaryIsInstance]
         return "its name, title or description is no text"
+    if not all(isinstance(hint, bool) for hint in (tool.read_only, tool.destructive, tool.idempotent, tool.open_world)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return "its hints are neither true nor false"
+    if not plain((tool.name, tool.title, tool.description))[1]:
+        return "its name, title or description is no valid Unicode"
     if not tool.name or len(tool.name) > _LONGEST_NAME:
         return f"its name has {len(tool.name)} characters; it may have 1 to {_LONGEST_NAME}"
     return _why_no_arguments(tool.input_schema) or _why_unfit(tool.output_schema or {}, "outputSchema")
@@ -81,6 +86,8 @@ class _Look:
         self._left -= 1
         if depth == 0 or self._left < 0:
             return f"its {self._what} is nested too deeply, or has too many parts"
+        if isinstance(node, dict) and not all(isinstance(name, str) for name in cast("dict[object, Any]", node)):
+            return f"its {self._what} is not JSON"
         if isinstance(node, dict) and (broken := self._broken(cast("dict[str, Any]", node).get("$ref"))):
             return broken
         inner = cast("dict[str, Any]", node).values() if isinstance(node, dict) else cast("list[Any]", node)

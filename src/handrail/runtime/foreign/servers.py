@@ -48,12 +48,16 @@ class OtherServers:
         """Names that were offered, or could have been, and why they are not."""
         self._closed = False
 
-    def renewed(self, registry: Registry) -> Registry | None:
-        """The registry with what the servers list now; None where that is what it has."""
+    def look(self, renew: Callable[[], None]) -> None:
+        """Asks them what they list, where that may have changed, and has it offered then: `renew` takes it by
+        `renewed`. Who comes meanwhile waits, so that nobody goes by what was."""
         with self._lock:
-            if self._closed or not self._look():
-                return None
-            return registry.with_foreign(self._offered(registry))
+            if not self._closed and self._is_new():
+                renew()
+
+    def renewed(self, registry: Registry) -> Registry:
+        """The registry with what the servers listed last."""
+        return registry.with_foreign(self._offered(registry))
 
     def why_gone(self, name: str) -> str:
         """Why there is no tool of a name, in words; empty where nothing is known."""
@@ -81,7 +85,7 @@ class OtherServers:
             with suppress(Exception):
                 source.close()
 
-    def _look(self) -> bool:
+    def _is_new(self) -> bool:
         """Whether a server lists something else than before."""
         changed = False
         for server, source in self._sources.items():
@@ -118,17 +122,17 @@ class OtherServers:
             told = f"{server} lists {len(listed):,} tools; those after the first {MOST_TOOLS} are not offered"
             self._tell("LIMIT_EXCEEDED", f"{told}.")
         found: dict[str, ForeignTool] = {}
-        refused: list[str] = []
+        refused: list[tuple[object, str]] = []
         for one in listed[:MOST_TOOLS]:
             why = why_not(one)
             if not isinstance(one, ForeignTool) or why:
-                refused.append(f"{shown(getattr(one, 'name', '?'))}: {why}")
+                refused.append((getattr(one, "name", None), why))
             elif found.setdefault(one.name, one) != one:
-                refused.append(f"{shown(one.name)}: it is listed twice, each time otherwise")
-        twice = {one.split(":")[0] for one in refused}
-        for problem in refused[:_MOST_TOLD]:
-            self._tell("INVALID_ARGUMENT", f"A tool of {server} is not offered: {problem}.")
-        return [one for one in found.values() if shown(one.name) not in twice]
+                refused.append((one.name, "it is listed twice, each time otherwise"))
+        for name, why in refused[:_MOST_TOLD]:
+            self._tell("INVALID_ARGUMENT", f"A tool of {server} is not offered: {shown(name)}: {why}.")
+        unsound = [name for name, _ in refused]
+        return [one for one in found.values() if one.name not in unsound]
 
     def _offered(self, registry: Registry) -> tuple[Tool, ...]:
         """All of them under their names; of two that would have one name, neither."""

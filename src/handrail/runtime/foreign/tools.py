@@ -30,7 +30,7 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2
 def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks: bool) -> Tool:
     """The tool. `known`: as what it was met before; `looks`: whether somebody vouches that it changes nothing."""
     server = source.server
-    spec = _spec(server, listed, looks=looks)
+    spec = spec_of(server, listed, looks=looks)
 
     def fact() -> ForeignFact:
         changed = known.difference(server, described(listed)) is not None
@@ -48,7 +48,8 @@ def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks
     return Tool(spec, run, lambda _: Touched(foreign=fact()), preview)
 
 
-def _spec(server: str, listed: ForeignTool, *, looks: bool) -> ToolSpec:
+def spec_of(server: str, listed: ForeignTool, *, looks: bool) -> ToolSpec:
+    """All that is said of a tool here. What its server says is cleaned, cut, and nowhere believed."""
     title = visible(" ".join(_seen(listed.title).split()), 80)
     return ToolSpec(
         name=name_of(server, listed.name),

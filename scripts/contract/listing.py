@@ -1,0 +1,23 @@
+"""Our tools as MCP lists them, made ahead: a client that starts the server waits for them."""
+
+import msgspec
+
+from handrail.mcp.listing import tool_entry
+from handrail.runtime.offering import offered
+from handrail.settings import Settings
+
+_HEADER = '''\
+"""The tools that a session lists unless its settings say otherwise, by name: each as it goes over the wire.
+
+Generated: `scripts/protocol --write` makes this file of the tools themselves. Do not edit.
+"""
+# ruff: noqa: E501  each is one message's part
+
+LISTED: dict[str, bytes] = {
+'''
+
+
+def listed() -> str:
+    """The text of the module."""
+    entries = [(tool.spec.name, msgspec.json.encode(tool_entry(tool.spec))) for tool in offered(Settings()).tools]
+    return _HEADER + "".join(f'    "{name}": {entry!r},\n' for name, entry in entries) + "}\n"

@@ -1,0 +1,62 @@
+"""What an editor is told where something fails: in words for the person, with a code, and never a traceback."""
+
+import os
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from acp import RequestError
+
+from handrail.models.model import ModelError
+from handrail.protocol.error import HandrailError, StoreError, ToolError
+from handrail.runtime.crash import places, write_report
+from handrail.settings import state_folder
+from handrail.store.folder import StateFolder
+
+INVALID_REQUEST, INVALID_PARAMS, INTERNAL, NOT_FOUND = -32600, -32602, -32603, -32002
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+_Handler = Callable[Parameters, Coroutine[Any, Any, Returned]]
+
+
+def answered(handler: _Handler[Parameters, Returned]) -> _Handler[Parameters, Returned]:
+    """The same, with every failure as an answer."""
+
+    @wraps(handler)
+    async def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        try:
+            return await handler(*args, **kwargs)
+        except RequestError:
+            raise
+        except Exception as error:  # the SDK would put the words of any error on the wire
+            raise _told(error) from None
+
+    return run
+
+
+def refused(words: str) -> RequestError:
+    """What was asked for cannot be: nothing was done."""
+    return RequestError(INVALID_PARAMS, words)
+
+
+def failed(code: str | None, words: str) -> RequestError:
+    """What was asked for did not come to its end."""
+    return RequestError(INTERNAL, words, {"code": code} if code else None)
+
+
+def _told(error: Exception) -> RequestError:
+    if isinstance(error, ModelError | ToolError):
+        return failed(error.code, str(error))
+    if isinstance(error, StoreError):
+        return failed("STORE", str(error))
+    if isinstance(error, HandrailError):
+        return refused(str(error))
+    where = (places(error) or ["an unknown place"])[-1]
+    return failed("INTERNAL", f"A defect stopped this ({type(error).__name__} at {where}). {_reported(error)}")
+
+
+def _reported(error: Exception) -> str:
+    try:
+        return f"Report: {write_report(error, StateFolder(state_folder(os.environ)).crashes())}"
+    except (HandrailError, OSError) as reason:
+        return f"No report could be written: {reason}"

@@ -1,0 +1,75 @@
+"""Opens sessions for an editor: new ones, older ones, and others that begin where an older one is."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from acp import RequestError
+from acp.interfaces import Client
+from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
+
+from handrail.acp.errors import NOT_FOUND
+from handrail.acp.hosting import EditorServer, Host
+from handrail.acp.session import Session
+from handrail.async_rail import AsyncHandrail
+from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.permission import PermissionRequest
+from handrail.runtime.sources import ToolSource
+from handrail.settings import Loaded, state_folder
+from handrail.settings.policy import stricter_mode
+from handrail.store.folder import StateFolder
+from handrail.store.identity import new_id
+
+Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
+
+
+async def open_session(
+    host: Host, client: Client, cwd: str, servers: Servers, session: str | None = None, *, forms: bool
+) -> Session:
+    """The session by this id, or a new one. It tells the editor nothing yet."""
+    workspace = host.workspace(cwd)
+    if session is not None and session not in sessions_of(workspace):
+        raise _no_session(session, workspace)
+    loaded = await asyncio.to_thread(host.settings, workspace)
+    given = tuple(_server(one) for one in servers if isinstance(one, HttpMcpServer | McpServerStdio))
+    sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
+    rail = await asyncio.to_thread(_rail, workspace, session or new_id("s"), loaded, sources)
+    opened = Session(rail, loaded, host, client, forms=forms)
+    await opened.look_for_models()
+    return opened
+
+
+async def keep_mode(session: Session) -> None:
+    """A session that the person made stricter stays so: a restart must not loosen it."""
+    said = await session.rail.in_pool(lambda: [one for one in session.rail.events() if isinstance(one, ModeEvent)])
+    mode = stricter_mode(said[-1].mode, session.rail.mode) if said else session.rail.mode
+    if mode != session.rail.mode:
+        await session.rail.set_mode(mode)
+
+
+def sessions_of(workspace: str) -> set[str]:
+    """The ids of the sessions of a workspace."""
+    state = StateFolder(state_folder(os.environ))
+    return {os.path.basename(folder) for folder in state.sessions(os.path.realpath(workspace))}
+
+
+def _rail(workspace: str, session: str, loaded: Loaded, sources: tuple[ToolSource, ...]) -> AsyncHandrail:
+    options: dict[str, Any] = {"sources": sources} if sources else {}
+    return AsyncHandrail(workspace, session=session, settings=loaded, on_permission=_later, **options)
+
+
+def _later(_: PermissionRequest) -> None:
+    """Nobody is asked in the middle of a call: what waits is put to the person by `Asker`."""
+
+
+def _no_session(session: str, workspace: str) -> RequestError:
+    told = f"The workspace {workspace} has no session {session[:80]!r}. session/list says which it has."
+    return RequestError(NOT_FOUND, told)
+
+
+def _server(given: HttpMcpServer | McpServerStdio) -> EditorServer:
+    if isinstance(given, HttpMcpServer):
+        return EditorServer(name=given.name, url=given.url, headers={one.name: one.value for one in given.headers})
+    variables = {one.name: one.value for one in given.env}
+    return EditorServer(name=given.name, command=given.command, args=tuple(given.args), variables=variables)

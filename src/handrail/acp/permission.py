@@ -1,0 +1,83 @@
+"""A permission request as an editor puts it: a card with what would happen, and the answers as buttons."""
+
+from acp.helpers import ToolCallContentVariant
+from acp.schema import (
+    AllowedOutcome,
+    PermissionOption,
+    PermissionOptionKind,
+    RequestPermissionResponse,
+    ToolCallLocation,
+    ToolCallUpdate,
+)
+from msgspec.structs import replace
+
+from handrail.acp.cards import absolute, code, kind_of
+from handrail.acp.contents import Shown, text, verbatim
+from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest
+from handrail.terminal.choices import KEYS, choices
+from handrail.terminal.request import request_lines, subject
+
+_KINDS: dict[AnswerKind, PermissionOptionKind] = {
+    "once": "allow_once",
+    "session": "allow_always",
+    "workspace": "allow_always",
+    "deny": "reject_once",
+    "output": "reject_once",
+}
+"""In the order of the buttons. Showing the model what a command printed keeps nothing of it, so a client that says yes
+to everything must not take it for one; nor is it the first no, which clients that refuse everything take."""
+_NO_REASON = " and say why"
+"""Buttons take no words."""
+
+
+def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
+    """The call with all that a person has to know before they answer."""
+    shown = Shown(request.preview.text, workspace) if request.preview is not None else None
+    named = [ToolCallLocation(path=absolute(path, workspace)) for path in request.paths]
+    return ToolCallUpdate(
+        tool_call_id=request.tool_call_id,
+        title=code(subject(request)),
+        kind=kind_of(request.tool_name),
+        status="pending",
+        content=_contents(request, shown),
+        locations=(shown.places if shown is not None else []) or named,
+    )
+
+
+def options_of(request: PermissionRequest) -> list[PermissionOption]:
+    """The answers that are possible, in the words of the terminal."""
+    words = {KEYS[one.key]: one.words.removesuffix(_NO_REASON) for one in choices(request)}
+    return [
+        PermissionOption(option_id=kind, name=words[kind][0].upper() + words[kind][1:], kind=_KINDS[kind])
+        for kind in _KINDS
+        if kind in words
+    ]
+
+
+def answer_in(response: RequestPermissionResponse) -> Answer | None:
+    """What the person said; None where the client says that the turn is over. What is none of the options is a no."""
+    outcome = response.outcome
+    if not isinstance(outcome, AllowedOutcome):
+        return None
+    given: dict[str, AnswerKind] = {kind: kind for kind in ANSWERS}
+    return Answer(kind=given.get(outcome.option_id, "deny"))
+
+
+def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallContentVariant]:
+    contents = [
+        verbatim("\n".join(request_lines(_without_diff(request), width=None))),
+        *(shown.contents if shown else ()),
+    ]
+    if shown is not None and (not shown.all or (request.preview is not None and request.preview.truncated)):
+        contents.append(text(f"There is more: `handrail approvals show {request.id} --diff`"))
+    if request.preview is not None and request.preview.output.strip():
+        contents.append(verbatim(request.preview.output))
+    return contents
+
+
+def _without_diff(request: PermissionRequest) -> PermissionRequest:
+    """The same for a text that stands beside the difference."""
+    preview = request.preview
+    if preview is None or preview.kind != "diff":
+        return request
+    return replace(request, preview=replace(preview, text="", truncated=False))

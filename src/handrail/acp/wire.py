@@ -1,0 +1,169 @@
+"""Messages as lines over two descriptors. What is no message is answered as JSON-RPC says, and ends nothing."""
+
+import asyncio
+import os
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, cast
+
+import msgspec
+
+_AT_ONCE = 1 << 16
+_LONGEST = 64 << 20
+"""Bytes of one message: an editor may put whole files into a prompt."""
+_GRACE = 2.0
+"""Seconds in which a client may still read once no message comes any more."""
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+_Writing = tuple[bytes, "asyncio.Future[None]"]
+
+
+class Wire:
+    """What the SDK's connection reads from and writes to. Each descriptor has a thread of its own, so that a client
+    that does not read holds up only what is sent to it; neither keeps the process from ending."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._source, self._sink = source, sink
+        self._loop = asyncio.get_running_loop()
+        self._received: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._unsent: SimpleQueue[_Writing] = SimpleQueue()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._over = False
+        for work in (self._read, self._write):
+            Thread(target=work, name="handrail-acp", daemon=True).start()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None when there are no more."""
+        return await self._received.get()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Writes a message behind those that were sent before; ConnectionError where nobody reads any more."""
+        await self._put(message)
+
+    def _put(self, message: dict[str, Any]) -> "asyncio.Future[None]":
+        sent: asyncio.Future[None] = self._loop.create_future()
+        if self._over:
+            _fail(sent)
+            return sent
+        self._waiting.add(sent)
+        sent.add_done_callback(self._waiting.discard)
+        self._unsent.put((msgspec.json.encode(message, enc_hook=str) + b"\n", sent))
+        return sent
+
+    async def close(self) -> None:
+        """Ends reading. What was sent is written by then, since whoever sends waits for it."""
+        self.end()
+
+    def end(self) -> None:
+        """No message comes any more, whatever the client does; from the loop's own thread. One that does not read
+        either is not waited for much longer."""
+        self._received.put_nowait(None)
+        self._loop.call_later(_GRACE, self._give_up)
+
+    def _give_up(self) -> None:
+        self._over = True
+        for sent in tuple(self._waiting):
+            _fail(sent)
+
+    def _read(self) -> None:
+        line = bytearray()
+        with suppress(OSError):  # nobody is there any more
+            while data := os.read(self._source, _AT_ONCE):
+                *ends, rest = data.split(b"\n")
+                for end in ends:
+                    _take(line, end)
+                    self._hand_over(_message(line))
+                    line.clear()
+                _take(line, rest)
+        self._in_loop(self.end)
+
+    def _hand_over(self, read: "dict[str, Any] | _Refusal | None") -> None:
+        if isinstance(read, _Refusal):
+            self._in_loop(self._answer, read)
+        elif read is not None:
+            self._in_loop(self._received.put_nowait, read)
+
+    def _answer(self, refusal: "_Refusal") -> None:
+        error = {"code": refusal.code, "message": refusal.words}
+        sent = self._put({"jsonrpc": "2.0", "id": refusal.request, "error": error})
+        sent.add_done_callback(lambda future: future.cancelled() or future.exception())  # nobody waits for it
+
+    def _write(self) -> None:
+        while True:
+            data, sent = self._unsent.get()
+            try:
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(self._sink, left) :]
+            except OSError:
+                self._in_loop(self.end)
+                self._in_loop(_fail, sent)
+            else:
+                self._in_loop(_settle, sent)
+
+    def _in_loop(self, work: Any, *args: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended: nobody waits for it
+            self._loop.call_soon_threadsafe(work, *args)
+
+
+def _take(line: bytearray, more: bytes) -> None:
+    """Adds to a line; of one that is too long no more is kept than shows that it is."""
+    if len(line) <= _LONGEST:
+        line += more
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    """Why a line is no message."""
+
+    code: int
+    words: str
+    request: str | int | None = None
+    """The id to answer with, where one can be made out."""
+
+
+def _refusal(code: int, words: str, request: Any = None) -> _Refusal:
+    return _Refusal(code, words, request if _is_id(request) else None)
+
+
+def _message(line: bytearray) -> dict[str, Any] | _Refusal | None:
+    """What a line says: a message as the connection can take it, why it is none, or nothing."""
+    if not line.strip():
+        return None
+    if len(line) > _LONGEST:
+        return _refusal(_INVALID_REQUEST, f"a message has at most {_LONGEST:,} bytes")
+    try:
+        read: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _refusal(_PARSE_ERROR, "a message is one line of JSON; this is none")
+    if not isinstance(read, dict):
+        return _refusal(_INVALID_REQUEST, f"a message is an object, not {type(read).__name__}; batches are not served")
+    return _checked(cast("dict[str, Any]", read))
+
+
+def _checked(message: dict[str, Any]) -> dict[str, Any] | _Refusal:
+    request = message.get("id")
+    if "id" in message and not _is_id(request):
+        return _refusal(_INVALID_REQUEST, "an id is a text or a whole number")
+    method = message.get("method")
+    if method is None and ("result" in message or "error" in message):
+        well = isinstance(message.get("error", {}), dict | None)
+        return message if well else {**message, "error": {}}
+    if not isinstance(method, str):
+        return _refusal(_INVALID_REQUEST, "a message has a method, or a result, or an error", request)
+    if not isinstance(message.get("params", {}), dict | None):
+        return _refusal(_INVALID_REQUEST, "params are an object", request)
+    return message
+
+
+def _is_id(value: object) -> bool:
+    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
+
+
+def _settle(sent: "asyncio.Future[None]") -> None:
+    if not sent.done():
+        sent.set_result(None)
+
+
+def _fail(sent: "asyncio.Future[None]") -> None:
+    if not sent.done():
+        sent.set_exception(ConnectionError("the client reads no more"))

@@ -1,0 +1,57 @@
+"""The MCP servers that an editor gives to `acp`: to be used like those that the person wrote into the settings."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from handrail.acp.hosting import EditorServer
+from handrail.cli.output import note
+from handrail.mcp.client.sources import found_sources
+from handrail.runtime.sources import ToolSource
+from handrail.settings import Loaded
+from handrail.settings.servers import ServerTable, wrong_with
+
+_OTHER = re.compile(r"[^A-Za-z0-9-]+")
+_LONGEST = 48
+
+
+def sources_for(loaded: Loaded, workspace: str, servers: tuple[EditorServer, ...]) -> tuple[ToolSource, ...]:
+    """The sources of a session. What is wrong with a server is told, and keeps no session from being opened."""
+    found = found_sources(_with(loaded, servers), workspace, os.environ)
+    _tell(found.notes)
+    return found.sources
+
+
+def _with(loaded: Loaded, servers: tuple[EditorServer, ...]) -> Loaded:
+    """The settings with the editor's servers: those of the settings go first, and whoever manages the machine may have
+    said that there are no others."""
+    if loaded.servers_fixed and servers:
+        _tell(["the managed file says which MCP servers there are, so those of the editor are not used"])
+        return loaded
+    tables: dict[str, ServerTable] = {}
+    for server in servers:
+        name, table = _name(server.name), _table(server)
+        if problems := list(wrong_with(name, table)):
+            _tell(f"the MCP server {name} of the editor is not used: {problem}" for problem in problems)
+        else:
+            tables[name] = msgspec.convert(table, ServerTable)
+    return msgspec.structs.replace(loaded, servers={**tables, **loaded.servers})
+
+
+def _name(given: str) -> str:
+    """A name that can be a part of what its tools are called."""
+    return _OTHER.sub("_", given).strip("_-")[:_LONGEST].strip("_-") or "server"
+
+
+def _table(server: EditorServer) -> dict[str, Any]:
+    if server.url:
+        return {"url": server.url, "headers": server.headers}
+    return {"command": server.command, "args": server.args, "env": server.variables}
+
+
+def _tell(notes: Iterable[str]) -> None:
+    for text in notes:
+        note(f"handrail: {text}")

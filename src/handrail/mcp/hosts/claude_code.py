@@ -1,0 +1,27 @@
+"""Claude Code. Its pages "Connect Claude Code to tools via MCP", "Configure permissions" and "Tools reference"."""
+
+from handrail.mcp.hosts.command import Command
+from handrail.mcp.hosts.editing.wanted import Include, Server
+from handrail.mcp.hosts.host import Host, HostFile
+
+OWN_TOOLS = ("Bash", "Edit", "Monitor", "NotebookEdit", "PowerShell", "Write")
+"""What runs commands or changes files. A bare name in `deny` takes the tool away altogether, from subagents too. Read
+is left: with it Claude Code looks at pictures, at its skills and at answers of ours that it keeps in files."""
+
+
+def claude_code(command: Command) -> Host:
+    """That it is asked before it starts a server of a project stays as it is: `enabledMcpjsonServers` is not ours to
+    set."""
+    server = {"command": command.program, "args": command.serving(".")}
+    return Host(
+        name="claude-code",
+        title="Claude Code",
+        files=(
+            HostFile(paths=(".mcp.json",), wanted={"mcpServers": {"handrail": Server(server)}}),
+            HostFile(paths=(".claude/settings.json",), wanted={"permissions": {"deny": Include(OWN_TOOLS)}}),
+        ),
+        off=f"Its own {', '.join(OWN_TOOLS[:-1])} and {OWN_TOOLS[-1]} are switched off in this project.",
+        left="Its own Read, Glob and Grep stay: they change nothing, but what they read is in no log of ours, and no"
+        " secret is kept from them. Hooks and skills that run commands of their own are not touched.",
+        then="Start Claude Code here and say yes to the server handrail; /mcp shows it.",
+    )

@@ -1,0 +1,1 @@
+"""Settings of other programs, changed in place: everything else in the file stays as it is, byte for byte."""

@@ -1,0 +1,50 @@
+"""Zed. Its pages "Model Context Protocol", "Agent Profiles" and "External Agents"."""
+
+import os
+from collections.abc import Mapping
+
+from handrail.mcp.hosts.command import Command
+from handrail.mcp.hosts.editing.wanted import Server
+from handrail.mcp.hosts.host import Host, HostFile
+from handrail.protocol.tool import BASE_NAMES
+
+_HARMLESS = ("diagnostics", "find_references", "go_to_definition")
+"""Of Zed's own: what its language servers say. A profile has no tool that it does not name."""
+
+
+def zed(command: Command, environ: Mapping[str, str]) -> Host:
+    """Profiles are for the person's own settings, so the server is there too. Zed starts it in the project's folder."""
+    profile = {
+        "name": "handrail",
+        "tools": dict.fromkeys(_HARMLESS, True),
+        "enable_all_context_servers": False,
+        "context_servers": {"handrail": {"tools": dict.fromkeys(BASE_NAMES, True)}},
+    }
+    wanted = {
+        "context_servers": {"handrail": Server({"command": command.program, "args": command.serving(".")})},
+        "agent": {"profiles": {"handrail": profile}},
+        "agent_servers": {
+            "handrail": Server({"type": "custom", "command": command.program, "args": _as_agent(command)})
+        },
+    }
+    return Host(
+        name="zed",
+        title="Zed",
+        files=(HostFile(paths=(_settings(environ),), wanted=wanted),),
+        off="The profile `handrail` has handrail's eight tools, and none of Zed's that run commands or touch files.",
+        left="Zed's other profiles keep its own terminal and edit tools, and go round handrail. This is your own file:"
+        " it counts for every project that you open.",
+        then="Choose the profile handrail in the agent panel. As an agent of its own, with a model that handrail asks,"
+        " handrail is in the list of external agents.",
+    )
+
+
+def _as_agent(command: Command) -> list[str]:
+    return [*command.words, "acp"] if not command.words else ["--from", "handrail[acp]", "handrail", "acp"]
+
+
+def _settings(environ: Mapping[str, str]) -> str:
+    home = environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(home):
+        home = os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".config")
+    return os.path.join(home, "zed", "settings.json")

@@ -1,0 +1,64 @@
+"""Our handlers on the SDK's server."""
+
+from typing import Any
+
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import ListenHandler
+
+from handrail.mcp.http.connections import MOST
+from handrail.mcp.http.handlers import CACHED, Handlers
+from handrail.mcp.instructions import INSTRUCTIONS
+from handrail.mcp.results import SERVER_INFO
+from handrail.mcp.versions import negotiated
+
+LARGEST_BODY = 16 << 20
+
+
+def manager_of(handlers: Handlers) -> StreamableHTTPSessionManager:
+    """What answers requests that the guard has let through."""
+    return StreamableHTTPSessionManager(_server(handlers), max_request_body_size=LARGEST_BODY, max_sessions=MOST)
+
+
+class _Server(Server[Any]):
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """With what the SDK does not see by itself: that the list of tools may change."""
+        changes = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(changes, experimental_capabilities, extensions)
+
+
+def _server(handlers: Handlers) -> Server[Any]:
+    server = _Server(
+        SERVER_INFO["name"],
+        version=SERVER_INFO["version"],
+        title=SERVER_INFO["title"],
+        instructions=INSTRUCTIONS,
+        cache_hints={"server/discover": CacheHint(CACHED["ttlMs"], CACHED["cacheScope"])},
+    )
+    # Not by the constructor: that warns of what 2026-07-28 leaves out, and the versions before it have it.
+    server.add_request_handler("tools/list", types.PaginatedRequestParams, handlers.list_tools)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, handlers.call_tool)
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, handlers.set_level)
+    server.add_request_handler(
+        "subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(handlers.changes)
+    )
+    changed = "notifications/roots/list_changed"
+    server.add_notification_handler(changed, types.NotificationParams, handlers.roots_changed)
+    server.middleware.append(_only_our_versions)
+    return server
+
+
+async def _only_our_versions(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """The SDK speaks versions that are older than ours. It reads what was asked for after this."""
+    if ctx.method == "initialize" and isinstance(ctx.params, dict):
+        ctx.params["protocolVersion"] = negotiated(ctx.params.get("protocolVersion"))
+    return await call_next(ctx)

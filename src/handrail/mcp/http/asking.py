@@ -1,0 +1,132 @@
+"""Sees to it that a call that asks is answered in the end, by whichever way its client can: a form, another round, or
+somebody who answers elsewhere while it waits. A request that is given up leaves the call waiting as it does."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from msgspec.structs import replace
+from pydantic import ValidationError
+
+from handrail.mcp.caller import Caller
+from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.http.following import Following
+from handrail.mcp.http.news import News
+from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.permission.notifying import notify
+from handrail.mcp.permission.rounds import input_required
+from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
+from handrail.protocol.result import ToolResult
+
+Outcome = ToolResult[Any] | Asks
+
+
+class Asking:
+    """One request, and the person behind it."""
+
+    def __init__(
+        self,
+        context: ServerRequestContext[Any, Any],
+        caller: Caller,
+        calls: Calls,
+        following: Following,
+        tell: Callable[[News], None],
+    ) -> None:
+        self._context = context
+        self._caller = caller
+        self._calls = calls
+        self._following = following
+        self._tell = tell
+        self._until = time.monotonic() + SECONDS
+
+    async def settled(self, outcome: Outcome) -> ToolResult[Any] | dict[str, Any]:
+        """What a call comes to: its result, or what a version without a handshake asks by another round."""
+        while isinstance(outcome, Asks):
+            asks = outcome
+            try:
+                if not self._caller.elicits or not asks.shown:
+                    outcome = await self._elsewhere(asks)
+                elif self._caller.modern:
+                    return await self._following.run(lambda asks=asks: self._round(asks))
+                else:
+                    outcome = await self._form(asks)
+            except BaseException:
+                await self._let_go(asks)
+                raise
+        return outcome
+
+    def _say(self, text: str) -> None:
+        self._tell(News("info", text, progress=True))
+
+    def _round(self, asks: Asks) -> dict[str, Any]:
+        self._calls.let_go(asks.call_id)
+        return input_required(asks, self._calls.signer, self._caller.protocol)
+
+    async def _elsewhere(self, asks: Asks) -> Outcome:
+        """Waits for somebody to answer elsewhere, for a while."""
+        notify(asks)
+        watched = Watched(self._calls, asks)
+        while time.monotonic() < self._until:
+            watched.tell(self._say)
+            if await self._following.run(watched.has_moved):
+                return await self._run(asks, lambda: self._calls.look(asks))
+            await asyncio.sleep(LOOKS_EVERY)
+        return await self._following.run(lambda: self._calls.leave(asks))
+
+    async def _form(self, asks: Asks) -> Outcome:
+        """Opens a form at the client, until it is sent back, or somebody answers elsewhere."""
+        form = asyncio.ensure_future(self._sent_back(asks))
+        watched = Watched(self._calls, asks)
+        try:
+            while not (await asyncio.wait([form], timeout=LOOKS_EVERY))[0]:
+                watched.tell(self._say)
+                if await self._following.run(watched.has_moved):
+                    return await self._run(asks, lambda: self._calls.look(asks))
+        finally:
+            await _withdrawn(form)
+        return await self._said(asks, form.result())
+
+    async def _sent_back(self, asks: Asks) -> dict[str, Any] | None:
+        """What the client sends back; None where it says that it has forms, and fails to show one."""
+        params = types.ElicitRequestFormParams.model_validate(form_of(asks, self._caller.protocol))
+        metadata = ServerMessageMetadata(related_request_id=self._context.request_id)
+        try:
+            reply = await self._context.session.send_request(
+                types.ElicitRequest(params=params), types.ElicitResult, metadata=metadata
+            )
+        except (MCPError, ValidationError):
+            return None
+        return reply.model_dump(mode="json", exclude_none=True)
+
+    async def _said(self, asks: Asks, reply: dict[str, Any] | None) -> Outcome:
+        said = said_in(asks, reply)
+        if reply is None:
+            return await self._elsewhere(asks)
+        if said.unclear and not asks.again:
+            return replace(asks, again=True)
+        if said.later:
+            return await self._following.run(lambda: self._calls.leave(asks))
+        return await self._run(asks, lambda: self._calls.answer(asks, said))
+
+    async def _run(self, asks: Asks, work: Callable[[], Outcome]) -> Outcome:
+        return await self._following.run(work, asks.call_id)
+
+    async def _let_go(self, asks: Asks) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._following.run(lambda: self._calls.let_go(asks.call_id))
+
+
+async def _withdrawn(form: asyncio.Future[Any]) -> None:
+    """Waits until the client was told that nobody waits for a form any more, where somebody did."""
+    if form.done():
+        return
+    form.cancel()
+    with anyio.CancelScope(shield=True), contextlib.suppress(asyncio.CancelledError):
+        await form

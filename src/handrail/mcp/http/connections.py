@@ -1,0 +1,36 @@
+"""What is remembered of connections with a handshake, for as long as there may be one."""
+
+from collections import OrderedDict
+
+from handrail.mcp.http.news import Level
+
+MOST = 256
+"""Connections that there can be at the same time."""
+DEFAULT_LEVEL: Level = "warning"
+"""What is told to a client that has not said from which level on."""
+
+
+class Remembered:
+    """Of one connection."""
+
+    def __init__(self) -> None:
+        self.level: Level = DEFAULT_LEVEL
+        self.roots_are_known = False
+        """Whether the client was asked which folders it works on, and has not said since that they changed."""
+        self.offered: tuple[int, ...] | None = None
+        """The tools that it was told of."""
+
+
+class Connections:
+    """By the ids that the SDK gives them. It does not say when one is over: those that were used last are kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Remembered] = OrderedDict()
+
+    def of(self, session_id: str) -> Remembered:
+        """One of them."""
+        found = self._kept.setdefault(session_id, Remembered())
+        self._kept.move_to_end(session_id)
+        while len(self._kept) > MOST:
+            self._kept.popitem(last=False)
+        return found

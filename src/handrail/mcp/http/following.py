@@ -1,0 +1,51 @@
+"""Runs what belongs to one request: it is told of while it runs, and ends with the request."""
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import TypeVar
+
+from handrail.mcp.http.news import News, news_of
+from handrail.mcp.http.threads import Threads
+from handrail.protocol.event import Event
+from handrail.rail import Handrail
+
+Returned = TypeVar("Returned")
+
+
+class Following:
+    """The calls of one request, as far as they run here."""
+
+    def __init__(self, threads: Threads, rail: Handrail, tell: Callable[[News], None]) -> None:
+        self._threads = threads
+        self._rail = rail
+        self._tell = tell
+        self._own: set[str] = set()
+        """What the calls are called. One that is answered runs under the name that it was asked about with, and others
+        of its batch with it: they are known by the thread that they begin in."""
+
+    async def run(self, work: Callable[[], Returned], call_id: str | None = None) -> Returned:
+        """What some work comes to that makes a call, or answers one."""
+        if call_id is not None:
+            self._own.add(call_id)
+        return await self._threads.run(lambda: self._followed(work), self._stop)
+
+    def _followed(self, work: Callable[[], Returned]) -> Returned:
+        thread = get_ident()
+
+        def hear(event: Event) -> None:
+            about: str | None = getattr(event, "tool_call_id", None)
+            if about is not None and get_ident() == thread:
+                self._own.add(about)
+            own = about in self._own if about is not None else get_ident() == thread
+            if own and (news := news_of(event)) is not None:
+                self._tell(news)
+
+        silence = self._rail.subscribe(hear)
+        try:
+            return work()
+        finally:
+            silence()
+
+    def _stop(self) -> None:
+        for call_id in tuple(self._own):
+            self._rail.cancel_call(call_id)

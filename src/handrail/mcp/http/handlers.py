@@ -1,0 +1,124 @@
+"""What is done for each request."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+import msgspec
+from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+
+from handrail.mcp.caller import Caller
+from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.errors import INTERNAL, INVALID_PARAMS, ProtocolError
+from handrail.mcp.http.asking import Asking
+from handrail.mcp.http.callers import Context, caller_of, level_of, session_of
+from handrail.mcp.http.connections import Connections
+from handrail.mcp.http.following import Following
+from handrail.mcp.http.news import LEVELS, Level
+from handrail.mcp.http.rails import Rails
+from handrail.mcp.http.roots import honour_roots
+from handrail.mcp.http.telling import telling
+from handrail.mcp.http.threads import Threads
+from handrail.mcp.listing import tool_entry
+from handrail.mcp.permission.rounds import resumed
+from handrail.mcp.results import call_result, completed
+from handrail.protocol.error import HandrailError
+from handrail.protocol.result import ToolResult
+from handrail.rail import Handrail
+
+CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
+"""How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
+
+
+class Handlers:
+    """The requests of all clients."""
+
+    def __init__(self, rails: Rails, threads: Threads) -> None:
+        self._rails = rails
+        self._threads = threads
+        self._connections = Connections()
+        self.changes = InMemorySubscriptionBus()
+        """Who listens for changes, of those without a handshake."""
+        self._offered: dict[str, tuple[int, ...]] = {}
+        """What each session offered at the last look."""
+
+    async def list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> dict[str, Any]:
+        """tools/list: all of them at once."""
+        caller = caller_of(context)
+        rail = (await self._calls(context, caller)).rail
+        await self._look(context, caller, rail)
+        return completed({"tools": [tool_entry(spec) for spec in rail.specs()], **CACHED}, caller)
+
+    async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+        """tools/call."""
+        caller = caller_of(context)
+        calls = await self._calls(context, caller)
+        call_id = await self._threads.run(calls.rail.new_call_id)
+        try:
+            async with telling(context, self._least(context, caller)) as tell:
+                following = Following(self._threads, calls.rail, tell)
+                begun = await following.run(lambda: _begun(calls, caller, context.params or {}, call_id), call_id)
+                settled = await Asking(context, caller, calls, following, tell).settled(begun)
+        finally:
+            calls.rail.drop_call_id(call_id)
+        await self._look(context, caller, calls.rail)
+        return completed(settled if isinstance(settled, dict) else await self._handed_over(calls, settled), caller)
+
+    async def set_level(self, context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
+        """logging/setLevel: for this connection, from now on."""
+        self._connections.of(session_of(context)).level = params.level
+        return {}
+
+    async def roots_changed(self, context: Context, _params: types.NotificationParams) -> None:
+        """notifications/roots/list_changed: they are asked for when they are needed next."""
+        self._connections.of(session_of(context)).roots_are_known = False
+
+    async def _calls(self, context: Context, caller: Caller) -> Calls:
+        try:
+            calls = await self._threads.run(lambda: self._rails.calls_of(caller))
+        except HandrailError as error:
+            raise MCPError(INTERNAL, f"handrail cannot open its session: {error}") from None
+        connection = self._connections.of(session_of(context))
+        if caller.has_roots and not caller.modern and not connection.roots_are_known:
+            connection.roots_are_known = True
+            await honour_roots(context, calls.rail, self._threads)
+        return calls
+
+    async def _look(self, context: Context, caller: Caller, rail: Handrail) -> None:
+        """Tells whoever listens, if other tools are offered than before."""
+        offered = tuple(map(id, rail.specs()))
+        if self._offered.get(rail.session_id, offered) != offered:
+            await self.changes.publish(ToolsListChanged())
+        self._offered[rail.session_id] = offered
+        if not caller.modern:
+            connection = self._connections.of(session_of(context))
+            if (connection.offered or offered) != offered:
+                await context.session.send_tool_list_changed()
+            connection.offered = offered
+
+    def _least(self, context: Context, caller: Caller) -> Level | None:
+        """From which level on the client is told; None where it is told nothing."""
+        if not caller.modern:
+            return self._connections.of(session_of(context)).level
+        return next((level for level in LEVELS if level == level_of(context)), None)
+
+    async def _handed_over(self, calls: Calls, result: ToolResult[Any]) -> dict[str, Any]:
+        """A tool that is not there is an error of the protocol; all else is a result that the model can read and
+        mend."""
+        if result.error is not None and result.error.code == "UNKNOWN_TOOL":
+            raise MCPError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
+        await self._threads.run(lambda: calls.delivered(result.tool_call_id))
+        return msgspec.to_builtins(call_result(result))
+
+
+def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> ToolResult[Any] | Asks:
+    """Makes a call, or goes on with one that this request brings an answer for."""
+    try:
+        brings = params.get("requestState") is not None or params.get("inputResponses") is not None
+        found = resumed(calls, params, calls.signer, caller.protocol) if brings and caller.modern else None
+        return calls.begin(params["name"], params.get("arguments") or {}, call_id) if found is None else found
+    except ProtocolError as error:
+        raise MCPError(error.code, error.message, error.data) from None
+    except HandrailError as error:  # what was done cannot be written down, or the session was closed
+        raise MCPError(INTERNAL, str(error)) from None

@@ -1,0 +1,49 @@
+"""What of a call's events a client is told, in the protocol's words."""
+
+from typing import Literal, NamedTuple
+
+from handrail.protocol.event import Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
+
+Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LEVELS: tuple[Level, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_LONGEST = 500
+
+
+class News(NamedTuple):
+    """Something to be told."""
+
+    level: Level
+    text: str
+    code: str | None = None
+    """The error code or rule that it comes from."""
+    progress: bool = False
+    """Whether it says how far the call is."""
+
+    @property
+    def data(self) -> dict[str, str]:
+        """As a log message carries it."""
+        return {"text": self.text} if self.code is None else {"code": self.code, "text": self.text}
+
+    def reaches(self, least: Level) -> bool:
+        """Whether somebody hears of it who wants nothing below a level."""
+        return LEVELS.index(self.level) >= LEVELS.index(least)
+
+
+def news_of(event: Event) -> News | None:
+    """What an event says to who called; None where it says nothing."""
+    match event:
+        case ToolCallUpdate():
+            line = _line(event)
+            return News("info", line[:_LONGEST], progress=True) if line else None
+        case Warning():
+            return News("warning", event.text, event.code)
+        case Notice():
+            return News("notice", event.text)
+        case _:
+            return None
+
+
+def _line(event: ToolCallUpdate) -> str:
+    """What an update says, in one line: the last that was printed, else what the call does now."""
+    printed = [line for line in (event.output or "").splitlines() if line.strip()]
+    return printed[-1].strip() if printed else event.title or ""

@@ -1,0 +1,33 @@
+"""The folders that a client with a handshake works on: it is asked before its first call, and again when they changed.
+
+It is asked on the stream of the request that needs them, since not every client has another one open.
+"""
+
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import ValidationError
+
+from handrail.mcp.http.news import News
+from handrail.mcp.http.telling import log
+from handrail.mcp.http.threads import Threads
+from handrail.mcp.stdio.roots import folders_of
+from handrail.rail import Handrail
+
+_PATIENCE = 5.0
+"""Seconds that a client has to answer. Its calls do not wait for ever for something that most have none of."""
+
+
+async def honour_roots(context: ServerRequestContext[Any, Any], rail: Handrail, threads: Threads) -> None:
+    """Asks for them, and has the session serve them as far as it may; what it does not, is told."""
+    metadata = ServerMessageMetadata(related_request_id=context.request_id)
+    try:
+        told = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult, _PATIENCE, metadata)
+    except (MCPError, ValidationError):
+        return
+    folders = folders_of(told.model_dump(mode="json"))
+    for text in await threads.run(lambda: rail.honour_roots(folders)):
+        await log(context, News("warning", text))

@@ -1,0 +1,116 @@
+"""Serves until it is told to stop."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Generator
+
+import uvicorn
+
+from handrail.mcp.http.address import Address
+from handrail.mcp.http.application import manager_of
+from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
+from handrail.mcp.http.handlers import Handlers
+from handrail.mcp.http.rails import Rails
+from handrail.mcp.http.threads import Threads
+
+_GOODBYE = 2
+"""Seconds for calls to be answered, and then for connections to close, when the server ends."""
+
+
+def serve(listening: socket.socket, token: str, rails: Rails) -> None:
+    """Serves all clients that come to a socket, until a signal says that it is enough; closes what was opened."""
+    _be_quiet()
+    threads = Threads()
+    try:
+        asyncio.run(_serve(listening, token, rails, threads))
+    finally:
+        rails.close()
+        threads.close()
+
+
+async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads) -> None:
+    manager = manager_of(Handlers(rails, threads))
+    posts = _Posts(manager.handle_request)
+    names = Address(*listening.getsockname()[:2]).names()
+    config = uvicorn.Config(
+        Guard(posts, names, token),
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GOODBYE,
+    )
+    async with contextlib.AsyncExitStack() as sessions:
+        await sessions.enter_async_context(manager.run())
+
+        async def end() -> None:
+            rails.stop()
+            await posts.answered(_GOODBYE)
+            await sessions.aclose()
+
+        await _Listener(config, end).serve([listening])
+
+
+class _Posts:
+    """Knows of the requests that wait for an answer. Those that only listen are no such requests."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._waiting: set[object] = set()
+        self._none = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        one = object()
+        self._waiting.add(one)
+        self._none.clear()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._waiting.discard(one)
+            if not self._waiting:
+                self._none.set()
+
+    async def answered(self, seconds: float) -> None:
+        """Waits until no request waits any more, but not for ever."""
+        if self._waiting:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._none.wait(), seconds)
+
+
+class _Listener(uvicorn.Server):
+    """Ends what runs before it waits for connections to close, and leaves the process alone afterwards."""
+
+    def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._end = end
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """The first signal ends it with a goodbye, another one without."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Calls and sessions end first, which is what connections wait for."""
+        await self._end()
+        await super().shutdown(sockets)
+
+
+def _be_quiet() -> None:
+    """Nothing of a request is printed: it may hold a token, or a file."""
+    for name in ("uvicorn", "mcp", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [logging.NullHandler()], False

@@ -1,0 +1,111 @@
+"""Asking by rounds, for versions without a handshake: the call is answered with what has to be asked, and is made again
+with what was said. The client keeps the state between the two, so it is signed, and all that it says is checked again:
+it belongs to one session, one call, one name and arguments, and what was shown; and it counts for a while, once.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec.structs import replace
+
+from handrail.mcp.calling import Asks, Calls, digest_of
+from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
+from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.permission.signing import LONGEST, Signer
+from handrail.mcp.versions import MODERN
+from handrail.protocol.result import ToolResult
+
+SECONDS = 24 * 3600.0
+"""How long a state counts: people may come back the next day. What waits does so without it, too."""
+_SKEW = 60.0
+"""Seconds that a clock may have been set back."""
+_KEY = "permission"
+"""What our one question is called, in the request and in the response."""
+
+
+class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the client keeps."""
+
+    place: str
+    call_id: str
+    shown: tuple[tuple[str, int], ...]
+    digest: str
+    protocol: str
+    time: float
+    again: bool
+
+
+def input_required(asks: Asks, signer: Signer, protocol: str = MODERN[-1]) -> dict[str, Any]:
+    """The answer to a call that asks: the form, and the state that the call is made again with. Whoever sends it lets
+    go of the call first (`calls.let_go`), or nobody could take it up."""
+    now = time.time()
+    state = State(signer.place, asks.call_id, asks.shown, asks.digest, protocol, now, asks.again)
+    return {
+        "resultType": "input_required",
+        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_of(asks, protocol)}},
+        "requestState": signer.signed(msgspec.json.encode(state)),
+    }
+
+
+def resumed(
+    calls: Calls, params: Mapping[str, Any], signer: Signer, protocol: str = MODERN[-1]
+) -> ToolResult[Any] | Asks | None:
+    """What comes of a call that is made again with what was said; None where it is no such call. ProtocolError, and
+    nothing is run, where its state is not ours, belongs to another call, is too old or was used."""
+    spelled, responses = params.get("requestState"), params.get("inputResponses")
+    if spelled is None:
+        if responses is not None:
+            _refuse("inputResponses came without the requestState that they belong to")
+        return None
+    state = _checked(spelled, params, signer, protocol)
+    name: str = params["name"]
+    found = calls.take_up(state.call_id, name, state.digest)
+    if found is None:
+        _refuse("The requestState was used before, or what it asks about is not waiting any more")
+    if not isinstance(found, Asks):
+        return found
+    try:
+        return _answered(calls, found, state, responses)
+    except BaseException:
+        calls.let_go(found.call_id)
+        raise
+
+
+def _answered(calls: Calls, asks: Asks, state: State, responses: object) -> ToolResult[Any] | Asks:
+    if asks.shown != state.shown or responses is None:
+        return asks  # it shows something else by now, or nothing was said: it is asked again
+    if not isinstance(responses, dict):
+        _refuse("inputResponses is no object")
+    given: dict[str, Any] = responses  # pyright: ignore[reportUnknownVariableType]  a JSON object
+    said = said_in(asks, given.get(_KEY))
+    if said.unclear and not state.again:
+        return replace(asks, again=True)
+    return calls.leave(asks) if said.later else calls.answer(asks, said)
+
+
+def _checked(spelled: object, params: Mapping[str, Any], signer: Signer, protocol: str) -> State:
+    payload = signer.opened(spelled) if isinstance(spelled, str) and len(spelled) <= LONGEST else None
+    if payload is None:
+        _refuse("The requestState is not one of this server's, or was changed")
+    try:
+        state = msgspec.json.decode(payload, type=State)
+    except msgspec.DecodeError:
+        _refuse("The requestState is of another version of this server")
+    if state.place != signer.place:
+        _refuse("The requestState belongs to another session")
+    if not isinstance(params.get("name"), str) or state.digest != digest_of(
+        params["name"], params.get("arguments", {})
+    ):
+        _refuse("The requestState belongs to a call of another name, or with other arguments")
+    if state.protocol != protocol:
+        _refuse(f"The requestState was made for version {state.protocol} of the protocol")
+    if not -_SKEW <= time.time() - state.time <= SECONDS:
+        _refuse("The requestState is too old")
+    return state
+
+
+def _refuse(fact: str) -> NoReturn:
+    next_step = "Nothing was run. Make the call again without inputResponses and requestState."
+    raise ProtocolError(INVALID_PARAMS, f"{fact}. {next_step}", {"reason": "invalid_request_state"})

@@ -1,0 +1,55 @@
+"""What is told about a call that waits: to the model, to who looks at the client, and on the desktop."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from handrail.mcp.calling import Asks
+from handrail.protocol.result import ToolResult
+from handrail.store.folder import state_of
+from handrail.store.inbox import Inbox
+from handrail.store.short_ids import short_id as shortest
+from handrail.terminal.request import subject
+from handrail.terminal.visible import one_line
+
+_AGAIN = "Then make the same call again, with the same arguments: it gives the result, and asks nothing a second time."
+_LONGEST = 200
+
+
+def left_waiting(asks: Asks, folder: str) -> ToolResult[Any]:
+    """The interim result, with how the person answers and how the model gets the result."""
+    error = asks.interim.error
+    if error is None or not (asks.requests or asks.questions):
+        return asks.interim
+    told = error.message if asks.requests else "The question waits for a reply; there is no result yet."
+    message = f"{told} The person answers it, and nobody else, with: {how_to_answer(asks, folder)}. {_AGAIN}"
+    return replace(asks.interim, content=message, error=replace(error, message=message))
+
+
+def how_to_answer(asks: Asks, folder: str) -> str:
+    """The commands that answer it, with an id as short as tells it from what else waits."""
+    if asks.requests:
+        request = asks.requests[0]
+        short = short_id(request.id, folder)
+        only = "" if "once" in request.answers else " --output-only"
+        return f"handrail approvals allow {short}{only}, or: handrail approvals deny {short} --reason TEXT"
+    if asks.questions:
+        return f"handrail approvals reply {short_id(asks.questions[0].tool_call_id, folder)} NUMBER-OR-TEXT"
+    return "handrail approvals"
+
+
+def short_id(one: str, folder: str) -> str:
+    """The short id of what waits, among all that does."""
+    return shortest(one, Inbox(state_of(folder), None).ids())
+
+
+def what_waits(asks: Asks) -> str:
+    """What the person is asked about, in one line that is not long."""
+    if asks.requests:
+        request = asks.requests[0]
+        told = f"{one_line(request.tool_name)}: {subject(request)}"
+    elif asks.questions:
+        told = one_line(asks.questions[0].question)
+    else:
+        told = one_line(asks.interim.name)
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 1]}…"

@@ -1,0 +1,194 @@
+"""Sees to it that a call that asks is answered in the end, by whichever way its client can: a form, another round, or
+somebody who answers elsewhere while it waits."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from handrail.mcp.caller import Caller
+from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.errors import INTERNAL, ProtocolError
+from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.permission.notifying import notify
+from handrail.mcp.permission.rounds import input_required, resumed
+from handrail.mcp.permission.waiting import SECONDS, Watched
+from handrail.mcp.permission.watching import WATCH
+from handrail.mcp.results import call_result
+from handrail.mcp.stdio.connection import Exchange
+from handrail.protocol.error import HandrailError
+from handrail.protocol.result import ToolResult
+
+
+def ask_person(exchange: Exchange, calls: Calls, asks: Asks, seconds: float = SECONDS) -> None:
+    """Asks, and returns at once. `seconds`: how long somebody has to answer elsewhere, where the client cannot ask."""
+    _Asked(exchange, calls, asks, time.monotonic() + seconds).go_on(lambda: asks)
+
+
+def answered_in(calls: Calls, caller: Caller, params: Mapping[str, Any]) -> ToolResult[Any] | Asks | None:
+    """What comes of a request that brings what a person said; None where it brings nothing. ProtocolError where its
+    state is not ours, is for another call, was used, or is too old."""
+    return resumed(calls, params, calls.signer, caller.protocol) if caller.modern and _brings(params) else None
+
+
+def hand_over(exchange: Exchange, calls: Calls, result: ToolResult[Any]) -> None:
+    """Answers a call with its result. What nobody waits for any more is kept for the same call; but not that it was
+    cancelled."""
+    exchange.answer(call_result(result))
+    was_ended = result.error is not None and result.error.code == "CANCELLED"
+    if exchange.cancelled and not was_ended:
+        calls.let_go(result.tool_call_id)
+    else:
+        calls.delivered(result.tool_call_id)
+
+
+def _brings(params: Mapping[str, Any]) -> bool:
+    return params.get("requestState") is not None or params.get("inputResponses") is not None
+
+
+class _Asked:
+    """A call that asks, on its way to an answer."""
+
+    def __init__(self, exchange: Exchange, calls: Calls, asks: Asks, until: float) -> None:
+        self.exchange = exchange
+        self.calls = calls
+        self.asks = asks
+        self.until = until
+
+    def go_on(self, find: Callable[[], ToolResult[Any] | Asks]) -> None:
+        """Has a worker find out what has become of the call, and answer it with that, or ask by the way that the client
+        can. Whatever fails, the client is answered."""
+
+        def work() -> None:
+            with _Failing(self):
+                self._take(find())
+
+        self.exchange.connection.work(work)
+
+    def leave(self) -> None:
+        """Leaves it waiting, and says so."""
+        self.exchange.answer(call_result(self.calls.leave(self.asks)))
+
+    def fail(self, error: Exception) -> None:
+        """Something went wrong with us; the call waits as it did."""
+        with suppress(Exception):
+            self.calls.let_go(self.asks.call_id)
+        told = str(error) if isinstance(error, HandrailError) else f"A defect stopped it ({type(error).__name__})"
+        self.exchange.fail(ProtocolError(INTERNAL, f"{told}. The call waits: handrail approvals lists it."))
+
+    def _take(self, outcome: ToolResult[Any] | Asks) -> None:
+        if not isinstance(outcome, Asks):
+            hand_over(self.exchange, self.calls, outcome)
+            return
+        self.asks, caller = outcome, self.exchange.caller
+        self.exchange.call_id = outcome.call_id
+        if self.exchange.cancelled:
+            self.calls.let_go(outcome.call_id)
+        elif not caller.elicits or not outcome.shown:
+            _Elsewhere(self).begin()
+        elif caller.modern:
+            self.calls.let_go(outcome.call_id)
+            self.exchange.answer(input_required(outcome, self.calls.signer, caller.protocol))
+        else:
+            _Form(self).begin()
+
+
+class _Failing:
+    """Whatever goes wrong in it, the client is answered. What is a defect is told to others too."""
+
+    def __init__(self, asked: _Asked) -> None:
+        self._asked = asked
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if isinstance(error, Exception):
+            self._asked.fail(error)
+        return isinstance(error, HandrailError)
+
+
+class _Elsewhere:
+    """A call that waits for somebody to answer elsewhere, for a while."""
+
+    def __init__(self, asked: _Asked) -> None:
+        self._asked = asked
+        self._watched = Watched(asked.calls, asked.asks)
+
+    def begin(self) -> None:
+        """Tells the person, and has it watched."""
+        notify(self._asked.asks)
+        WATCH.add(self)
+
+    def look(self) -> bool:
+        """See `Waiting`."""
+        asked, exchange = self._asked, self._asked.exchange
+        with _Failing(asked):
+            if exchange.cancelled:
+                asked.calls.let_go(asked.asks.call_id)
+            elif self._watched.has_moved():
+                asked.go_on(lambda: asked.calls.look(asked.asks))
+            elif time.monotonic() >= asked.until:
+                asked.leave()
+            else:
+                self._watched.tell(exchange.progress)
+                return True
+        return False
+
+
+class _Form:
+    """A form that is open at the client, until it is sent back, or somebody answers elsewhere."""
+
+    def __init__(self, asked: _Asked) -> None:
+        self._asked = asked
+        self._watched = Watched(asked.calls, asked.asks)
+        self._lock = threading.Lock()
+        self._over = False
+        self._number = 0
+
+    def begin(self) -> None:
+        """Opens it, and has it watched."""
+        exchange = self._asked.exchange
+        form = form_of(self._asked.asks, exchange.caller.protocol)
+        self._number = exchange.connection.ask("elicitation/create", form, self._sent_back)
+        WATCH.add(self)
+
+    def look(self) -> bool:
+        """See `Waiting`."""
+        asked, exchange = self._asked, self._asked.exchange
+        with _Failing(asked):
+            moved = not exchange.cancelled and self._watched.has_moved()
+            if not exchange.cancelled and not moved:
+                self._watched.tell(exchange.progress)
+                return not self._over
+            if self._is_first():
+                exchange.connection.withdraw(self._number)
+                asked.go_on(lambda: asked.calls.look(asked.asks) if moved else asked.asks)
+        return False
+
+    def _sent_back(self, reply: dict[str, Any] | None) -> None:
+        """By a worker. A client that says it has forms, and fails to show one, waits as others do."""
+        asked = self._asked
+        if not self._is_first():
+            return
+        with _Failing(asked):
+            said = said_in(asked.asks, reply)
+            if reply is None and asked.exchange.cancelled:
+                asked.calls.let_go(asked.asks.call_id)
+            elif reply is None:
+                _Elsewhere(asked).begin()
+            elif said.unclear and not asked.asks.again:
+                asked.go_on(lambda: replace(asked.asks, again=True))
+            elif said.later:
+                asked.leave()
+            else:
+                asked.go_on(lambda: asked.calls.answer(asked.asks, said))
+
+    def _is_first(self) -> bool:
+        """Whether nobody else has ended it: what was sent back, an answer from elsewhere, or that it was cancelled."""
+        with self._lock:
+            first, self._over = not self._over, True
+        return first

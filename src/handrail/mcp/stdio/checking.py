@@ -1,0 +1,61 @@
+"""Checks what a request says about itself: everything that is wrong with it is told at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
+from handrail.mcp.stdio.messages import is_id
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""How grave a log message is, the least first."""
+
+Check = Callable[[object], bool]
+
+
+class Field:
+    """One of the fields of an object: what it has to be, in words and as a question."""
+
+    def __init__(self, words: str, check: Check, *, needed: bool = True) -> None:
+        self.words, self.check, self.needed = words, check, needed
+
+
+def text(*, needed: bool = True) -> Field:
+    """A text."""
+    return Field("a text", lambda value: isinstance(value, str), needed=needed)
+
+
+def table(*, needed: bool = True) -> Field:
+    """An object."""
+    return Field("an object", lambda value: isinstance(value, dict), needed=needed)
+
+
+def level(*, needed: bool = True) -> Field:
+    """How grave something is."""
+    return Field(f"one of {', '.join(LEVELS)}", lambda value: value in LEVELS, needed=needed)
+
+
+def token() -> Field:
+    """What a client knows its request by."""
+    return Field("a text or an integer of 64 bits", is_id, needed=False)
+
+
+class Problems:
+    """Gathers what is wrong with a request."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+        self._found: list[str] = []
+
+    def look(self, where: str, given: dict[str, Any], fields: dict[str, Field]) -> None:
+        """Notes what is wrong with the fields of an object; null is as good as nothing where nothing would do."""
+        for name, field in fields.items():
+            value = given.get(name)
+            if value is None and field.needed:
+                self._found.append(f"{where}{name} is missing: {field.words}")
+            elif value is not None and not field.check(value):
+                self._found.append(f"{where}{name} has to be {field.words}")
+
+    def tell(self) -> None:
+        """ProtocolError where something is wrong."""
+        if self._found:
+            raise ProtocolError(INVALID_PARAMS, f"{self._method}: {'; '.join(self._found)}.")

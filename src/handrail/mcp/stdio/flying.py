@@ -1,0 +1,53 @@
+"""The requests that are on their way, by the ids that the client gave them."""
+
+import threading
+
+from handrail.mcp.errors import BUSY, ProtocolError
+from handrail.mcp.stdio.connection import Exchange, RequestId
+
+MOST = 4_096
+"""Requests at once."""
+MOST_BYTES = 256 << 20
+"""And the length of all of them together."""
+
+
+class Flying:
+    """Every method may be called by any thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._known: dict[RequestId, tuple[Exchange, int]] = {}
+        self._bytes = 0
+
+    def add(self, exchange: Exchange, size: int) -> None:
+        """Notes one; ProtocolError where there are too many."""
+        with self._changed:
+            if len(self._known) >= MOST or (self._known and self._bytes + size > MOST_BYTES):
+                words = f"{len(self._known)} requests of {self._bytes >> 20} MiB are on their way"
+                raise ProtocolError(BUSY, f"{words}, and no more are taken. Send it again when some are answered.")
+            self._known[exchange.request_id] = (exchange, size)
+            self._bytes += size
+
+    def remove(self, exchange: Exchange) -> None:
+        """It is answered or cancelled."""
+        with self._changed:
+            found = self._known.get(exchange.request_id)
+            if found is not None and found[0] is exchange:
+                del self._known[exchange.request_id]
+                self._bytes -= found[1]
+                self._changed.notify_all()
+
+    def get(self, request_id: object) -> Exchange | None:
+        """The request of this id, if it is on its way."""
+        found = self._known.get(request_id) if isinstance(request_id, str | int) else None
+        return found[0] if found is not None and type(found[0].request_id) is type(request_id) else None
+
+    def all(self) -> list[Exchange]:
+        """All of them."""
+        with self._changed:
+            return [exchange for exchange, _ in self._known.values()]
+
+    def wait(self, seconds: float) -> None:
+        """Waits a little until none is left."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._known, seconds)

@@ -1,0 +1,72 @@
+"""The folders that a client with a handshake works on: it is asked, and what is not used is told."""
+
+import threading
+from typing import TYPE_CHECKING, Any, cast
+
+from handrail.mcp.stdio.connection import Connection
+from handrail.mcp.stdio.telling import Telling
+from handrail.protocol.error import HandrailError
+
+if TYPE_CHECKING:
+    from handrail.rail import Handrail
+
+_MOST = 256
+
+
+class Roots:
+    """Asks the client once it may be asked, and again when it says that they changed; the last answer counts."""
+
+    def __init__(self, connection: Connection, telling: Telling) -> None:
+        self._connection, self._telling = connection, telling
+        self._lock = threading.Lock()
+        self._folders: tuple[str, ...] | None = None
+        self._rail: Handrail | None = None
+
+    def ask(self) -> None:
+        """Asks for them, if the client has any to tell of."""
+        if self._connection.caller.has_roots:
+            self._connection.ask("roots/list", {}, self._told)
+
+    def open(self, rail: "Handrail") -> None:
+        """The session is open: what the client told before counts from here on."""
+        with self._lock:
+            self._rail = rail
+            self._honour()
+
+    def _told(self, result: dict[str, Any] | None) -> None:
+        if result is None:
+            return
+        with self._lock:
+            self._folders = folders_of(result)
+            self._honour()
+
+    def _honour(self) -> None:
+        if self._rail is None or self._folders is None:
+            return
+        try:
+            for text in self._rail.honour_roots(self._folders):
+                self._telling.log("warning", {"text": text})
+        except HandrailError:
+            pass  # the session was closed meanwhile
+
+
+def folders_of(result: dict[str, Any]) -> tuple[str, ...]:
+    """The folders of this machine that an answer to `roots/list` names; what is none is passed over."""
+    listed = result.get("roots")
+    roots = cast("list[Any]", listed)[:_MOST] if isinstance(listed, list) else []
+    found = [_folder(cast("dict[str, Any]", root).get("uri")) for root in roots if isinstance(root, dict)]
+    return tuple(folder for folder in found if folder is not None)
+
+
+def _folder(uri: object) -> str | None:
+    if not isinstance(uri, str):
+        return None
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415  few clients tell of any
+
+    try:
+        parts = urlsplit(uri)
+        path = unquote(parts.path, errors="surrogateescape")
+    except ValueError:
+        return None
+    local = parts.scheme == "file" and parts.netloc in {"", "localhost"}
+    return path if local and path.startswith("/") and "\0" not in path else None

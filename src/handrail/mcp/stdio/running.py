@@ -1,0 +1,115 @@
+"""Runs the calls of a client: at once where that is quick and nothing else is on its way, else on a worker."""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.errors import INTERNAL, INVALID_PARAMS, ProtocolError
+from handrail.mcp.results import call_result
+from handrail.mcp.stdio.connection import Exchange
+from handrail.mcp.stdio.listening import Listening
+from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.stdio.workers import Workers
+from handrail.protocol.error import HandrailError
+from handrail.protocol.result import ToolResult
+
+if TYPE_CHECKING:
+    from handrail.protocol.tool import ToolSpec
+    from handrail.rail import Handrail
+
+QUICK = frozenset(("read", "ls", "write", "edit"))
+"""Our own tools whose work is bounded. A hop to another thread takes longer than most of their calls."""
+
+
+class Running:
+    """The calls that are on their way. Those with effects have threads of their own: they take turns, and who waits
+    for a turn must not keep those waiting who only look."""
+
+    def __init__(self, telling: Telling, listening: Listening, failed: Callable[[Exception], None]) -> None:
+        self._telling, self._listening = telling, listening
+        self._failed = failed
+        self._lookers, self._doers = Workers(failed), Workers(failed, most=8)
+        self._lock = threading.Lock()
+        self._busy = 0
+        """Calls that run or wait for a thread, also those whose client does not wait any more."""
+
+    def start(self, exchange: Exchange, calls: Calls) -> None:
+        """Has a call run; whatever comes of it, the exchange is answered."""
+        spec = calls.rail.spec(exchange.params["name"])
+        with self._lock:
+            alone = self._busy == 0
+            self._busy += 1
+        if alone and _is_quick(spec, exchange.params, calls.rail):
+            self._run(exchange, calls)
+        else:
+            workers = self._doers if spec is not None and spec.side_effects else self._lookers
+            workers.add(lambda: self._run(exchange, calls))
+
+    def end(self, seconds: float) -> bool:
+        """Ends the threads; whether that came about within this time."""
+        return all([self._doers.end(seconds), self._lookers.end(seconds)])
+
+    def _run(self, exchange: Exchange, calls: Calls) -> None:
+        call_id = exchange.call_id = calls.rail.new_call_id()
+        try:
+            if not exchange.cancelled:
+                self._telling.follow(exchange, call_id)
+                self._settle(exchange, calls, _outcome(exchange, calls))
+        except ProtocolError as error:
+            exchange.fail(error)
+        except HandrailError as error:  # what was done cannot be written down, or the session was closed
+            exchange.fail(ProtocolError(INTERNAL, str(error)))
+        except Exception as error:
+            exchange.fail(ProtocolError(INTERNAL, f"A defect stopped the call ({type(error).__name__})."))
+            self._failed(error)
+        finally:
+            calls.rail.drop_call_id(call_id)
+            with self._lock:
+                self._busy -= 1
+            self._listening.look(calls.rail)
+
+    def _settle(self, exchange: Exchange, calls: Calls, outcome: ToolResult[Any] | Asks) -> None:
+        if isinstance(outcome, Asks):
+            from handrail.mcp.stdio.asking import ask_person  # noqa: PLC0415  most calls ask nobody
+
+            self._telling.follow(exchange, outcome.call_id)
+            ask_person(exchange, calls, outcome)
+        elif outcome.tool_call_id == exchange.call_id:
+            exchange.answer(_told(outcome))
+        else:
+            from handrail.mcp.stdio.asking import hand_over  # noqa: PLC0415  few are kept for the same call
+
+            hand_over(exchange, calls, outcome)
+
+
+def _outcome(exchange: Exchange, calls: Calls) -> ToolResult[Any] | Asks:
+    params = exchange.params
+    if _brings_answer(params):
+        from handrail.mcp.stdio.asking import answered_in  # noqa: PLC0415  few requests bring one
+
+        answered = answered_in(calls, exchange.caller, params)
+        if answered is not None:
+            return answered
+    return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id)
+
+
+def _brings_answer(params: dict[str, Any]) -> bool:
+    """Whether a request says what a person answered to the one before it."""
+    return params.get("requestState") is not None or params.get("inputResponses") is not None
+
+
+def _told(result: ToolResult[Any]) -> dict[str, Any]:
+    """A tool that is not there is an error of the protocol, as its specification says; all else is a result that the
+    model can read and mend."""
+    if result.error is not None and result.error.code == "UNKNOWN_TOOL":
+        raise ProtocolError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
+    return call_result(result)
+
+
+def _is_quick(spec: "ToolSpec | None", params: dict[str, Any], rail: "Handrail") -> bool:
+    """Whether the thread that reads may run it: nothing that it might wait for is held by anybody, as far as one can
+    tell."""
+    if spec is None or spec.category != "builtin" or spec.name not in QUICK or _brings_answer(params):
+        return False
+    return not spec.side_effects or rail.is_free()

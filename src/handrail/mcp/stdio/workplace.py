@@ -1,0 +1,56 @@
+"""The session that the client's calls run in: opened when the first request needs it."""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from handrail.mcp.caller import Caller
+from handrail.mcp.calling import Calls
+from handrail.mcp.errors import INTERNAL, ProtocolError
+from handrail.protocol.error import HandrailError
+
+if TYPE_CHECKING:
+    from handrail.rail import Handrail
+
+OpenRail = Callable[[Caller], "Handrail"]
+"""Opens a session for a client; HandrailError where that cannot be."""
+
+
+class Workplace:
+    """Where it cannot be opened, whoever asks is told why, and so is stderr; the next request tries again, so that
+    a mended setting counts without a new start."""
+
+    def __init__(self, open_rail: OpenRail, note: Callable[[str], None]) -> None:
+        self._open_rail = open_rail
+        self._note = note
+        self._lock = threading.Lock()
+        self._calls: Calls | None = None
+        self._opened: list[Callable[[Handrail], None]] = []
+
+    @property
+    def rail(self) -> "Handrail | None":
+        """The session, if it is open."""
+        return self._calls.rail if self._calls is not None else None
+
+    def when_open(self, then: "Callable[[Handrail], None]") -> None:
+        """Has something done as soon as the session is open."""
+        self._opened.append(then)
+
+    def calls(self, caller: Caller) -> Calls:
+        """The calls of this client; ProtocolError where its session cannot be opened."""
+        if self._calls is not None:
+            return self._calls
+        with self._lock:
+            if self._calls is None:
+                self._calls = Calls(self._opened_for(caller))
+        return self._calls
+
+    def _opened_for(self, caller: Caller) -> "Handrail":
+        try:
+            rail = self._open_rail(caller)
+        except HandrailError as error:
+            self._note(f"handrail: {error}")
+            raise ProtocolError(INTERNAL, f"handrail cannot open its session: {error}") from None
+        for then in self._opened:
+            then(rail)
+        return rail

@@ -1,0 +1,158 @@
+"""Calls that were left waiting for a person, by what was called: who makes the same call again gets what came of it.
+
+Callers of some faces know no ids of ours, so a call is found again by a digest of its name and arguments. Each is in
+at most one hand: the runner's that sees to it now. A runner that is gone, however it went, holds nothing; so what it
+had taken and not yet handed over is there for the next one, and what was handed over is there for nobody.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from handrail.protocol.error import StoreError
+from handrail.protocol.event import ToolCallStart, decode_event
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.question import Question
+from handrail.store.database import Row
+from handrail.store.journal import Broken, Journal
+from handrail.store.questions import waiting_questions
+from handrail.store.requests import waiting_requests
+from handrail.store.runner import is_dead
+
+_INSERT = "INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)"
+_SAME = """
+SELECT call_id, holder FROM left_call l WHERE digest = ?
+ORDER BY EXISTS (SELECT 1 FROM call c WHERE c.id = l.call_id), call_id
+"""
+_ONE = "SELECT call_id, holder FROM left_call WHERE call_id = ? AND digest = ?"
+_TAKE = "UPDATE left_call SET holder = ? WHERE call_id = ? AND holder IS ?"
+_LET_GO = "UPDATE left_call SET holder = NULL WHERE call_id = ? AND holder = ?"
+_FORGET = "DELETE FROM left_call WHERE call_id = ? AND holder = ?"
+_ORPHANS = """
+SELECT c.id, c.runner, e.data FROM call c JOIN event e ON e.seq = c.start_seq
+WHERE c.state = 'parked' AND c.id NOT IN (SELECT call_id FROM left_call)
+"""
+_AT_WORK = "SELECT state, runner FROM call WHERE id = ?"
+
+
+class LeftCalls:
+    """Those of one session, as one runner sees them.
+
+    Every call asks whether there is one, and most sessions never have any. So there is an empty file beside the journal
+    from before the first one is written down: to look for it costs a fifth of a look into the journal.
+    """
+
+    def __init__(self, journal: Journal, folder: str) -> None:
+        """`folder`: of the session, where the runners have their marks."""
+        self.folder = folder
+        self._journal = journal
+        self._database = journal.database
+        self._runner = journal.runner
+        self._mark = f"{journal.database.path}-left"
+        self._marked = False
+        self._version = -1
+        self._some = True
+
+    def some(self) -> bool:
+        """Whether there may be one. The table is looked at only if somebody wrote meanwhile."""
+        self._marked = self._marked or os.access(self._mark, os.F_OK)
+        if not self._marked:
+            return False
+        version = self.version()
+        if version != self._version:
+            self._version = version
+            self._look()
+        return self._some
+
+    def version(self) -> int:
+        """A number that changes when another process writes to the journal."""
+        row = self._database.row("PRAGMA data_version")
+        return row[0] if row else 0
+
+    def note(self, call_id: str, digest: str) -> None:
+        """A call that waits; it is in this runner's hand."""
+        self._make_mark()
+        self._some = True
+        self._database.run(_INSERT, (call_id, digest, self._runner))
+
+    def adopt(self, digest_of: Callable[[str, Any], str]) -> None:
+        """Notes calls that wait, and whose runner was killed just before it noted them."""
+        for call_id, runner, data in self._database.rows(_ORPHANS):
+            if not is_dead(self.folder, runner):
+                continue
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                event = decode_event(data)
+                digest = digest_of(event.tool_call_name, event.args) if isinstance(event, ToolCallStart) else ""
+                if digest:
+                    self._make_mark()
+                    self._database.run(_INSERT, (call_id, digest, None))
+
+    def take(self, digest: str) -> str | None:
+        """Takes one of these name and arguments into this runner's hand that is in nobody's; one that
+        has its result before one that waits."""
+        rows = self._database.rows(_SAME, (digest,))
+        return next((row[0] for row in rows if self._taken(row)), None)
+
+    def take_one(self, call_id: str, digest: str) -> bool:
+        """The same for one call; False where it is in another hand, was handed over, or is another call."""
+        row = self._database.row(_ONE, (call_id, digest))
+        return row is not None and self._taken(row)
+
+    def let_go(self, call_id: str) -> None:
+        """Takes it out of this runner's hand: whoever makes the call again may have it."""
+        self._database.run(_LET_GO, (call_id, self._runner))
+
+    def forget(self, call_id: str) -> None:
+        """What came of it was handed over."""
+        self._database.run(_FORGET, (call_id, self._runner))
+        self._look()
+
+    def at_work(self, call_id: str) -> tuple[str, bool]:
+        """How far a call is (see `Entry.state`), and whether somebody who lives is at it."""
+        row = self._database.row(_AT_WORK, (call_id,))
+        if row is None:
+            return "finished", False
+        return row[0], row[0] in {"claimed", "started"} and not is_dead(self.folder, row[1])
+
+    def asked(self, call_id: str) -> tuple[tuple[PermissionRequest, ...], tuple[Question, ...]]:
+        """What a call asks now."""
+        row = self._database.row("SELECT batch_id FROM call WHERE id = ?", (call_id,))
+        if row is None:
+            return (), ()
+        requests = waiting_requests(self._database, row[0])
+        questions = waiting_questions(self._database, row[0])
+        return (
+            tuple(one for one in requests if one.tool_call_id == call_id),
+            tuple(one for one in questions if one.tool_call_id == call_id),
+        )
+
+    def ended_at(self, call_id: str) -> datetime | None:
+        """When a call got its result; None while it has none."""
+        entry = self._journal.entry(call_id)
+        if entry is None or entry.end_seq is None:
+            return None
+        event = self._journal.event(entry.end_seq)
+        return None if isinstance(event, Broken) else event.time
+
+    def _taken(self, row: Row) -> bool:
+        call_id, holder = row
+        if holder is not None and not is_dead(self.folder, holder):
+            return False
+        with self._database.lock:
+            self._database.run(_TAKE, (self._runner, call_id, holder))
+            found = self._database.row("SELECT changes()")
+        return found is not None and found[0] == 1
+
+    def _make_mark(self) -> None:
+        try:
+            os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            where = f"beside the journal {self._database.path}"
+            raise StoreError(f"{where} nothing can be written: {error.strerror}") from error
+
+    def _look(self) -> None:
+        self._some = self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None

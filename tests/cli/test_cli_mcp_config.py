@@ -1,0 +1,343 @@
+"""mcp --config: shows what a client's files would become, writes it when asked, and loses nothing of them."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.mcp.hosts.claude_code import OWN_TOOLS
+from handrail.mcp.hosts.command import Command
+from handrail.mcp.hosts.known import hosts
+
+NAMES = ["claude-code", "cursor", "vscode", "zed", "codex", "opencode"]
+FILES = {
+    "claude-code": [".mcp.json", ".claude/settings.json"],
+    "cursor": [".cursor/mcp.json", ".cursor/cli.json"],
+    "vscode": [".vscode/mcp.json", ".github/agents/handrail.agent.md"],
+    "zed": ["../home/.config/zed/settings.json"],
+    "codex": [".codex/config.toml"],
+    "opencode": ["opencode.json"],
+}
+SERVERS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "claude-code": lambda said: said["mcpServers"]["handrail"],
+    "cursor": lambda said: said["mcpServers"]["handrail"],
+    "vscode": lambda said: said["servers"]["handrail"],
+    "zed": lambda said: said["context_servers"]["handrail"],
+    "codex": lambda said: said["mcp_servers"]["handrail"],
+    "opencode": lambda said: said["mcp"]["handrail"],
+}
+
+
+@pytest.fixture
+def run(here):
+    """In this process: there are many."""
+    return here
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> str:
+    """A PATH with our program on it, as an installation puts it there."""
+    program = tmp_path / "bin" / "handrail"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m handrail "$@"\n')
+    program.chmod(0o755)
+    return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def command_of(name: str, workspace: Path) -> list[str]:
+    """The words that a client starts, as its file has them."""
+    text = (workspace / FILES[name][0]).read_text()
+    entry = SERVERS[name](tomllib.loads(text) if name == "codex" else json.loads(text))
+    words = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
+    return [word.replace("${workspaceFolder}", str(workspace)) for word in words]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_would_change_is_shown_and_nothing_is_written(run, tmp_path: Path, name: str) -> None:
+    done = run("mcp", "--config", name)
+    assert done.code == 0
+    own = str(tmp_path / "home").lstrip("/")
+    assert [line[6:] for line in done.out.splitlines() if line.startswith("+++ ")] == [
+        path.replace("../home", own) for path in FILES[name]
+    ]
+    assert "Nothing was written." in done.err
+    assert "Not switched off: " in done.err
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_shown_is_written_and_a_second_time_nothing_is(run, workspace: Path, name: str) -> None:
+    shown = run("mcp", "--config", name)
+    written = run("mcp", "--config", name, "--write")
+    assert (written.code, written.out) == (0, shown.out)
+    assert "Written: " in written.err
+    assert all((workspace / path).is_file() for path in FILES[name])
+    before = contents(workspace.parent)
+    again = run("mcp", "--config", name, "--write")
+    assert (again.code, again.out) == (0, "")
+    assert "already there" in again.err
+    assert contents(workspace.parent) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_starts_a_server_that_lists_the_tools(
+    run, workspace: Path, environment: dict[str, str], installed: str, name: str
+) -> None:
+    run("mcp", "--config", name, "--write", PATH=installed)
+    asked = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    asked[0]["params"]["clientInfo"] = {"name": name, "version": "1"}
+    lines = "".join(f"{json.dumps({'jsonrpc': '2.0', **message})}\n" for message in asked)
+    words = command_of(name, workspace)
+    assert words[0] == "handrail"
+    server = subprocess.Popen(
+        words, cwd=workspace, env={**environment, "PATH": installed}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with server:
+        server.stdin.write(lines.encode())
+        server.stdin.flush()
+        answers = {}
+        while 2 not in answers:
+            answer = json.loads(server.stdout.readline())
+            answers[answer.get("id")] = answer
+        server.stdin.close()
+    assert [tool["name"] for tool in answers[2]["result"]["tools"]][:2] == ["read", "write"]
+
+
+def test_without_an_installed_program_uvx_fetches_it(run, workspace: Path, installed: str) -> None:
+    run("mcp", "--config", "claude-code", "--write")
+    assert command_of("claude-code", workspace) == ["uvx", "handrail", "mcp", "--workspace", "."]
+
+
+def test_what_was_asked_for_besides_goes_along(run, workspace: Path) -> None:
+    run("mcp", "--config", "claude-code", "--mode", "plan", "--session", "s", "--write")
+    assert command_of("claude-code", workspace)[-4:] == ["--mode", "plan", "--session", "s"]
+
+
+def test_comments_order_and_what_else_is_there_stay(run, workspace: Path) -> None:
+    (workspace / "opencode.jsonc").write_text('{\n    // mine\n    "model": "x", // best\n    "mcp": {},\n}\n')
+    run("mcp", "--config", "opencode", "--write")
+    assert not (workspace / "opencode.json").exists()
+    assert (workspace / "opencode.jsonc").read_text() == (
+        '{\n    // mine\n    "model": "x", // best\n    "mcp": {\n        "handrail": {\n            "type": "local",\n'
+        '            "command": ["uvx", "handrail", "mcp", "--workspace", "."],\n            "timeout": 120000\n'
+        '        }\n    },\n    "permission": {\n        "bash": "deny",\n        "edit": "deny"\n    },\n}\n'
+    )
+
+
+def test_an_entry_that_says_otherwise_is_shown_as_a_change(run, workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text('{"mcpServers": {"handrail": {"command": "old", "env": {"A": "1"}}}}\n')
+    done = run("mcp", "--config", "claude-code", "--write")
+    assert '-{"mcpServers": {"handrail": {"command": "old"' in done.out
+    said = json.loads((workspace / ".mcp.json").read_text())["mcpServers"]["handrail"]
+    assert (said["command"], said["env"]) == ("uvx", {"A": "1"})
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("Claude Code", "claude-code"), ("claude", "claude-code"), ("VS_Code", "vscode"), ("ZED", "zed")],
+)
+def test_a_client_has_several_names(run, said: str, meant: str) -> None:
+    assert f"handrail mcp --config {meant} --write" in run("mcp", "--config", said).err
+
+
+def test_an_unknown_client_gets_the_nearest_name_and_all_there_are(run, tmp_path: Path) -> None:
+    done = run("mcp", "--config", "claud-cod", "--write")
+    assert done.code == 2
+    assert "there is no client 'claud-cod'. Did you mean claude-code? There are claude-code, cursor" in done.err
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text", "why"),
+    [
+        ("claude-code", ".claude/settings.json", "{", "line 1, column 2: a name in quotes was expected"),
+        ("codex", ".codex/config.toml", "x = ", "not TOML"),
+        ("cursor", ".cursor/mcp.json", b"\xff", "is not UTF-8"),
+        ("zed", "../home/.config/zed/settings.json", '{"a" 1}', "a colon is missing"),
+    ],
+)
+def test_a_file_that_cannot_be_read_stops_it_and_nothing_is_written(
+    run, workspace: Path, name: str, path: str, text: str | bytes, why: str
+) -> None:
+    file = workspace / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    before = contents(workspace.parent)
+    done = run("mcp", "--config", name, "--write")
+    assert done.code == 2
+    assert why in done.err
+    assert "Nothing was written." in done.err
+    assert contents(workspace.parent) == before
+
+
+def test_what_cannot_be_put_in_its_place_is_shown_to_be_pasted_and_nothing_is_written(run, workspace: Path) -> None:
+    (workspace / "opencode.json").write_text('{"permission": "ask"}')
+    done = run("mcp", "--config", "opencode", "--write")
+    assert done.code == 1
+    assert "opencode.json is left alone: its permission is a text and not an object." in done.err
+    assert json.loads(done.out)["permission"] == {"bash": "deny", "edit": "deny"}
+    assert (workspace / "opencode.json").read_text() == '{"permission": "ask"}'
+
+
+def test_a_rule_for_everything_that_would_undo_ours_is_told(run, workspace: Path) -> None:
+    file = workspace / "opencode.json"
+    file.write_text('{"permission": {"bash": "ask", "*": "allow"}}')
+    done = run("mcp", "--config", "opencode", "--write")
+    assert (done.code, "has * behind what is more exact" in done.err) == (1, True)
+    file.write_text('{"permission": {"*": "allow", "bash": "ask"}}')
+    assert run("mcp", "--config", "opencode", "--write").code == 0
+    assert json.loads(file.read_text())["permission"] == {"*": "allow", "bash": "deny", "edit": "deny"}
+
+
+def test_where_one_file_cannot_be_changed_the_others_are_not_either(run, workspace: Path) -> None:
+    (workspace / ".claude").mkdir()
+    (workspace / ".claude" / "settings.json").write_text('{"permissions": []}')
+    done = run("mcp", "--config", "claude-code", "--write")
+    assert done.code == 1
+    assert not (workspace / ".mcp.json").exists()
+
+
+def test_an_agent_of_the_same_name_that_is_somebodys_stays(run, workspace: Path) -> None:
+    file = workspace / ".github" / "agents" / "handrail.agent.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nname: handrail\n---\nClimb stairs.\n")
+    done = run("mcp", "--config", "vscode", "--write")
+    assert done.code == 1
+    assert "it is about something else" in done.err
+    assert "Climb stairs." in file.read_text()
+    file.write_text("---\ntools: ['handrail/*']\n---\nMine now.\n")
+    assert run("mcp", "--config", "vscode", "--write").code == 0
+    assert "Mine now." in file.read_text()
+
+
+def test_a_link_in_a_project_leads_nowhere_else(run, workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.json").write_text("{}")
+    (workspace / ".mcp.json").symlink_to(tmp_path / "elsewhere.json")
+    done = run("mcp", "--config", "claude-code", "--write")
+    assert done.code == 2
+    assert "leads out of the workspace" in done.err
+    assert (tmp_path / "elsewhere.json").read_text() == "{}"
+
+
+def test_a_folder_that_is_a_link_leads_nowhere_else_either(run, workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (workspace / ".claude").symlink_to(tmp_path / "elsewhere")
+    assert run("mcp", "--config", "claude-code", "--write").code == 2
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert not (workspace / ".mcp.json").exists()
+
+
+def test_the_persons_own_settings_may_be_a_link_which_stays_one(run, workspace: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "dotfiles" / "zed.json"
+    kept.parent.mkdir()
+    kept.write_text('{\n  "theme": "One", // light\n}\n')
+    link = tmp_path / "home" / ".config" / "zed" / "settings.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(kept)
+    done = run("mcp", "--config", "zed", "--write")
+    assert f"among your own settings: {kept}" in done.err
+    assert link.is_symlink()
+    assert '"theme": "One", // light\n' in kept.read_text()
+
+
+def test_a_file_keeps_its_mode(run, workspace: Path) -> None:
+    file = workspace / ".mcp.json"
+    file.write_text("{}\n")
+    file.chmod(0o600)
+    run("mcp", "--config", "claude-code", "--write")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in workspace.iterdir()) == [".claude", ".mcp.json"]
+
+
+def test_what_is_no_file_stops_it(run, workspace: Path) -> None:
+    os.mkfifo(workspace / ".mcp.json")
+    done = run("mcp", "--config", "claude-code")
+    assert (done.code, "is not a regular file" in done.err) == (2, True)
+    (workspace / ".claude").write_text("")
+    (workspace / ".mcp.json").unlink()
+    assert run("mcp", "--config", "claude-code", "--write").code == 2
+    assert not (workspace / ".mcp.json").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is(run, workspace: Path) -> None:
+    (workspace / ".claude").mkdir(mode=0o500)
+    done = run("mcp", "--config", "claude-code", "--write")
+    assert done.code == 2
+    assert "is not yours to write" in done.err
+    assert not (workspace / ".mcp.json").exists()
+
+
+def test_on_a_terminal_the_difference_has_colours_unless_nobody_wants_them(
+    workspace: Path, environment: dict[str, str]
+) -> None:
+    def on_a_terminal(**more: str) -> bytes:
+        ours, theirs = pty.openpty()
+        words = [sys.executable, "-m", "handrail", "mcp", "--config", "codex"]
+        with subprocess.Popen(
+            words, cwd=workspace, env={**environment, "TERM": "xterm", **more}, stdout=theirs, stderr=subprocess.DEVNULL
+        ):
+            os.close(theirs)
+            seen = b""
+            try:
+                while data := os.read(ours, 65536):
+                    seen += data
+            except OSError:  # how Linux says that nobody writes any more
+                pass
+            finally:
+                os.close(ours)
+        return seen
+
+    assert b'\x1b[32m+sandbox_mode = "read-only"\x1b[0m' in on_a_terminal()
+    assert b"\x1b" not in on_a_terminal(NO_COLOR="1")
+
+
+def test_the_help_names_every_client(run) -> None:
+    assert ",".join(NAMES) in "".join(run("mcp", "--help").out.split())  # wherever its lines are broken
+
+
+def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: Path) -> None:
+    def rows() -> list[tuple[str, str, str | None]]:
+        found = [row for row in run("doctor", "--json").json["rows"] if row["group"] == "clients"]
+        return [(row["status"], row["text"].split(".")[0], row["fix"]) for row in found]
+
+    [(status, text, _)] = rows()
+    assert (status, text.startswith("no client is told of handrail here")) == ("ok", True)
+    run("mcp", "--config", "claude-code", "--write")
+    run("mcp", "--config", "codex", "--write")
+    assert rows() == [("ok", "Claude Code has handrail's tools", None), ("ok", "Codex has handrail's tools", None)]
+    (workspace / ".claude" / "settings.json").write_text("{}")
+    (workspace / ".codex" / "config.toml").write_text("[")
+    (claude, codex) = rows()
+    expected = "Claude Code has handrail's tools, and its own go round them"
+    assert claude == ("warning", expected, "handrail mcp --config claude-code --write")
+    assert codex[0] == "warning"
+    assert codex[1].startswith("Codex: not TOML")
+
+
+def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_off() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    found = hosts(Command("handrail"), {"HOME": "~"})
+    assert [host.name for host in found] == list(rows) == NAMES
+    for host in found:
+        for file in host.files:
+            assert all(f"`{path}`" in rows[host.name] for path in file.paths)
+    assert ", ".join(OWN_TOOLS) in rows["claude-code"]

@@ -1,0 +1,111 @@
+"""`handrail mcp --http` as a process of its own, as a person starts it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+import handrail
+
+TOKEN = "a-token-of-the-tests-0123456789"
+PATIENCE = 60.0
+_SOURCE = str(Path(handrail.__file__).parent.parent)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Nothing of this machine but the search path: a home and a state folder below the folder."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "HANDRAIL_STATE_DIR": str(folder / "state"),
+        "HANDRAIL_NOTIFY": "off",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": _SOURCE,
+    }
+
+
+class HttpProcess:
+    """A server over HTTP; it ends with the block, and must have been able to."""
+
+    def __init__(self, folder: Path, *options: str, token: str | None = TOKEN, words: list[str] | None = None) -> None:
+        told = {} if token is None else {"HANDRAIL_TOKEN": token}
+        workspace = folder / "workspace"
+        workspace.mkdir(exist_ok=True)
+        started = words or [sys.executable, "-m", "handrail", "mcp", "--http", "127.0.0.1:0"]
+        self.process = subprocess.Popen(
+            [*started, "--workspace", str(workspace), *options],
+            env={**environment(folder), **told},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.workspace = workspace
+        self.printed = ""
+        """What it wrote to stdout, once it has ended."""
+        self.said: list[str] = []
+        self._told = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self._told.wait(PATIENCE), self.said
+        found = re.search(r"http://\S+", "".join(self.said))
+        assert found, self.said
+        self.url = found[0]
+        self.token = token or re.findall(r"Bearer (\S+)", "".join(self.said))[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        assert self.process.stdout is not None
+        with self.process.stdout:
+            self.printed = self.process.stdout.read()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return httpx2.URL(self.url).port or 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What lets a client in."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Ends it by a signal; its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    @asynccontextmanager
+    async def client(self, era: str = "legacy", **options: Any) -> AsyncIterator[Client]:
+        """A client of the official SDK: `legacy` shakes hands, `auto` speaks 2026-07-28."""
+        async with (
+            httpx2.AsyncClient(headers=self.headers, timeout=PATIENCE) as web,
+            Client(streamable_http_client(self.url, http_client=web), mode=era, **options) as client,
+        ):
+            yield client
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self.said.append(line)
+                if "Authorization" in line:
+                    self._told.set()
+        self._told.set()

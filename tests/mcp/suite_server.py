@@ -1,0 +1,45 @@
+"""Our servers, with the tools that the conformance suite calls: `suite_server.py http|stdio WORKSPACE`.
+
+Everything is as in `handrail mcp`, but for the tools, which no command line can give.
+"""
+
+import os
+import sys
+
+from suite_tools import SUITE_TOOLS
+
+from handrail import Handrail
+from handrail.mcp.caller import Caller
+from handrail.mcp.sessions import session_name
+from handrail.settings import Settings
+
+
+def over_http(workspace: str) -> None:
+    """Serves any client, and says on stdout at which port."""
+    from handrail.mcp.http.address import Address
+    from handrail.mcp.http.rails import Rails
+    from handrail.mcp.http.serving import serve
+
+    listening = Address("127.0.0.1", 0).listen()
+    print(listening.getsockname()[1], flush=True)
+    serve(listening, os.environ["HANDRAIL_TOKEN"], Rails(lambda caller: _opened(workspace, session_name(caller))))
+
+
+def over_stdio(workspace: str) -> None:
+    """Serves one client."""
+    from handrail.mcp.stdio.server import serve, take_streams
+
+    source, sink = take_streams(os.open(os.devnull, os.O_RDWR))
+    session = f"{session_name(Caller())}-{os.getpid()}"
+    serve(lambda _: _opened(workspace, session), source, sink, lambda text: print(text, file=sys.stderr), 1)
+
+
+def _opened(workspace: str, session: str) -> Handrail:
+    """A session in which tools ask that say nothing of their effects."""
+    return Handrail(
+        workspace, session=session, settings=Settings(), mode="ask", tools=SUITE_TOOLS, on_permission=lambda _: None
+    )
+
+
+if __name__ == "__main__":
+    {"http": over_http, "stdio": over_stdio}[sys.argv[1]](sys.argv[2])

@@ -1,0 +1,260 @@
+"""Other servers' schemas: every problem is told at once, nothing is refused that they allow, none takes for ever."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from handrail.runtime.foreign.accepting import as_shown, why_not
+from handrail.runtime.foreign.checking import problems_of
+from handrail.runtime.foreign.patterns import pattern
+from handrail.runtime.sources import ForeignTool
+
+ISSUE = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string", "minLength": 3, "maxLength": 10},
+        "labels": {"type": "array", "items": {"type": "string", "enum": ["bug", "idea"]}, "maxItems": 2},
+        "priority": {"type": "integer", "minimum": 1, "maximum": 5},
+        "owner": {"$ref": "#/$defs/person"},
+        "when": {"anyOf": [{"type": "string", "pattern": "^[0-9]{4}$"}, {"type": "null"}]},
+    },
+    "required": ["title", "owner"],
+    "additionalProperties": False,
+    "$defs": {"person": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}},
+}
+RIGHT = {"title": "broken", "owner": {"name": "ann", "age": 3}, "labels": ["bug"], "priority": 2.0, "when": None}
+
+
+def words(schema: dict[str, Any], value: object) -> list[str]:
+    return [one.problem for one in problems_of(schema, value)]
+
+
+def test_what_fits_has_no_problem() -> None:
+    assert words(ISSUE, RIGHT) == []
+
+
+def test_every_problem_is_told_at_once_and_where_it_is() -> None:
+    wrong = {"title": "x", "labels": ["bug", "no", 3], "priority": 9, "owner": {}, "when": "1x", "titel": "y"}
+    assert words(ISSUE, wrong) == [
+        "title must be at least 3 characters long, got 'x'",
+        "labels[1] must be one of bug, idea, got 'no'",
+        "labels[2] must be a string, got 3",
+        "labels[2] must be one of bug, idea, got 3",
+        "labels must be a list of at most 2, got ['bug', 'no', 3]",
+        "priority must be 5 or less, got 9",
+        "owner.name is required",
+        "when must be text that matches ^[0-9]{4}$, got '1x'",
+        "titel is not an argument; there are title, labels, priority, owner, when",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [None, [], "{}", 3])
+def test_arguments_are_an_object(arguments: object) -> None:
+    (problem,) = words({}, arguments)
+    assert problem.startswith("arguments must be an object, got")
+
+
+@pytest.mark.parametrize(
+    ("schema", "right", "wrong"),
+    [
+        ({"const": 1}, 1.0, True),
+        ({"enum": [[1, {"a": None}]]}, [1.0, {"a": None}], [1, {"a": 0}]),
+        ({"type": ["string", "null"]}, None, 1),
+        ({"exclusiveMinimum": 1}, 1.5, 1),
+        ({"exclusiveMaximum": 1}, 0, 1),
+        ({"multipleOf": 0.1}, 0.3, 0.35),
+        ({"multipleOf": 3}, 9, 10),
+        ({"minItems": 1}, [0], []),
+        ({"minProperties": 1}, {"a": 1}, {}),
+        ({"maxProperties": 1}, {"a": 1}, {"a": 1, "b": 1}),
+        ({"uniqueItems": True}, [1, True, "1"], [1, 1.0]),
+        ({"prefixItems": [{"type": "string"}]}, ["a", 1], [1]),
+        ({"prefixItems": [{}], "items": False}, [1], [1, 2]),
+        ({"items": [{"type": "string"}], "additionalItems": False}, ["a"], ["a", 1]),
+        ({"patternProperties": {"^x": {"type": "string"}}}, {"x": "a", "y": 1}, {"x1": 1}),
+        ({"patternProperties": {"^x": {}}, "additionalProperties": False}, {"x": 1}, {"y": 1}),
+        ({"additionalProperties": {"type": "string"}}, {"y": "a"}, {"y": 1}),
+        ({"dependentRequired": {"a": ["b"]}}, {"b": 1}, {"a": 1}),
+        ({"allOf": [{"minimum": 1}, {"maximum": 2}]}, 1, 3),
+        ({"oneOf": [{"type": "string"}, {"minLength": 2}]}, 1, "ab"),
+        ({"oneOf": [{"type": "string"}, {"type": "null"}]}, "a", 1),
+        ({"not": {"type": "string"}}, 1, "a"),
+        ({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}, "ab", "a"),
+        ({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}, 2, 1),
+        (False, None, None),
+    ],
+)
+def test_keywords_mean_what_the_standard_says(schema: Any, right: object, wrong: object) -> None:
+    whole = {"properties": {"x": schema}}
+    if schema is not False:
+        assert words(whole, {"x": right}) == []
+    assert words(whole, {"x": wrong}) != []
+
+
+_NAMES = st.sampled_from(["a", "b", "ab", "x"])
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 6) | st.floats(-3, 6, width=16) | st.text("ab1", max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+_KINDS = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object"])
+_SMALL = st.integers(0, 4)
+_LEAVES = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": _KINDS | st.lists(_KINDS, min_size=1, max_size=3, unique=True),
+        "enum": st.lists(_VALUES, min_size=1, max_size=3),
+        "const": _VALUES,
+        "minimum": _SMALL, "maximum": _SMALL, "exclusiveMinimum": _SMALL, "exclusiveMaximum": _SMALL,
+        "multipleOf": st.integers(1, 3), "minLength": _SMALL, "maxLength": _SMALL, "minItems": _SMALL,
+        "maxItems": _SMALL, "minProperties": _SMALL, "maxProperties": _SMALL, "uniqueItems": st.booleans(),
+        "required": st.lists(_NAMES, max_size=2, unique=True),
+        "pattern": st.sampled_from(["^a", "b$", "^[ab]+$", "a|b", "1?b", "^(?:a)b{2,}", "(a+)+$"]),
+        "$ref": st.sampled_from(["#", "#/$defs/one"]),
+        "dependentRequired": st.dictionaries(_NAMES, st.lists(_NAMES, max_size=2, unique=True), max_size=2),
+        "unknownKeyword": _VALUES,
+    },
+)  # fmt: skip
+_SCHEMAS = st.recursive(
+    st.booleans() | _LEAVES,
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "properties": st.dictionaries(_NAMES, inner, max_size=3),
+            "patternProperties": st.dictionaries(st.sampled_from(["^a", "b$", "(x*)*y"]), inner, max_size=2),
+            "additionalProperties": inner,
+            "items": inner, "prefixItems": st.lists(inner, min_size=1, max_size=2),
+            "anyOf": st.lists(inner, min_size=1, max_size=3), "oneOf": st.lists(inner, min_size=1, max_size=3),
+            "allOf": st.lists(inner, min_size=1, max_size=3), "not": inner, "if": inner, "then": inner, "else": inner,
+        },
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(_SCHEMAS, _LEAVES, st.dictionaries(_NAMES, _VALUES, max_size=4))
+def test_nothing_is_refused_that_the_standard_allows(schema: Any, one: Any, value: dict[str, Any]) -> None:
+    whole = {"properties": {"a": schema, "b": schema}, "$defs": {"one": one}}
+    found = problems_of(whole, value)
+    try:
+        allowed = Draft202012Validator(whole).is_valid(value)
+    except RecursionError:
+        return  # references without end: nobody can say
+    if found:
+        assert not allowed
+
+
+def test_a_reference_without_end_has_one_and_what_was_found_before_it_is_told() -> None:
+    assert words({"required": ["a"], "$ref": "#"}, {}) == []
+    loop = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
+    assert words(loop, {}) == []
+    tree = {"properties": {"children": {"items": {"$ref": "#"}}, "name": {"type": "string"}}}
+    assert words(tree, {"children": [{"children": [{"name": 1}]}]}) == [
+        "children[0].children[0].name must be a string, got 1"
+    ]
+
+
+def test_a_schema_that_doubles_at_every_step_is_left_to_its_server() -> None:
+    doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
+    schema = {"properties": {"z": {"$ref": "#/$defs/d0"}, "a": {"type": "string"}}, "$defs": {**doubling, "d60": {}}}
+    assert words(schema, {"z": 1}) == []
+
+
+CATASTROPHES = ["(a+)+$", "^(a|a)*$", "(.*)*x", "^(?:a?){40}a{40}$", "(a*)*b", "(?=(a+))\\1b", "^((a+)b?)+$"]
+
+
+@pytest.mark.parametrize("source", CATASTROPHES)
+def test_a_pattern_that_could_take_for_ever_is_not_tried(source: str) -> None:
+    assert pattern(source) is None
+    assert words({"properties": {"a": {"pattern": source}}}, {"a": "a" * 50_000 + "!"}) == []
+
+
+def test_a_pattern_of_many_repeats_is_tried_on_short_texts_only() -> None:
+    many = pattern("^a*a*a*a*b$")
+    assert many is not None
+    assert many.matches("aaab") is True
+    assert many.matches("aaac") is False
+    assert many.matches("a" * 1_000) is None
+
+
+@given(st.text("ab[](){}*+?|^$\\d-,12.&~:=!<>", max_size=12), st.text("ab12-.", max_size=24))
+def test_no_pattern_breaks_the_check_or_makes_it_last(source: str, text: str) -> None:
+    found = pattern(source)
+    assert found is None or found.matches(text) in {True, False, None}
+
+
+@pytest.mark.parametrize(
+    "source", ["[[a]]", "[a&&b]", "\\p{L}", "\\cA", "(?i)a", "(?<x>a)", "a" * 501, "[", "a{2", "(a"]
+)
+def test_what_other_languages_read_otherwise_is_not_tried(source: str) -> None:
+    assert pattern(source) is None
+
+
+def test_what_is_a_space_elsewhere_too_is_left_to_the_server() -> None:
+    spaced = pattern("^\\s$")
+    assert spaced is not None
+    assert (spaced.matches(" "), spaced.matches("a"), spaced.matches("\ufeff")) == (True, False, None)
+
+
+def deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return {"properties": {"a": schema}}
+
+
+UNFIT = [
+    (None, "its inputSchema is null, not an object"),
+    ({"type": "string"}, "its inputSchema is of type 'string', not an object"),
+    ({"properties": []}, "its inputSchema has properties that are no object"),
+    ({"properties": {"a b": {}}}, "it has an argument 'a b', and no model can be told of one that is called so"),
+    ({"properties": {"a" * 65: {}}}, "it has an argument"),
+    ({"properties": {"a": {"$ref": "https://example.org/a"}}}, "refers to 'https://example.org/a', which is elsewhere"),
+    ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "refers to '#/$defs/b', which is not there"),
+    ({"description": "x" * 70_000}, "has 70,018 bytes; it may have 65,536"),
+    (deep(40), "its inputSchema is nested too deeply, or has too many parts"),
+    ({"enum": [[]] * 6_000}, "its inputSchema is nested too deeply, or has too many parts"),
+    ({"default": object()}, "its inputSchema is not JSON"),
+    ({"properties": {1: {}}}, "its inputSchema is not JSON"),
+    ({"description": "\ud800"}, "its inputSchema is not JSON"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "why"), UNFIT)
+def test_a_schema_that_cannot_be_offered_is_refused_with_the_reason(schema: Any, why: str) -> None:
+    assert why in why_not(ForeignTool(name="a", input_schema=schema))
+
+
+def test_an_output_schema_is_looked_at_too() -> None:
+    assert "outputSchema" in why_not(ForeignTool(name="a", output_schema={"$ref": "https://example.org"}))
+    assert why_not(ForeignTool(name="a", output_schema={"type": "array"})) == ""
+
+
+NO_TOOLS: list[Any] = [
+    None,
+    "a",
+    ForeignTool(name=""),
+    ForeignTool(name="a" * 257),
+    ForeignTool(name=3),  # type: ignore[arg-type]
+    ForeignTool(name="a", read_only="yes"),  # type: ignore[arg-type]
+    ForeignTool(name="\ud800"),
+]
+
+
+@pytest.mark.parametrize("tool", NO_TOOLS)
+def test_what_is_no_tool_is_refused(tool: object) -> None:
+    assert why_not(tool)
+
+
+def test_models_are_shown_a_schema_that_every_provider_takes() -> None:
+    told = {"$schema": "x", "anyOf": [{"required": ["a"]}], "properties": {"a": {"anyOf": [{}]}}, "required": ["a"]}
+    assert as_shown(told) == {"type": "object", "properties": {"a": {"anyOf": [{}]}}, "required": ["a"]}
+    assert as_shown({}) == {"type": "object", "properties": {}}
+
+
+@given(_SCHEMAS, st.text(max_size=5))
+def test_looking_at_a_schema_never_fails(schema: Any, name: str) -> None:
+    assert isinstance(why_not(ForeignTool(name=name, input_schema=schema)), str)

@@ -1,0 +1,302 @@
+"""Servers that fail, hang, flood, lie and die: the call has a result with a code, and the session goes on."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from other_server import OtherServer, listed
+
+from handrail import AsyncHandrail, Context, Handrail, Output, ToolError
+from handrail.protocol.event import Notice, ToolCallError
+from handrail.protocol.event import Warning as WarningEvent
+from handrail.protocol.result import Attachment, ToolResult
+from handrail.runtime.foreign.outcome import MOST_TEXT
+from handrail.runtime.sources import ForeignTool
+from handrail.settings import Settings
+
+Open = Callable[..., Handrail]
+X = "mcp__a__x"
+
+
+def result_of(rail: Open, handler: Callable[..., Any]) -> ToolResult[Any]:
+    one = rail(mode="full", sources=[OtherServer("a", listed("x"), handler=handler)])
+    result = one.call(X, {})
+    assert one.call("ls", {"path": "."}).ok
+    return result
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def handler(*_: Any) -> Any:
+        raise error
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ToolError("TIMEOUT", "it took too long"), "TIMEOUT", "it took too long"),
+        (ToolError("PERMISSION_REQUIRED", "ask"), "INTERNAL", "ask"),
+        (ToolError("NONSENSE", "x"), "INTERNAL", "x"),  # type: ignore[arg-type]
+        (ToolError("TIMEOUT", "a\x1b[2Jb\x07"), "TIMEOUT", "ab\ufffd"),
+        (ValueError("bad"), "INTERNAL", "The connection to a failed in a way that it should not (ValueError: bad)."),
+        (RecursionError("deep"), "INTERNAL", "RecursionError"),
+        (SystemExit(3), "INTERNAL", "SystemExit"),
+        (KeyboardInterrupt(), "INTERNAL", "KeyboardInterrupt"),
+    ],
+)
+def test_whatever_a_source_raises_is_a_result(rail: Open, error: BaseException, code: str, words: str) -> None:
+    failed = result_of(rail, raising(error)).error
+    assert failed is not None
+    assert failed.code == code
+    assert words in failed.message
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        None,
+        "text",
+        3,
+        {"content": []},
+        object(),
+        Output(summary=1, content="x", data=None),  # type: ignore[arg-type]
+        Output(summary="x", content=None, data=None),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_result_is_told(rail: Open, nonsense: object) -> None:
+    error = result_of(rail, lambda *_: nonsense).error
+    assert error is not None
+    assert (error.code, "gave back something that is no result" in error.message) == ("INTERNAL", True)
+
+
+def test_a_source_says_only_what_a_tool_of_a_stranger_may_say(rail: Open, workspace: Path) -> None:
+    lying = Output(
+        summary="a\nb\x1b[2J " + "c" * 900,
+        content="seen\x1b]0;title\x07 \x00text",
+        data={"deep": object()},
+        meta={"undo": 3, "output": "@output/x", "nonsense": 1},
+        files_changed=("/etc/passwd",),
+        commands_run=("rm -rf /",),
+        events=((Notice, {"text": "handrail says so"}),),
+        warnings=("w\x1b[2J",) * 40,
+        whole="another text",
+        raw=b"x",
+        title="You are safe",
+    )
+    result = result_of(rail, lambda *_: lying)
+    assert result.ok
+    assert result.content == "seen \ufffdtext"
+    assert result.summary.startswith("a b ccc")
+    assert len(result.summary) < 240
+    assert result.data == {"deep": "<object>"}
+    assert (result.meta.undo, result.meta.output, result.meta.raw) == (None, None, None)
+    assert (result.artifacts.files_changed, result.artifacts.commands_run) == ((), ())
+    assert result.warnings == ("w",) * 10
+    assert result.title == "x (a)"
+
+
+def test_a_flood_is_bounded_before_it_is_kept(rail: Open) -> None:
+    flood = Output(summary="much", content="x" * (MOST_TEXT + 10), data={"a": "y" * 1_100_000})
+    result = result_of(rail, lambda *_: flood)
+    assert result.meta.characters == MOST_TEXT
+    assert result.data is None
+    assert result.warnings == (
+        "It gave 4,000,010 characters; those after the first 4,000,000 are lost.",
+        "Its structured content has over 1,000,000 bytes and is left out.",
+    )
+
+
+@pytest.mark.parametrize(
+    "attached",
+    [
+        Attachment(type="image", path="a", mime="image/png", content="!" * 8),
+        Attachment(type="image", path="a", mime="nonsense", content="AAAA"),
+        Attachment(type="image", path="a\x1b[2J", mime="image/png", content="AAAA"),
+        Attachment(type="image", path="a", mime="image/png", content="A" * 10_000_004),
+        Attachment(type="video", path="a", mime="image/png", content="AAAA"),  # type: ignore[arg-type]
+        "a.png",
+        None,
+    ],
+)
+def test_an_attachment_that_is_none_is_left_out(rail: Open, attached: Any) -> None:
+    good = Attachment(type="image", path="b", mime="image/png", content="AAAA")
+    output = Output(summary="", content="x", data=None, attachments=(attached, good))
+    result = result_of(rail, lambda *_: output)
+    assert result.attachments == (good,)
+    assert result.warnings == ("1 of what it attached is left out: too large, too many, or not what it says.",)
+
+
+def test_cancel_ends_a_call_whose_source_listens(rail: Open) -> None:
+    def waits(context: Context, _: Any) -> Any:
+        while not context.cancelled():
+            threading.Event().wait(0.01)
+        raise ToolError("CANCELLED", "The server was told to stop.")
+
+    server = OtherServer("a", listed("x"), handler=waits)
+    one = rail(mode="full", sources=[server])
+    results: list[ToolResult[Any]] = []
+    thread = threading.Thread(target=lambda: results.append(one.call(X, {})))
+    thread.start()
+    assert server.begun.wait(30)
+    one.cancel()
+    thread.join(30)
+    assert results[0].error is not None
+    assert (results[0].error.code, results[0].error.message) == ("CANCELLED", "The server was told to stop.")
+    one.uncancel()
+    assert one.call("ls", {"path": "."}).ok
+
+
+def test_cancel_ends_a_call_whose_source_does_not_listen(rail: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handrail.runtime.foreign.calling._PATIENCE", 0.2)
+    free = threading.Event()
+    server = OtherServer("a", listed("x"), handler=lambda *_: free.wait(60))
+    one = rail(mode="full", sources=[server])
+    results: list[ToolResult[Any]] = []
+    thread = threading.Thread(target=lambda: results.append(one.call(X, {}, tool_call_id="c1")))
+    thread.start()
+    assert server.begun.wait(30)
+    assert one.cancel_call("c1")
+    thread.join(30)
+    free.set()
+    assert results[0].error is not None
+    assert results[0].error.code == "CANCELLED"
+    assert "a did not end it" in results[0].error.message
+    assert one.call("ls", {"path": "."}).ok
+
+
+class Broken(OtherServer):
+    """Cannot say what it is asked."""
+
+    def __init__(self, *, at: str) -> None:
+        super().__init__("a", listed("x"))
+        self._at = at
+
+    @property
+    def revision(self) -> int:
+        if self._at == "revision":
+            raise OSError("gone")
+        return 1
+
+    def listed(self) -> tuple[ForeignTool, ...]:
+        if self._at == "listed":
+            raise OSError("gone")
+        return (None, 3) if self._at == "nonsense" else super().listed()  # type: ignore[return-value]
+
+    def close(self) -> None:
+        super().close()
+        if self._at == "close":
+            raise OSError("gone")
+
+
+@pytest.mark.parametrize(("at", "offered"), [("revision", 1), ("listed", 0), ("nonsense", 0), ("close", 1)])
+def test_a_source_that_breaks_anywhere_takes_nothing_else_along(rail: Open, at: str, offered: int) -> None:
+    broken, sound = Broken(at=at), OtherServer("b", listed("y"))
+    one = rail(mode="full", sources=[broken, sound])
+    assert sum(spec.server == "a" for spec in one.specs()) == offered
+    assert one.call("mcp__b__y", {}).ok
+    assert one.call(X, {}).ok == bool(offered)
+    warned = [event for event in one.events() if isinstance(event, WarningEvent) and event.tool_call_id is None]
+    assert bool(warned) == (not offered)
+    one.close()
+    assert (broken.closed, sound.closed) == (1, 1)
+
+
+def test_a_tool_with_a_schema_that_cannot_be_offered_is_left_out_and_told_once(rail: Open) -> None:
+    server = OtherServer("a", listed("x", input_schema={"type": "array"}), listed("y"))
+    one = rail(sources=[server])
+    for _ in range(3):
+        assert [spec.name for spec in one.specs() if spec.server == "a"] == ["mcp__a__y"]
+        server.now_lists(*server.listed())
+    (warned,) = [event.text for event in one.events() if isinstance(event, WarningEvent)]
+    assert warned == "A tool of a is not offered: 'x': its inputSchema is of type 'array', not an object."
+
+
+def test_of_very_many_tools_the_first_are_offered(rail: Open) -> None:
+    one = rail(sources=[OtherServer("a", *(listed(f"t{number}") for number in range(300)))])
+    assert sum(spec.server == "a" for spec in one.specs()) == 256
+    assert [event.code for event in one.events() if isinstance(event, WarningEvent)] == ["LIMIT_EXCEEDED"]
+
+
+def test_a_server_that_is_not_there_says_why(rail: Open) -> None:
+    server = OtherServer("a")
+    server.troubles = ("it ended with exit code 1",)
+    error = rail(mode="full", sources=[server]).call(X, {}).error
+    assert error is not None
+    assert (error.code, error.message) == ("UNKNOWN_TOOL", f"Unknown Agent tool: {X} (a: it ended with exit code 1)")
+
+
+def test_a_rail_that_cannot_be_opened_closes_its_sources(rail: Open, tmp_path: Path) -> None:
+    server = OtherServer("a", listed("x"))
+    with pytest.raises(Exception, match="state folder"):
+        rail(state_dir=tmp_path / "workspace" / "state", sources=[server])
+    assert server.closed == 1
+
+
+VICTIM = """
+import sys, time
+sys.path.insert(0, sys.argv[3])
+from other_server import OtherServer, listed
+from handrail import Handrail
+from handrail.settings import Settings
+
+def never(*_):
+    sys.stdout.write("inside\\n"); sys.stdout.flush()
+    time.sleep(600)
+
+server = OtherServer("a", listed("x.y"), handler=never)
+rail = Handrail(sys.argv[1], mode="full", session="s", state_dir=sys.argv[2], settings=Settings(), sources=[server])
+rail.call(rail.specs()[-1].name, {"n": 1}, tool_call_id="c1")
+"""
+
+
+@pytest.mark.parametrize("with_server", [False, True])
+def test_a_call_that_was_cut_off_by_a_crash_is_never_repeated(
+    rail: Open, workspace: Path, tmp_path: Path, with_server: bool
+) -> None:
+    command = [sys.executable, "-c", VICTIM, str(workspace), str(tmp_path / "state"), str(Path(__file__).parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == b"inside\n"
+        os.kill(victim.pid, signal.SIGKILL)
+    server = OtherServer("a", listed("x.y"))
+    one = rail(mode="full", session="s", sources=[server] if with_server else [])
+    (ended,) = [event for event in one.events() if isinstance(event, ToolCallError)]
+    assert ended.result.error is not None
+    assert ended.result.error.code == "INTERRUPTED"
+    assert "What it did is not known" in ended.result.error.message
+    assert (ended.tool_name, ended.server_name) == ("x.y", "a")
+    assert one.call(ended.tool_call_name, {"n": 1}, tool_call_id="c1").error == ended.result.error
+    assert server.calls == []
+
+
+def test_a_server_that_is_slow_to_list_does_not_hold_up_the_event_loop(workspace: Path, tmp_path: Path) -> None:
+    async def look() -> None:
+        loop, listing = asyncio.get_running_loop(), asyncio.Event()
+        goes_on = threading.Event()
+
+        class Slow(OtherServer):
+            def listed(self) -> tuple[ForeignTool, ...]:
+                loop.call_soon_threadsafe(listing.set)
+                assert goes_on.wait(30)
+                return super().listed()
+
+        async with AsyncHandrail(
+            workspace, state_dir=tmp_path / "state", settings=Settings(), sources=[Slow("a", listed("x"))]
+        ) as rail:
+            looking = asyncio.ensure_future(rail.look_at_servers())
+            await listing.wait()  # reached only where the loop goes on meanwhile
+            assert (await rail.read("missing")).error is not None
+            goes_on.set()
+            await looking
+            assert rail.has_servers
+            assert "mcp__a__x" in [spec.name for spec in rail.specs()]
+
+    asyncio.run(look())
