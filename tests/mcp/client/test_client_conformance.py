@@ -34,13 +34,23 @@ def passes(suite: list[str], scenario: str, tmp_path: Path, *more: str) -> None:
     assert "Passed: 0/0" not in told, "nothing was looked at"
 
 
+EVERY_DAY = frozenset({"tools_call", "sse-retry", "http-custom-headers"})
+"""Each takes a second or two of starting; the others are for a deep run."""
+
+
 @pytest.mark.parametrize("scenario", PUBLISHED)
-def test_a_scenario_of_the_published_suite_passes(packages: oracles.Packages, tmp_path: Path, scenario: str) -> None:
+def test_a_scenario_of_the_published_suite_passes(
+    packages: oracles.Packages, tmp_path: Path, scenario: str, deep: bool
+) -> None:
+    if scenario not in EVERY_DAY and not deep:
+        pytest.skip("in a deep run")
     passes(packages.conformance, scenario, tmp_path)
 
 
 @pytest.mark.parametrize(("scenario", "version"), NEXT)
 def test_a_scenario_of_the_coming_suite_passes(
-    packages: oracles.Packages, tmp_path: Path, scenario: str, version: str
+    packages: oracles.Packages, tmp_path: Path, scenario: str, version: str, deep: bool
 ) -> None:
+    if scenario not in EVERY_DAY and not deep:
+        pytest.skip("in a deep run")
     passes(packages.conformance_next, scenario, tmp_path, "--spec-version", version)
