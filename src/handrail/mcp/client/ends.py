@@ -11,6 +11,8 @@ class End:
         """Why it is over, in words; None as long as it is not."""
         self.final = False
         """Whether there is no use in trying again."""
+        self.was_up = False
+        """Whether there was a connection that could end."""
         self._vague = False
         self._over = asyncio.Event()
 

@@ -56,6 +56,8 @@ class Keeper:
         self._standing = standing
         self._secrets = secrets
         self._client: Client | None = None
+        self._by_handshake = False
+        """Whether it is greeted the old way at once: there are some that a question before that is the end of."""
         self._stale: asyncio.Event | None = None
         self.program: ServerProgram | None = None
         self.stopping = False
@@ -71,6 +73,8 @@ class Keeper:
             began, end = clock(), End()
             self._standing.become("starting")
             words = await self._live(end)
+            if not end.was_up:
+                self._by_handshake = not self._by_handshake
             failures = 1 if clock() - began >= _LASTED else failures + 1
             if self.stopping:
                 return
@@ -113,7 +117,7 @@ class Keeper:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(SECONDS_TO_START):
                     client = await self._connected(stack, end)
-                self._client = client
+                self._client, end.was_up = client, True
                 self._standing.become("up")
                 await self._attend(client, end)
         except TimeoutError:
@@ -133,6 +137,7 @@ class Keeper:
         self._stale = asyncio.Event()
         client = Client(
             paced(await self._transport(end), end),
+            mode="legacy" if self._by_handshake else "auto",
             cache=None,
             client_info=Implementation(name="handrail", version=VERSION),
             message_handler=self._hear,
