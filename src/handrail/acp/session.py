@@ -15,7 +15,7 @@ from handrail.acp.errors import INVALID_REQUEST, failed
 from handrail.acp.hosting import Host
 from handrail.acp.prompts import prompt_of
 from handrail.acp.questions import in_words, meant
-from handrail.acp.showing import Showing, Update, remark, words
+from handrail.acp.showing import Showing, Update, words
 from handrail.acp.telling import Telling, tell_again
 from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn
@@ -137,7 +137,7 @@ class Session:
             case "error":
                 raise failed(turn.code, turn.message or "The turn failed. /continue goes on from where it was.")
             case "parked":
-                await self.send(words(remark(_WAITS)))
+                await self.send(words(f"\n\n> {_WAITS}\n\n"))
             case "question":
                 for question in turn.questions:
                     await self.send(words(in_words(question)))
