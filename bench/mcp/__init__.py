@@ -2,9 +2,10 @@
 and the memory that it keeps. Beside it the npm filesystem server, a server on the official SDK, and one that needs only
 the standard library. One client asks all of them, in turns."""
 
+import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bench.mcp.client import Client
@@ -16,69 +17,90 @@ COLD_RATIOS = {NPM: 0.35, STANDARD_LIBRARY: 4.5}
 WARM_RATIOS = {NPM: 0.6, STANDARD_LIBRARY: 2.5}
 MEGABYTES = 30.0
 STARTS = 21
-ROUNDS = 40
-CALLS = 50
-"""Each round takes the servers in turn, so many reads of each, every read timed on its own."""
+SESSIONS = 5
+ROUNDS = 20
+CALLS = 10
+"""Reads are timed one by one, in sessions of as many as an agent makes: so many rounds, in each of which the servers
+take turns with so many reads. What a server's compiler makes of thousands of reads is told too, but few have them."""
 MANY = 1_000
-"""Reads after which memory is looked at again."""
+"""Reads after which it is told, and memory is looked at again."""
 
 
 def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         servers = found_servers(Path(folder))
         yield from cold(servers)
-        yield from running(servers)
+        yield from warm(servers)
+        yield from hot(servers)
 
 
 def cold(servers: Mapping[str, Server]) -> Iterator[Row]:
-    """From the start of the process until the list of tools is read."""
-    taken: dict[str, list[float]] = {name: [] for name in servers}
-    for start in range(STARTS + 2):
+    """From the start of the process until the list of tools is read, and until the text of a file is."""
+    listed: dict[str, list[float]] = {name: [] for name in servers}
+    read: dict[str, list[float]] = {name: [] for name in servers}
+    for start in range(STARTS + 1):  # the first warms the caches
         turns = list(servers.items())
         for name, server in turns if start % 2 == 0 else reversed(turns):
             with Client(server.command, server.environment) as client:
-                taken[name].append(client.listed - client.begun)
-    samples = {name: Sample(tuple(times[2:])) for name, times in taken.items()}  # the first two warm the caches
-    yield from compared("cold start", samples, 1e3, "ms", COLD_RATIOS)
+                prove(name, client, server)
+                listed[name].append(client.listed - client.begun)
+                read[name].append(client.answered - client.begun)
+    yield from compared("cold start", without_first(listed, 1), "ms", COLD_RATIOS)
+    yield from compared("start to first read", without_first(read, 1), "ms", {})
 
 
-def running(servers: Mapping[str, Server]) -> Iterator[Row]:
-    """All run at once and are asked in turns; whoever is not asked sleeps."""
-    clients = {name: Client(server.command, server.environment) for name, server in servers.items()}
-    try:
+def warm(servers: Mapping[str, Server]) -> Iterator[Row]:
+    """Several sessions, each of them with new processes."""
+    times: dict[str, list[float]] = {name: [] for name in servers}
+    for _ in range(SESSIONS):
+        with running(servers) as clients:
+            for name, sample in without_first(in_turns(servers, clients, ROUNDS + 1), CALLS).items():
+                times[name] += sample.times
+    yield from compared("warm read", without_first(times, 0), "µs", WARM_RATIOS)
+
+
+def hot(servers: Mapping[str, Server]) -> Iterator[Row]:
+    """One long session: what reads take at its end, and what is in memory at its beginning and its end."""
+    with running(servers) as clients:
         listed = {name: memory_of(client.pid) for name, client in clients.items()}
-        for name, client in clients.items():
-            prove(name, client, servers[name])
-        yield from compared("warm read", warm(clients, servers), 1e6, "µs", WARM_RATIOS)
-        for name, client in clients.items():
-            for _ in range(MANY):
-                client.call(*servers[name].read)
-        yield from kept(listed, {name: memory_of(client.pid) for name, client in clients.items()})
-    finally:
-        for client in clients.values():
-            client.close()
+        times = in_turns(servers, clients, MANY // CALLS)
+        read = {name: memory_of(client.pid) for name, client in clients.items()}
+    yield from compared(f"read after {MANY // 2}", without_first(times, MANY // 2), "µs", {})
+    yield from kept(listed, read)
 
 
-def warm(clients: Mapping[str, Client], servers: Mapping[str, Server]) -> dict[str, Sample]:
+@contextlib.contextmanager
+def running(servers: Mapping[str, Server]) -> Generator[dict[str, Client]]:
+    """All of them at once: whoever is not asked sleeps."""
+    with contextlib.ExitStack() as held:
+        yield {name: held.enter_context(Client(server.command, server.environment)) for name, server in servers.items()}
+
+
+def in_turns(servers: Mapping[str, Server], clients: Mapping[str, Client], rounds: int) -> dict[str, list[float]]:
+    """What each read took."""
     times: dict[str, list[float]] = {name: [] for name in clients}
-    for turn in range(ROUNDS + 2):
+    for number in range(rounds):
         turns = list(clients.items())
-        for name, client in turns if turn % 2 == 0 else reversed(turns):
-            request = servers[name].read
-            times[name] += [client.call(*request).seconds for _ in range(CALLS)]
-    return {name: Sample(tuple(taken[2 * CALLS :])) for name, taken in times.items()}
+        for name, client in turns if number % 2 == 0 else reversed(turns):
+            times[name] += [client.call(*servers[name].read).seconds for _ in range(CALLS)]
+    return times
+
+
+def without_first(times: Mapping[str, Iterable[float]], count: int) -> dict[str, Sample]:
+    """What is left when those are left out that only warm something."""
+    return {name: Sample(tuple(taken)[count:]) for name, taken in times.items()}
 
 
 def prove(name: str, client: Client, server: Server) -> None:
-    """A fast error is no result: the server must answer with the file's text before it is timed."""
+    """A fast error is no result: the server must answer with the file's text."""
     answer = client.call(*server.read).line
     if TEXT.splitlines()[-1].encode() not in answer or b'"isError":true' in answer.replace(b" ", b""):
         sys.exit(f"{name} did not read the file: {answer.decode()}")
 
 
-def compared(
-    what: str, samples: Mapping[str, Sample], scale: float, unit: str, ratios: Mapping[str, float]
-) -> Iterator[Row]:
+def compared(what: str, samples: Mapping[str, Sample], unit: str, ratios: Mapping[str, float]) -> Iterator[Row]:
+    """The medians, and ours beside each other's."""
+    scale = {"ms": 1e3, "µs": 1e6}[unit]
     ours = samples[HANDRAIL]
     for name, sample in samples.items():
         yield Row(f"{what}: {name}, median", sample.median * scale, unit)

@@ -34,6 +34,8 @@ class Client:
             raise AssertionError("both are pipes")
         self._source, self._sink = self._process.stdout.fileno(), self._process.stdin.fileno()
         self._number = 0
+        self.answered = 0.0
+        """When the last answer was read."""
         try:
             self.tools = self._greeted()
         except BaseException:
@@ -80,6 +82,7 @@ class Client:
         os.write(self._sink, request)
         line = self._line()
         taken = time.perf_counter() - start
+        self.answered = start + taken
         answer = json.loads(line)
         if answer.get("id") != self._number or "result" not in answer:
             raise AssertionError(f"{request!r} was answered with {line!r}")

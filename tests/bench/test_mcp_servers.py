@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.mcp import CALLS, HANDRAIL, compared, kept, prove, warm
+from bench.mcp import CALLS, HANDRAIL, cold, compared, in_turns, kept, prove, running, warm, without_first
 from bench.mcp.client import Client
 from bench.mcp.memory import Memory, memory_of
 from bench.mcp.servers import HERE, STANDARD_LIBRARY, TEXT, Server
@@ -64,16 +64,35 @@ for number, line in enumerate(sys.stdin):
         assert json.loads(client.tools)["result"] == {"tools": []}
 
 
-def test_reads_are_timed_one_by_one(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.mcp.ROUNDS", 2)
-    with Client(server.command, server.environment) as client:
-        samples = warm({STANDARD_LIBRARY: client}, {STANDARD_LIBRARY: server})
-    assert len(samples[STANDARD_LIBRARY].times) == 2 * CALLS
+def test_reads_are_timed_one_by_one(server: Server) -> None:
+    servers = {"a": server, "b": server}
+    with running(servers) as clients:
+        times = in_turns(servers, clients, 2)
+    assert {name: len(taken) for name, taken in times.items()} == {"a": 2 * CALLS, "b": 2 * CALLS}
+
+
+def test_what_only_warms_is_left_out() -> None:
+    assert without_first({"a": [9.0, 1.0, 2.0]}, 1) == {"a": Sample((1.0, 2.0))}
+
+
+def test_a_start_takes_longer_until_a_file_is_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.mcp.STARTS", 1)
+    rows = {row.name: row.value for row in cold({HANDRAIL: server, STANDARD_LIBRARY: server})}
+    name = f"{STANDARD_LIBRARY}, median"
+    assert 0 < rows[f"cold start: {name}"] < rows[f"start to first read: {name}"]
+
+
+def test_a_warm_read_has_a_limit_beside_servers_that_have_one(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.mcp.SESSIONS", 2)
+    monkeypatch.setattr("bench.mcp.ROUNDS", 1)
+    rows = list(warm({HANDRAIL: server, STANDARD_LIBRARY: server}))
+    assert [row.name for row in rows if row.limit is not None] == [f"warm read: {HANDRAIL} / {STANDARD_LIBRARY}"]
 
 
 def test_a_server_is_compared_with_each_other_one() -> None:
     samples = {HANDRAIL: Sample((3.0, 2.0, 4.0)), "a": Sample((1.5,)), "b": Sample((6.0,))}
-    rows = {row.name: row for row in compared("read", samples, 1.0, "s", {"a": 1.9})}
+    rows = {row.name: row for row in compared("read", samples, "ms", {"a": 1.9})}
+    assert rows["read: a, median"].value == 1_500
     assert rows["read: handrail / a"].value == 2.0
     assert rows["read: handrail / a"].verdict == "missed"
     assert rows["read: handrail / b"].value == 0.5

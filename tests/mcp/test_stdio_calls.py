@@ -244,3 +244,46 @@ def test_calls_leave_no_descriptors_and_few_threads(server: Server) -> None:
         time.sleep(0.01)  # the last one may still be taken apart
     assert descriptors() <= before
     assert len(os.listdir(f"/proc/{server.process.pid}/task")) < 50
+
+
+def test_those_who_wait_for_a_person_keep_no_thread_from_the_others(tmp_path: Path) -> None:
+    with Server(tmp_path, mode="ask") as server:
+        server.initialize(elicitation={})
+        (server.workspace / "a.txt").write_text("here\n")
+        waiting = [
+            server.call("write", {"path": f"{number}.txt", "content": "x"}, _meta={"progressToken": number})
+            for number in range(40)
+        ]
+        server.until(lambda: sum(one.get("method") == "elicitation/create" for one in server.came) == 40)
+        assert "here" in text(server.result(server.call("grep", {"pattern": "here"})))
+        assert server.asks("ping")["result"] == {}
+        for form in [one for one in server.came if one.get("method") == "elicitation/create"]:
+            server.send({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "decline"}})
+        assert all(server.result(number)["isError"] for number in waiting)
+    told = [(one["progressToken"], one["progress"]) for one in server.told("notifications/progress")]
+    assert len(set(told)) == len(told), "numbers only grow"
+    assert list(server.workspace.iterdir()) == [server.workspace / "a.txt"]
+
+
+@pytest.mark.parametrize("modern", [False, True])
+def test_a_client_is_told_that_other_tools_are_offered(tmp_path: Path, modern: bool) -> None:
+    settings = tmp_path / "home" / ".config" / "handrail"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text('[tools]\nenable = ["skill_list", "skill_control"]\n')
+    meta: dict[str, Any] = {"_meta": envelope()} if modern else {}
+    with Server(tmp_path) as server:
+        skill = server.workspace / ".claude" / "skills" / "look"
+        skill.mkdir(parents=True)
+        (skill / "SKILL.md").write_text("---\nname: look\ndescription: Looks.\nallowed-tools: Read\n---\nLook.\n")
+        if modern:
+            listens = server.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}, **meta})
+        else:
+            server.initialize()
+        before = server.result(server.request("tools/list", meta))["tools"]
+        activated = server.result(server.call("skill_control", {"name": "look", "action": "activate"}, **meta))
+        assert activated["isError"] is False, activated
+        told = server.sees(lambda message: message.get("method") == "notifications/tools/list_changed")
+        if modern:
+            assert told["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": listens}
+        after = server.result(server.request("tools/list", meta))["tools"]
+    assert {"exec", "write"} <= {tool["name"] for tool in before} - {tool["name"] for tool in after}

@@ -9,11 +9,10 @@ from typing import Any
 import anyio
 import pytest
 from jsonschema import validate
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import TextContent
 from stdio_process import environment
-
-from mcp import Client, MCPError, StdioServerParameters
 
 ERAS = ("legacy", "2026-07-28", "auto")
 EIGHT = ["read", "write", "edit", "find", "grep", "ls", "exec", "process"]

@@ -9,13 +9,15 @@ from handrail.cli.exits import INTERRUPTED, OK, Stop
 from handrail.cli.files import nowhere
 from handrail.cli.output import note
 from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
-from handrail.protocol.error import UsageError
-from handrail.rail import Handrail
-from handrail.settings import state_folder
+from handrail.cli.preferences import loaded_for, project_folder
+from handrail.protocol.error import HandrailError, UsageError
+from handrail.settings import load, state_folder
 
 if TYPE_CHECKING:
+    from msgspec import Raw
+
     from handrail.mcp.caller import Caller
+    from handrail.rail import Handrail
 
 
 def run(options: Namespace) -> int:
@@ -40,12 +42,29 @@ def _serve(options: Namespace) -> int:
     except OSError:
         raise Stop("mcp speaks over standard input and output, and one of them is closed") from None
     with ExitStack() as held:
-        signalled = serve(lambda caller: opened(options, caller, held), source, sink, note, INTERRUPTED)
+        signalled = serve(
+            lambda caller: opened(options, caller, held), lambda: _ahead(options), source, sink, note, INTERRUPTED
+        )
     return INTERRUPTED if signalled else OK
 
 
-def opened(options: Namespace, caller: "Caller", held: ExitStack) -> Handrail:
+def _ahead(options: Namespace) -> "dict[str, Raw] | None":
+    """What the session will list, as far as that is known. What is wrong is told when it is opened."""
+    from handrail.mcp.ahead import listed_ahead  # noqa: PLC0415  as above
+
+    workspace = project_folder(options)
+    if workspace is None or not os.path.isdir(workspace):
+        return None
+    try:
+        return listed_ahead(load(os.environ, {"mode": options.mode}, workspace).settings)
+    except HandrailError:
+        return None
+
+
+def opened(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
     """The session that a client works in. What is wrong with the settings is told to whoever asked for it."""
+    from handrail.rail import Handrail  # noqa: PLC0415  heavy, and a client waits for what is loaded before
+
     try:
         workspace = workspace_of(options)
     except Stop as stop:

@@ -11,11 +11,11 @@ from handrail.settings.model import Settings, Tools
 _DEFAULT = Tools()
 
 
-def listed_ahead(settings: Settings) -> list[msgspec.Raw] | None:
-    """The entries of our tools, ready for the wire. None where the settings say anything about tools: then only a
-    session knows what it offers."""
+def listed_ahead(settings: Settings) -> dict[str, msgspec.Raw] | None:
+    """The entries of our tools by name, ready for the wire. None where the settings say anything about tools: then
+    only a session knows what it offers."""
     if settings.tools != _DEFAULT:
         return None
     from handrail.mcp.listed import LISTED  # noqa: PLC0415  large, and asked for once
 
-    return [msgspec.Raw(entry) for entry in LISTED.values()]
+    return {name: msgspec.Raw(entry) for name, entry in LISTED.items()}

@@ -4,7 +4,6 @@ Clients know no ids of ours. A call that was left waiting is found again by its 
 is handed over once: a result is a call's until `delivered`, and only then is the same call a new one.
 """
 
-import hashlib
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,10 @@ from handrail.protocol.error import ErrorInfo, ToolError, UsageError
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import Artifacts, Meta, ToolResult
-from handrail.rail import Handrail
 
 if TYPE_CHECKING:
     from handrail.mcp.permission.signing import Signer
+    from handrail.rail import Handrail
 
 KEPT_FOR = timedelta(days=1)
 """How long the result of a call that was left waiting is there for the same call: an older one tells of other times."""
@@ -72,7 +71,7 @@ class Calls:
     that it is answered or left.
     """
 
-    def __init__(self, rail: Handrail) -> None:
+    def __init__(self, rail: "Handrail") -> None:
         self.rail = rail
         self._left = rail.left_calls
         self._left.adopt(digest_of)
@@ -245,7 +244,9 @@ def digest_of(name: str, arguments: Any) -> str:
         spelled = msgspec.json.encode([name, {} if arguments is None else arguments], order="sorted")
     except (TypeError, ValueError, RecursionError):
         return ""
-    return hashlib.sha256(spelled).hexdigest()
+    from hashlib import sha256  # noqa: PLC0415  only where something waits; a client waits for what is loaded before
+
+    return sha256(spelled).hexdigest()
 
 
 def _shown(requests: tuple[PermissionRequest, ...], questions: tuple[Question, ...]) -> tuple[tuple[str, int], ...]:

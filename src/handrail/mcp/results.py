@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from handrail.mcp.caller import Caller
@@ -15,12 +14,12 @@ SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 def call_result(result: ToolResult[Any]) -> dict[str, Any]:
     """What the model reads as text, what is attached beside it, and the whole result for programs. What is attached is
-    not in there once more: twice would be twice as much."""
+    not in there once more: twice would be twice as much. The result is left as it is: whatever encodes it knows how."""
     attached = [_attached(one, one.content) for one in result.attachments if one.content is not None]
     told = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
     return {
         "content": [{"type": "text", "text": result.content}, *attached],
-        "structuredContent": msgspec.to_builtins(told),
+        "structuredContent": told if attached else result,
         "isError": not result.ok,
     }
 

@@ -5,6 +5,7 @@ at most one hand: the runner's that sees to it now. A runner that is gone, howev
 had taken and not yet handed over is there for the next one, and what was handed over is there for nobody.
 """
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.question import Question
@@ -38,7 +40,11 @@ _AT_WORK = "SELECT state, runner FROM call WHERE id = ?"
 
 
 class LeftCalls:
-    """Those of one session, as one runner sees them."""
+    """Those of one session, as one runner sees them.
+
+    Every call asks whether there is one, and most sessions never have any. So there is an empty file beside the journal
+    from before the first one is written down: to look for it costs a fifth of a look into the journal.
+    """
 
     def __init__(self, journal: Journal, folder: str) -> None:
         """`folder`: of the session, where the runners have their marks."""
@@ -46,11 +52,16 @@ class LeftCalls:
         self._journal = journal
         self._database = journal.database
         self._runner = journal.runner
+        self._mark = f"{journal.database.path}-left"
+        self._marked = False
         self._version = -1
         self._some = True
 
     def some(self) -> bool:
-        """Whether there may be one. Every call asks, so the table is looked at only if somebody wrote meanwhile."""
+        """Whether there may be one. The table is looked at only if somebody wrote meanwhile."""
+        self._marked = self._marked or os.access(self._mark, os.F_OK)
+        if not self._marked:
+            return False
         version = self.version()
         if version != self._version:
             self._version = version
@@ -64,6 +75,7 @@ class LeftCalls:
 
     def note(self, call_id: str, digest: str) -> None:
         """A call that waits; it is in this runner's hand."""
+        self._make_mark()
         self._some = True
         self._database.run(_INSERT, (call_id, digest, self._runner))
 
@@ -76,6 +88,7 @@ class LeftCalls:
                 event = decode_event(data)
                 digest = digest_of(event.tool_call_name, event.args) if isinstance(event, ToolCallStart) else ""
                 if digest:
+                    self._make_mark()
                     self._database.run(_INSERT, (call_id, digest, None))
 
     def take(self, digest: str) -> str | None:
@@ -133,6 +146,13 @@ class LeftCalls:
             self._database.run(_TAKE, (self._runner, call_id, holder))
             found = self._database.row("SELECT changes()")
         return found is not None and found[0] == 1
+
+    def _make_mark(self) -> None:
+        try:
+            os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            where = f"beside the journal {self._database.path}"
+            raise StoreError(f"{where} nothing can be written: {error.strerror}") from error
 
     def _look(self) -> None:
         self._some = self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None

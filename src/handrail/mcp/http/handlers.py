@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
+import msgspec
 from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
@@ -108,7 +109,7 @@ class Handlers:
         if result.error is not None and result.error.code == "UNKNOWN_TOOL":
             raise MCPError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
         await self._threads.run(lambda: calls.delivered(result.tool_call_id))
-        return call_result(result)
+        return msgspec.to_builtins(call_result(result))
 
 
 def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> ToolResult[Any] | Asks:

@@ -31,9 +31,9 @@ class Era:
         self._greeted = self._modern = False
 
     @property
-    def modern(self) -> bool:
-        """Whether the last request was of a version without a handshake."""
-        return self._connection.caller.modern
+    def greeted(self) -> bool:
+        """Whether there was a handshake."""
+        return self._greeted
 
     def caller(self, request: Request, known: Container[str]) -> Caller:
         """Who makes a request; ProtocolError where that cannot be told, or it comes too early. `known`: the methods

@@ -1,11 +1,13 @@
 """Tells the client when other tools are offered than before."""
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.errors import BUSY, ProtocolError
 from handrail.mcp.stdio.connection import Connection, Exchange, RequestId
-from handrail.rail import Handrail
+
+if TYPE_CHECKING:
+    from handrail.rail import Handrail
 
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 _CHANGED = "notifications/tools/list_changed"
@@ -20,7 +22,7 @@ class Listening:
         self._lock = threading.Lock()
         self._streams: dict[RequestId, tuple[Exchange, bool]] = {}
         """Those that listen, and whether it is for tools."""
-        self._offered: tuple[int, ...] | None = None
+        self._offered: tuple[str, ...] | None = None
         self.greeted = False
         """Whether the handshake is over, so that the client may be told something."""
 
@@ -40,12 +42,13 @@ class Listening:
         with self._lock:
             self._streams.pop(exchange.request_id, None)
 
-    def look(self, rail: Handrail) -> None:
-        """Sees whether other tools are offered than at the last look."""
-        offered = tuple(map(id, rail.specs()))
+    def look(self, rail: "Handrail", told: tuple[str, ...] | None = None) -> None:
+        """Sees whether other tools are offered than at the last look, or than the client was told of before there was
+        a session."""
+        offered = rail.tool_names()
         with self._lock:
             before, self._offered = self._offered, offered
-        if before is not None and before != offered:
+        if (before is not None and before is not offered) or (told is not None and told != offered):
             self._tell()
 
     def end(self) -> None:

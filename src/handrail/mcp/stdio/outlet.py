@@ -69,7 +69,10 @@ class Outlet:
             self._close()
         elif not self._drains:
             self._drains = True
-            threading.Thread(target=self._drain, name="handrail-mcp-outlet", daemon=True).start()
+            try:
+                threading.Thread(target=self._drain, name="handrail-mcp-outlet", daemon=True).start()
+            except RuntimeError:  # there can be no more threads, so nobody could wait for the client
+                self._close()
 
     def _drain(self) -> None:
         while (line := self._next()) is not None:

@@ -1,12 +1,14 @@
 """The folders that a client with a handshake works on: it is asked, and what is not used is told."""
 
 import threading
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from handrail.mcp.stdio.connection import Connection
 from handrail.mcp.stdio.telling import Telling
 from handrail.protocol.error import HandrailError
-from handrail.rail import Handrail
+
+if TYPE_CHECKING:
+    from handrail.rail import Handrail
 
 _MOST = 256
 
@@ -25,7 +27,7 @@ class Roots:
         if self._connection.caller.has_roots:
             self._connection.ask("roots/list", {}, self._told)
 
-    def open(self, rail: Handrail) -> None:
+    def open(self, rail: "Handrail") -> None:
         """The session is open: what the client told before counts from here on."""
         with self._lock:
             self._rail = rail

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.calling import Asks, Calls
 from handrail.mcp.errors import INTERNAL, INVALID_PARAMS, ProtocolError
@@ -13,8 +13,10 @@ from handrail.mcp.stdio.telling import Telling
 from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.error import HandrailError
 from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import ToolSpec
-from handrail.rail import Handrail
+
+if TYPE_CHECKING:
+    from handrail.protocol.tool import ToolSpec
+    from handrail.rail import Handrail
 
 QUICK = frozenset(("read", "ls", "write", "edit"))
 """Our own tools whose work is bounded. A hop to another thread takes longer than most of their calls."""
@@ -105,7 +107,7 @@ def _told(result: ToolResult[Any]) -> dict[str, Any]:
     return call_result(result)
 
 
-def _is_quick(spec: ToolSpec | None, params: dict[str, Any], rail: Handrail) -> bool:
+def _is_quick(spec: "ToolSpec | None", params: dict[str, Any], rail: "Handrail") -> bool:
     """Whether the thread that reads may run it: nothing that it might wait for is held by anybody, as far as one can
     tell."""
     if spec is None or spec.category != "builtin" or spec.name not in QUICK or _brings_answer(params):

@@ -4,11 +4,10 @@ import os
 import select
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, UNKNOWN_METHOD, ProtocolError
 from handrail.mcp.instructions import INSTRUCTIONS
-from handrail.mcp.listing import tool_entry
 from handrail.mcp.results import SERVER_INFO
 from handrail.mcp.stdio.checking import Field, Problems, level, table, text
 from handrail.mcp.stdio.connection import Connection, Exchange
@@ -25,7 +24,14 @@ from handrail.mcp.stdio.telling import Telling
 from handrail.mcp.stdio.workers import Workers
 from handrail.mcp.stdio.workplace import OpenRail, Workplace
 from handrail.mcp.versions import MODERN
-from handrail.rail import Handrail
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from handrail.rail import Handrail
+
+Ahead = Callable[[], "dict[str, Raw] | None"]
+"""What a session will list, by name; None where only a session knows."""
 
 CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
 _CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
@@ -43,11 +49,11 @@ JOIN_SECONDS = 5.0
 FLUSH_SECONDS = 1.0
 
 
-def serve(open_rail: OpenRail, source: int, sink: int, note: Callable[[str], None], at_once: int) -> bool:
+def serve(open_rail: OpenRail, ahead: Ahead, source: int, sink: int, note: Callable[[str], None], at_once: int) -> bool:
     """Serves until the client goes or a signal comes; whether it was a signal. `note` takes lines for a person.
     `at_once`: what a second signal exits with."""
     ending = Ending(at_once)
-    server = Server(open_rail, Outlet(sink, ending.client_is_lost), note)
+    server = Server(open_rail, ahead, Outlet(sink, ending.client_is_lost), note)
     inlet = Inlet(source, ending.waker, ending.is_alone)
     with ending.by_signals():
         for line in inlet.lines():
@@ -69,7 +75,8 @@ def _is_closed(sink: int) -> bool:
 class Server:
     """The methods of the protocol, for one client."""
 
-    def __init__(self, open_rail: OpenRail, outlet: Outlet, note: Callable[[str], None]) -> None:
+    def __init__(self, open_rail: OpenRail, ahead: Ahead, outlet: Outlet, note: Callable[[str], None]) -> None:
+        self._ahead = ahead
         self._note = note
         self._outlet = outlet
         self._flying = Flying()
@@ -164,10 +171,10 @@ class Server:
         match message.method:
             case "notifications/cancelled":
                 self._cancel(message.params.get("requestId"))
-            case "notifications/initialized" if not self._era.modern:
+            case "notifications/initialized" if self._era.greeted:
                 self._listening.greeted = True
                 self._roots.ask()
-            case "notifications/roots/list_changed" if not self._era.modern:
+            case "notifications/roots/list_changed" if self._era.greeted:
                 self._roots.ask()
             case _:
                 pass
@@ -202,10 +209,23 @@ class Server:
         _check("tools/list", exchange, {"cursor": text(needed=False)})
         if exchange.params.get("cursor") is not None:
             _check("tools/list", exchange, {"cursor": Field("one that this server gave; it gives none", _never)})
+        ahead = self._ahead() if self._workplace.rail is None else None
+        if ahead is None:
+            self._list_offered(exchange)
+        else:
+            self._answer_list(exchange, list(ahead.values()))
+            # While the client reads them, what its first call needs is made ready. What cannot be is told to that call.
+            self._listening.look(self._workplace.calls(exchange.caller).rail, tuple(ahead))
+
+    def _list_offered(self, exchange: Exchange) -> None:
+        from handrail.mcp.listing import tool_entry  # noqa: PLC0415  mostly the list is made ahead
+
         rail = self._workplace.calls(exchange.caller).rail
         self._listening.look(rail)
-        cached = _CACHED if exchange.caller.modern else {}
-        exchange.answer({"tools": [tool_entry(spec) for spec in rail.specs()], **cached})
+        self._answer_list(exchange, [tool_entry(spec) for spec in rail.specs()])
+
+    def _answer_list(self, exchange: Exchange, entries: list[Any]) -> None:
+        exchange.answer({"tools": entries, **(_CACHED if exchange.caller.modern else {})})
 
     def _call(self, exchange: Exchange) -> None:
         _check("tools/call", exchange, _CALL)
@@ -217,8 +237,10 @@ class Server:
 
     # The rest
 
-    def _opened(self, rail: Handrail) -> None:
-        rail.subscribe(self._telling.hear)
+    def _opened(self, rail: "Handrail") -> None:
+        from handrail.mcp.stdio.hearing import hearing  # noqa: PLC0415  as it says
+
+        rail.subscribe(hearing(self._telling))
         self._roots.open(rail)
 
     def _failed(self, error: Exception) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 from handrail.mcp.caller import LEVEL_KEY
 from handrail.mcp.stdio.checking import LEVELS
 from handrail.mcp.stdio.connection import Connection, Exchange, RequestId
-from handrail.protocol import event as events
-from handrail.protocol.event import Event, Notice, ToolCallUpdate
 
 DEFAULT_LEVEL = "warning"
 """What is told to a client with a handshake that has not said from which level on."""
 _PAUSE = 0.1
 """Seconds between two notifications about one call. What comes sooner is left out: the next one says more."""
-_LONGEST = 500
+LONGEST = 500
+"""Characters of a line that is told."""
 
 
 class Progress:
@@ -34,18 +33,20 @@ class Progress:
             if now < self._next:
                 return
             self._number, self._next = self._number + 1, now + _PAUSE
-            params = {"progressToken": self._token, "progress": self._number, "message": message[:_LONGEST]}
+            params = {"progressToken": self._token, "progress": self._number, "message": message[:LONGEST]}
             self._send({"method": "notifications/progress", "params": params})
 
 
 class Telling:
-    """Hears every event of the session, and tells those who asked for it."""
+    """Tells those who asked for it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._level = LEVELS.index(DEFAULT_LEVEL)
         self._calls: dict[str, Exchange] = {}
         """Those whose client wants to hear of them, by what the call is called here."""
+        self._names: dict[Exchange, list[str]] = {}
+        """What each of them is called: one that finds an earlier call waiting has that one's name too."""
 
     def set_level(self, level: str) -> None:
         """From which level on a client with a handshake is told."""
@@ -54,25 +55,24 @@ class Telling:
     def follow(self, exchange: Exchange, call_id: str) -> None:
         """Tells of this call from here on, if its client asked for that."""
         meta: dict[str, Any] = exchange.params.get("_meta") or {}
-        if (token := meta.get("progressToken")) is not None:
+        token = meta.get("progressToken")
+        if token is None and _level_of(exchange) is None:
+            return
+        if token is not None and exchange not in self._names:
             exchange.tell = Progress(self._connection.send, token).tell
-        if token is not None or _level_of(exchange) is not None:
-            self._calls[call_id] = exchange
+        self._names.setdefault(exchange, []).append(call_id)
+        self._calls[call_id] = exchange
 
     def leave(self, exchange: Exchange) -> None:
         """Nobody waits for it any more."""
-        for call_id in [call_id for call_id, one in list(self._calls.items()) if one is exchange]:
-            self._calls.pop(call_id, None)
+        for call_id in self._names.pop(exchange, ()):
+            if self._calls.get(call_id) is exchange:
+                del self._calls[call_id]
 
-    def hear(self, event: Event) -> None:
-        """Takes an event of the session, in the thread that brought it about."""
-        if isinstance(event, ToolCallUpdate):
-            if (exchange := self._calls.get(event.tool_call_id)) is not None and (line := _line(event)):
-                exchange.progress(line)
-        elif isinstance(event, events.Warning):
-            self.log("warning", {"code": event.code, "text": event.text}, event.tool_call_id)
-        elif isinstance(event, Notice):
-            self.log("notice", {"text": event.text})
+    def progress(self, call_id: str, line: str) -> None:
+        """Tells how far a call is."""
+        if (exchange := self._calls.get(call_id)) is not None:
+            exchange.progress(line)
 
     def log(self, level: str, data: dict[str, Any], call_id: str | None = None) -> None:
         """Tells something that a person should know, where the client wants to hear of that much."""
@@ -93,9 +93,3 @@ def _level_of(exchange: Exchange) -> int | None:
     meta: dict[str, Any] = exchange.params.get("_meta") or {}
     asked = meta.get(LEVEL_KEY) if exchange.caller.modern else None
     return None if asked is None else LEVELS.index(asked)
-
-
-def _line(event: ToolCallUpdate) -> str:
-    """What an update says, in one line: the last that was printed, else what the call does now."""
-    printed = [line for line in (event.output or "").splitlines() if line.strip()]
-    return printed[-1].strip() if printed else event.title or ""

@@ -24,15 +24,16 @@ class Workers:
         self._changed = threading.Condition()
 
     def add(self, job: Job) -> None:
-        """Has the job done by the next thread that is free."""
+        """Has the job done by the next thread that is free; where there can be none at all, by whoever asks."""
         with self._changed:
             self._jobs.append(job)
             if self._free >= len(self._jobs):
                 self._changed.notify()
-            elif len(self._threads) < self._most and not self._over:
-                thread = threading.Thread(target=self._work, name="handrail-mcp-worker", daemon=True)
-                self._threads.append(thread)
-                thread.start()
+                return
+            if (len(self._threads) < self._most and not self._over and self._started()) or self._threads:
+                return
+            self._jobs.pop()
+        self._do(job)
 
     def end(self, seconds: float) -> bool:
         """Does what is left and ends the threads; whether all of them ended within this time."""
@@ -46,10 +47,23 @@ class Workers:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            try:
-                job()
-            except Exception as error:  # a defect: the thread goes on, and whoever listens is told
-                self._failed(error)
+            self._do(job)
+
+    def _do(self, job: Job) -> None:
+        try:
+            job()
+        except Exception as error:  # a defect: the thread goes on, and whoever listens is told
+            self._failed(error)
+
+    def _started(self) -> bool:
+        """Starts one more; False where there can be no more."""
+        thread = threading.Thread(target=self._work, name="handrail-mcp-worker", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self._threads.append(thread)
+        return True
 
     def _next(self) -> Job | None:
         with self._changed:

@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Calls
 from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.protocol.error import HandrailError
-from handrail.rail import Handrail
 
-OpenRail = Callable[[Caller], Handrail]
+if TYPE_CHECKING:
+    from handrail.rail import Handrail
+
+OpenRail = Callable[[Caller], "Handrail"]
 """Opens a session for a client; HandrailError where that cannot be."""
 
 
@@ -25,11 +28,11 @@ class Workplace:
         self._opened: list[Callable[[Handrail], None]] = []
 
     @property
-    def rail(self) -> Handrail | None:
+    def rail(self) -> "Handrail | None":
         """The session, if it is open."""
         return self._calls.rail if self._calls is not None else None
 
-    def when_open(self, then: Callable[[Handrail], None]) -> None:
+    def when_open(self, then: "Callable[[Handrail], None]") -> None:
         """Has something done as soon as the session is open."""
         self._opened.append(then)
 
@@ -42,7 +45,7 @@ class Workplace:
                 self._calls = Calls(self._opened_for(caller))
         return self._calls
 
-    def _opened_for(self, caller: Caller) -> Handrail:
+    def _opened_for(self, caller: Caller) -> "Handrail":
         try:
             rail = self._open_rail(caller)
         except HandrailError as error:
