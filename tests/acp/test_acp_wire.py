@@ -113,6 +113,14 @@ def test_the_end_of_the_input_is_the_end_of_the_process(talk: Talk, workspace: P
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
 
 
+def test_what_was_asked_before_the_end_of_the_input_is_answered(talk: Talk, workspace: Path) -> None:
+    hello = json.dumps(HELLO).encode()
+    asked = {"cwd": str(workspace)}
+    listed = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": asked}).encode()
+    out, _ = talk.process.communicate(b"%b\n%b\n" % (hello, listed), timeout=30)
+    assert sorted((one["id"], "result" in one) for one in map(json.loads, out.splitlines())) == [(0, True), (1, True)]
+
+
 def test_a_client_that_reads_no_more_does_not_keep_the_process(talk: Talk, workspace: Path) -> None:
     session = talk.ask(1, "session/new", {"cwd": str(workspace), "mcpServers": []})["result"]["sessionId"]
     assert talk.process.stdout is not None
