@@ -38,7 +38,7 @@ class Wire:
     async def receive(self) -> dict[str, Any] | None:
         """The next message; None when there are no more."""
         message = await self._received.get()
-        if message is not None and "method" in message and "id" in message:
+        if message is not None and message.get("method") is not None and "id" in message:
             self._unanswered += 1
             self._answered.clear()
         return message
