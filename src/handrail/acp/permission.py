@@ -32,12 +32,13 @@ _NO_REASON = " and say why"
 
 def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
     """The call with all that a person has to know before they answer."""
-    shown = Shown(request.preview.text, workspace) if request.preview is not None else None
+    # What a server says otherwise of its tool is no difference of files, whatever it looks like.
+    shown = Shown(request.preview.text, workspace) if request.preview and request.fingerprint is None else None
     named = [ToolCallLocation(path=absolute(path, workspace)) for path in request.paths]
     return ToolCallUpdate(
         tool_call_id=request.tool_call_id,
         title=code(subject(request)),
-        kind=kind_of(request.tool_name),
+        kind=kind_of(request.called),
         status="pending",
         content=_contents(request, shown),
         locations=(shown.places if shown is not None else []) or named,
@@ -78,6 +79,6 @@ def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallC
 def _without_diff(request: PermissionRequest) -> PermissionRequest:
     """The same for a text that stands beside the difference."""
     preview = request.preview
-    if preview is None or preview.kind != "diff":
+    if preview is None or preview.kind != "diff" or request.fingerprint is not None:
         return request
     return replace(request, preview=replace(preview, text="", truncated=False))
