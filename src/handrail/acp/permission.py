@@ -32,9 +32,10 @@ _NO_REASON = " and say why"
 
 def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
     """The call with all that a person has to know before they answer."""
-    # What a server says otherwise of its tool is no difference of files, whatever it looks like.
-    shown = Shown(request.preview.text, workspace) if request.preview and request.fingerprint is None else None
-    named = [ToolCallLocation(path=absolute(path, workspace)) for path in request.paths]
+    shown = _shown(request, workspace)
+    # What a command is judged by may be no files: words of a script, addresses.
+    paths = request.paths if request.command is None else ()
+    named = [ToolCallLocation(path=absolute(path, workspace)) for path in paths]
     return ToolCallUpdate(
         tool_call_id=request.tool_call_id,
         title=code(subject(request)),
@@ -62,6 +63,13 @@ def answer_in(response: RequestPermissionResponse) -> Answer | None:
         return None
     given: dict[str, AnswerKind] = {kind: kind for kind in ANSWERS}
     return Answer(kind=given.get(outcome.option_id, "deny"))
+
+
+def _shown(request: PermissionRequest, workspace: str) -> Shown | None:
+    """What would change. What a program would be sent, or a server says otherwise of its tool, is no difference of
+    files, however much it looks like one."""
+    preview = request.preview if request.fingerprint is None else None
+    return Shown(preview.text, workspace) if preview is not None and preview.kind in {"diff", "run"} else None
 
 
 def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallContentVariant]:
