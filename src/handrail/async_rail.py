@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from handrail.runtime.conversation import Conversation
+    from handrail.store.left_calls import LeftCalls
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -96,6 +97,12 @@ class AsyncHandrail:
         finally:
             self._pool = before
 
+    async def look_at_servers(self) -> None:
+        """Asks other servers what they list, where that may have changed. Without it `specs` would do so, and hold up
+        the event loop meanwhile."""
+        if self.rail.has_servers:
+            await self.in_pool(self.rail.look_at_servers)
+
     async def end_session(self) -> None:
         """Ends what the session left running, forgets it, and closes."""
         import asyncio  # noqa: PLC0415  as above
@@ -125,6 +132,11 @@ class AsyncHandrail:
         return self.rail.workspace
 
     @property
+    def has_servers(self) -> bool:
+        """Whether there are other servers."""
+        return self.rail.has_servers
+
+    @property
     def mode(self) -> Mode:
         """The mode that is in force."""
         return self.rail.mode
@@ -133,6 +145,11 @@ class AsyncHandrail:
     def conversation(self) -> "Conversation":
         """The talk of this session with its model, for who runs the loop."""
         return self.rail.conversation
+
+    @property
+    def left_calls(self) -> "LeftCalls":
+        """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
+        return self.rail.left_calls
 
     read = _hopped(Handrail.read)
     write = _hopped(Handrail.write)

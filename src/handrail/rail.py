@@ -427,7 +427,7 @@ class Handrail(NamedTools):
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools this session offers. Other servers are asked what theirs are, where that may have changed."""
-        self._session.look_at_servers()
+        self.look_at_servers()
         return tuple(tool.spec for tool in self._session.offer.tools)
 
     def tool_names(self) -> tuple[str, ...]:
@@ -440,6 +440,17 @@ class Handrail(NamedTools):
         """The tool of this name, if this session offers it."""
         tool = self._session.offer.get(name)
         return None if tool is None else tool.spec
+
+    def look_at_servers(self) -> None:
+        """Asks other servers what they list, where that may have changed; it may have to wait for one to start. Calls
+        of their tools do so too."""
+        if self._session.others is not None and not self._closed:
+            self._enter(self._session.look_at_servers)
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether there are other servers."""
+        return self._session.others is not None
 
     def why_off(self, name: str) -> str | None:
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""

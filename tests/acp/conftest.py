@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from editor import Opened, opened
+from editor import Opened, opened, opened_here
 
 import handrail
 
@@ -51,8 +51,19 @@ def script(tmp_path: Path, workspace: Path) -> Script:
 
 
 @pytest.fixture
-def start(workspace: Path, environment: dict[str, str]) -> Open:
-    """Starts the agent for an editor."""
+def start(workspace: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Starts the agent for an editor, in this process."""
+    monkeypatch.setattr(os, "environ", environment)
+
+    def begin(*words: str, **options: Any) -> AbstractAsyncContextManager[Opened]:
+        return opened_here(workspace, *words, **options)
+
+    return begin
+
+
+@pytest.fixture
+def start_apart(workspace: Path, environment: dict[str, str]) -> Open:
+    """The same in a process of its own."""
 
     def begin(*words: str, **options: Any) -> AbstractAsyncContextManager[Opened]:
         return opened(workspace, environment, *words, **options)

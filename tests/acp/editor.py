@@ -1,13 +1,14 @@
 """An editor for tests: the client side of the official SDK, against the real `handrail acp`."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp import spawn_agent_process
+from acp import connect_to_agent, spawn_agent_process
 from acp.client.connection import ClientSideConnection
 from acp.helpers import text_block
 from acp.schema import (
@@ -19,6 +20,10 @@ from acp.schema import (
     RequestPermissionResponse,
     ToolCallUpdate,
 )
+
+from handrail.acp.serving import served
+from handrail.cli.acp import host_of
+from handrail.cli.arguments import parse
 
 PATIENCE = 60.0
 CANCELLED = RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -113,7 +118,7 @@ class Opened(NamedTuple):
 
     editor: Editor
     agent: ClientSideConnection
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | None
     workspace: Path
 
     async def new(self, cwd: Path | None = None) -> str:
@@ -124,6 +129,33 @@ class Opened(NamedTuple):
 
 
 Open = Callable[..., Any]
+
+
+@asynccontextmanager
+async def opened_here(
+    workspace: Path, *words: str, capabilities: ClientCapabilities | None = None
+) -> AsyncIterator[Opened]:
+    """The same with the agent in this process and its real wire between: an interpreter takes most of a test's time."""
+    options = parse("acp", list(words))
+    assert options is not None
+    editor, loop = Editor(), asyncio.get_running_loop()
+    (to_agent, from_editor), (to_editor, from_agent) = os.pipe(), os.pipe()
+    serving = loop.create_task(served(host_of(options), to_agent, from_agent))
+    reader = asyncio.StreamReader(limit=1 << 24)
+    source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(to_editor, "rb"))
+    sink, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(from_editor, "wb"))
+    writer = asyncio.StreamWriter(sink, flow, None, loop)
+    agent = connect_to_agent(editor, writer, reader, use_unstable_protocol=True)
+    try:
+        await agent.initialize(protocol_version=1, client_capabilities=capabilities)
+        yield Opened(editor, agent, None, workspace)
+    finally:
+        sink.close()
+        await asyncio.wait_for(serving, PATIENCE)
+        await agent.close()
+        source.close()
+        for descriptor in (to_agent, from_agent):
+            os.close(descriptor)
 
 
 @asynccontextmanager

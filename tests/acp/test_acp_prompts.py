@@ -8,12 +8,14 @@ EDIT = ["edit", {"path": "a.txt", "oldText": "two", "newText": "2"}]
 DONE = {"text": "It is 2 now.", "spent": {"input_tokens": 1_000, "output_tokens": 20, "cost": 0.25}}
 
 
-def test_a_prompt_streams_words_and_thoughts_and_cards_and_changes_the_file(start, script, workspace: Path) -> None:
+def test_a_prompt_streams_words_and_thoughts_and_cards_and_changes_the_file(
+    start_apart, script, workspace: Path
+) -> None:
     looked = {"reasoning": "Let me see.", "text": "I look. ", "calls": [["read", {"path": "a.txt", "offset": 2}]]}
     model = script(looked, {"text": "I change it. ", "calls": [EDIT]}, DONE)
 
     async def scene() -> None:
-        async with start("--model", model, "--mode", "auto") as opened:
+        async with start_apart("--model", model, "--mode", "auto") as opened:
             session = await opened.new()
             done = await opened.say(session, "make it 2")
             editor = opened.editor

@@ -152,6 +152,31 @@ def test_modes_are_offered_set_and_kept(start, script, workspace: Path) -> None:
     played(scene)
 
 
+def test_options_choose_the_mode_and_one_of_several_models(start, script, workspace: Path) -> None:
+    one, other = script({"text": "One."}, name="one.json"), script({"text": "Other."}, name="other.json")
+
+    async def scene() -> None:
+        async with start("--model", one, "--model", other, "--mode", "auto") as opened:
+            editor, agent = opened.editor, opened.agent
+            new = await agent.new_session(cwd=str(workspace), mcp_servers=[])
+            mode, model = new.config_options
+            assert (mode.category, mode.current_value) == ("mode", "auto")
+            assert (model.category, [choice.value for choice in model.options]) == ("model", [one, other])
+            chosen = await agent.set_config_option(session_id=new.session_id, config_id="model", value=other)
+            assert [option.current_value for option in chosen.config_options] == ["auto", other]
+            await opened.say(new.session_id, "go")
+            assert editor.words() == "Other."
+            await agent.set_config_option(session_id=new.session_id, config_id="mode", value="plan")
+            await editor.until(lambda: editor.of("current_mode_update"))
+            for option, value in (("model", "another"), ("mode", "wild"), ("colour", "red")):
+                with pytest.raises(RequestError, match=r"(?i)there is no"):
+                    await agent.set_config_option(session_id=new.session_id, config_id=option, value=value)
+            loaded = await agent.load_session(cwd=str(workspace), session_id=new.session_id, mcp_servers=[])
+            assert [option.current_value for option in loaded.config_options] == ["plan", other]
+
+    played(scene)
+
+
 def test_a_folder_that_is_no_workspace_is_refused(start, script, workspace: Path, environment: dict[str, str]) -> None:
     async def scene() -> None:
         async with start("--model", script(DONE)) as opened:
@@ -235,13 +260,13 @@ def test_without_a_model_a_session_opens_and_a_prompt_says_how_to_choose_one(sta
     played(scene)
 
 
-def test_a_killed_agent_goes_on_where_it_was(start, script, workspace: Path) -> None:
+def test_a_killed_agent_goes_on_where_it_was(start_apart, script, workspace: Path) -> None:
     waits = {"calls": [["write", {"path": "b.txt", "content": "b\n"}], ["exec", {"command": "sleep 1000"}]]}
     model = script(waits, DONE, MORE)
     killed: list[str] = []
 
     async def first() -> None:
-        async with start("--model", model, "--mode", "full") as opened:
+        async with start_apart("--model", model, "--mode", "full") as opened:
             editor, session = opened.editor, await opened.new()
             saying = asyncio.create_task(opened.say(session, "go"))
             await editor.until(lambda: editor.cards().get("`sleep 1000`", {}).get("status") == "in_progress")
@@ -251,7 +276,7 @@ def test_a_killed_agent_goes_on_where_it_was(start, script, workspace: Path) -> 
             killed.append(session)
 
     async def second() -> None:
-        async with start("--model", model, "--mode", "full") as opened:
+        async with start_apart("--model", model, "--mode", "full") as opened:
             editor, [session] = opened.editor, killed
             await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert editor.cards()["write `b.txt`"]["status"] == "completed"

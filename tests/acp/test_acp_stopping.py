@@ -44,19 +44,19 @@ def test_a_cancel_ends_the_command_with_all_that_it_started(start, script) -> No
 
 @pytest.mark.parametrize("how", ["closed", "terminated"])
 def test_an_editor_that_goes_leaves_nothing_running_and_the_session_can_be_loaded(
-    start, script, workspace: Path, how: str
+    start_apart, script, workspace: Path, how: str
 ) -> None:
     model = script(RUN, DONE)
 
     async def scene() -> None:
-        async with start("--model", model, "--mode", "full") as opened:
+        async with start_apart("--model", model, "--mode", "full") as opened:
             session, saying = await begin(opened)
             if how == "terminated":
                 opened.process.send_signal(signal.SIGTERM)
                 assert (await saying).stop_reason == "cancelled"
             saying.cancel()
         assert (opened.process.returncode, sleepers()) == (0, [])
-        async with start("--model", model, "--mode", "full") as opened:
+        async with start_apart("--model", model, "--mode", "full") as opened:
             await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             [card] = opened.editor.cards().values()
             assert card["status"] == "failed"
@@ -65,11 +65,11 @@ def test_an_editor_that_goes_leaves_nothing_running_and_the_session_can_be_loade
     played(scene)
 
 
-def test_what_goes_on_in_the_background_ends_with_the_editor(start, script) -> None:
+def test_what_goes_on_in_the_background_ends_with_the_editor(start_apart, script) -> None:
     stays = {"calls": [["exec", {"command": MARK, "background": True}]]}
 
     async def scene() -> None:
-        async with start("--model", script(stays, DONE), "--mode", "full") as opened:
+        async with start_apart("--model", script(stays, DONE), "--mode", "full") as opened:
             await opened.say(await opened.new(), "go")
             assert sleepers()
         assert (opened.process.returncode, sleepers()) == (0, [])

@@ -75,9 +75,9 @@ BROKEN = [
     ),
     pytest.param(
         b'{"id": 3, "method": "session/set_config_option", "params": {"sessionId": "x", "configId": "y", "value": ""}}',
-        -32602,
+        -32002,
         3,
-        id="no option",
+        id="an option of no session",
     ),
 ]
 
@@ -119,6 +119,20 @@ def test_a_client_that_reads_no_more_does_not_keep_the_process(talk: Talk, works
     talk.process.stdout.close()
     talk.send(id=2, method="session/prompt", params={"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
     assert talk.process.wait(30) == 0
+
+
+def test_a_client_that_neither_reads_nor_writes_does_not_keep_it_either(
+    workspace: Path, environment: dict[str, str], script
+) -> None:
+    much = [{"text": f"{'much ' * 5_000}\n", "calls": [["ls", {"path": "."}]]}] * 20
+    with talking(workspace, environment, "--model", script(*much)) as talk:
+        session = talk.ask(1, "session/new", {"cwd": str(workspace), "mcpServers": []})["result"]["sessionId"]
+        prompt = [{"type": "text", "text": "go"}]
+        talk.send(id=2, method="session/prompt", params={"sessionId": session, "prompt": prompt})
+        talk.read()  # it is on its way
+        assert talk.process.stdin is not None
+        talk.process.stdin.close()
+        assert talk.process.wait(30) == 0
 
 
 def test_what_a_library_prints_is_no_part_of_the_protocol(

@@ -18,7 +18,7 @@ from handrail import Handrail, Parked, ToolCall, tool
 from handrail.settings import Settings
 from handrail.settings.model import Paths
 from handrail.store.identity import new_id
-from handrail.store.short_ids import matching, short_ids
+from handrail.store.short_ids import matching, short_id, short_ids
 
 WRITE = '{"path": "new.txt", "content": "one\\n"}'
 TOUCH = '{"command": "touch made"}'
@@ -467,4 +467,5 @@ def test_a_short_id_means_one(ids: list[str]) -> None:
         for spelled in (short, one, one.removeprefix("ask_")):
             assert matching(spelled, ids) == [one]
         assert len(short) >= 3
+        assert short_id(one, ids) == short
     assert matching("ask_", ids) == matching("", ids) == matching(ids[0][:8], ids) == []

@@ -309,6 +309,10 @@ def test_on_a_terminal_the_difference_has_colours_unless_nobody_wants_them(
     assert b"\x1b" not in on_a_terminal(NO_COLOR="1")
 
 
+def test_the_help_names_every_client(run) -> None:
+    assert ",".join(NAMES) in "".join(run("mcp", "--help").out.split())  # wherever its lines are broken
+
+
 def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: Path) -> None:
     def rows() -> list[tuple[str, str, str | None]]:
         found = [row for row in run("doctor", "--json").json["rows"] if row["group"] == "clients"]

@@ -119,23 +119,7 @@ class StdioBridge:
         if "error" in first:
             _answer(request, _STATUS.get(first["error"]["code"], 200), json.dumps(first).encode())
             return
-        request.send_response(200)
-        for name, value in {
-            "content-type": "text/event-stream",
-            "connection": "close",
-            "mcp-session-id": session,
-        }.items():
-            if value:
-                request.send_header(name, value)
-        request.end_headers()
-        with suppress(OSError):
-            while True:
-                request.wfile.write(b"event: message\r\ndata: " + json.dumps(first).encode() + b"\r\n\r\n")
-                request.wfile.flush()
-                if "method" not in first:
-                    break
-                first = said.get()
-        request.close_connection = True
+        _stream(request, session, first, said)
 
     def delete(self, request: BaseHTTPRequestHandler) -> None:
         """Ends a session."""
@@ -157,3 +141,21 @@ def _answer(request: BaseHTTPRequestHandler, status: int, body: bytes = b"") -> 
     request.send_header("content-type", "application/json")
     request.end_headers()
     request.wfile.write(body)
+
+
+def _stream(request: BaseHTTPRequestHandler, session: str, said: dict[str, Any], more: "queue.Queue[Any]") -> None:
+    """In chunks: a connection that is closed behind an answer that nobody has read yet is too much for some clients."""
+    request.send_response(200)
+    request.send_header("content-type", "text/event-stream")
+    request.send_header("transfer-encoding", "chunked")
+    if session:
+        request.send_header("mcp-session-id", session)
+    request.end_headers()
+    with suppress(OSError):
+        while True:
+            event = b"event: message\r\ndata: " + json.dumps(said).encode() + b"\r\n\r\n"
+            request.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+            if "method" not in said:
+                break
+            said = more.get()
+        request.wfile.write(b"0\r\n\r\n")

@@ -131,6 +131,15 @@ def test_a_form_is_sent_back_with_an_answer(client: Client, workspace: Path, rep
         assert '"no"' in result["content"][0]["text"]
 
 
+def test_the_oldest_version_gets_a_form_that_it_knows(client: Client, workspace: Path) -> None:
+    exchange = client.call(Caller(protocol="2025-06-18", elicits=True))
+    form = client.form()
+    assert "mode" not in form["params"]
+    assert form["params"]["requestedSchema"]["properties"]["answer"]["enum"] == ["once", "deny"]
+    client.send_back(form, action="accept", content={"answer": "once"})
+    assert not client.result(exchange)["isError"]
+
+
 def test_a_declined_form_is_a_no(client: Client, workspace: Path) -> None:
     exchange = client.call(FORMS)
     client.send_back(client.form(), action="decline")

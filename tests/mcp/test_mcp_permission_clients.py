@@ -11,7 +11,6 @@ from typing import Any
 
 import mcp_types
 import pytest
-
 from mcp import Client, StdioServerParameters
 
 ERAS = ("legacy", "2026-07-28")
@@ -295,3 +294,61 @@ def test_a_state_that_was_forged_runs_nothing(place: Place) -> None:
 
     play(place, "2026-07-28", Person(), scene)
     assert place.text == "a\nb\n"
+
+
+class Raw:
+    """A client that says what it wants, word by word, to a server that can be killed."""
+
+    def __init__(self, place: Place) -> None:
+        server = place.server("--mode", "ask")
+        self.process = subprocess.Popen(
+            [server.command, *server.args], env=server.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        able = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}
+        self.send(id=1, method="initialize", params={**able, "clientInfo": {"name": "raw", "version": "1"}})
+        self.reads(lambda message: message.get("id") == 1)
+        self.send(method="notifications/initialized")
+
+    def send(self, **message: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def reads(self, told: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        return next(message for line in self.process.stdout if told(message := json.loads(line)))
+
+    def asks(self) -> dict[str, Any]:
+        self.send(id=2, method="tools/call", params={"name": "exec", "arguments": COMMAND})
+        return self.reads(lambda message: message.get("method") == "elicitation/create")
+
+    def close(self) -> None:
+        self.process.communicate(timeout=DEADLINE)
+
+
+def test_a_server_that_is_killed_with_an_open_form_leaves_its_request_to_the_same_call(place: Place) -> None:
+    killed = Raw(place)
+    killed.asks()
+    [before] = place.approvals()
+    killed.process.kill()
+    killed.close()
+    after = Raw(place)
+    form = after.asks()
+    [waiting] = place.approvals()
+    assert (waiting["id"], waiting["sessionId"]) == (before["id"], "mcp-raw")
+    after.send(id=form["id"], result=accepts("once"))
+    result = after.reads(lambda message: message.get("id") == 2)["result"]
+    assert result["structuredContent"]["ok"]
+    after.close()
+    assert place.text == "a\nb\n"
+    code, told = place.run("audit", "verify")
+    assert code == 0, told
+
+
+def test_a_client_that_goes_with_an_open_form_leaves_the_request_and_no_process(place: Place) -> None:
+    client = Raw(place)
+    client.asks()
+    client.close()
+    assert client.process.returncode == 0
+    assert len(place.approvals()) == 1
+    assert place.text == "a\n"

@@ -158,7 +158,7 @@ def test_more_requests_than_fit_are_refused_and_none_is_lost(tooled: Callable[..
         gate = tmp_path / "gate"
         numbers = [server.call("hold", {"name": str(gate)}) for _ in range(4_200)]
         refused = server.error(numbers[-1])
-        assert refused["code"] == -32000
+        assert refused["code"] == -32010
         assert "4096 requests" in refused["message"]
         gate.write_text("")
         answers = [server.answer(number) for number in numbers]

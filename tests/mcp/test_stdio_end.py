@@ -1,11 +1,13 @@
 """However a connection ends, nothing stays: no process, no lock, and a journal that is whole."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from stdio_process import PATIENCE, Server, environment
@@ -144,4 +146,49 @@ def test_a_server_that_is_killed_leaves_no_command_and_is_settled_by_the_next(tm
     with Server(tmp_path) as again:
         again.initialize()
         assert again.result(again.call("exec", {"command": "echo on"}))["isError"] is False
+    check_journal(tmp_path, "INTERRUPTED")
+
+
+def test_without_an_input_or_an_output_there_is_nothing_to_serve(tmp_path: Path) -> None:
+    for closed in ("<&-", ">&-"):
+        words = ["sh", "-c", f'exec "$0" -m handrail mcp --workspace . {closed}', sys.executable]
+        with subprocess.Popen(words, env=environment(tmp_path), cwd=tmp_path, stderr=PIPE) as process:
+            _, said = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 2
+        assert b"one of them is closed" in said
+
+
+def test_a_person_who_starts_it_by_hand_is_told_what_it_is(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "handrail", "mcp", "--workspace", str(tmp_path)]
+    process = subprocess.Popen(words, env=environment(tmp_path), stdin=theirs, stdout=PIPE, stderr=PIPE)
+    os.close(theirs)
+    assert process.stderr is not None
+    assert b"started by a client" in process.stderr.readline()
+    os.write(ours, b"\x04")
+    assert process.communicate(timeout=PATIENCE) == (b"", b"")
+    os.close(ours)
+    assert process.returncode == 0
+
+
+def test_a_tool_that_does_not_end_keeps_nobody(tmp_path: Path, deep: bool) -> None:
+    if not deep:
+        pytest.skip("it takes as long as one is waited for")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "own.py").write_text(
+        "import time\nfrom handrail import tool\n\n@tool(read_only=True, auto_execute=True)\n"
+        'def stuck() -> str:\n    "Never ends."\n    time.sleep(3600)\n    return ""\n'
+    )
+    settings = tmp_path / "home" / ".config" / "handrail"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text(f'[tools]\nfolders = ["{tools}"]\n')
+    server = Server(tmp_path)
+    server.initialize()
+    server.call("stuck")
+    assert server.asks("ping")["result"] == {}
+    assert server.close() == 0
+    with Server(tmp_path) as again:
+        again.initialize()
+        assert again.asks("tools/list")["result"]["tools"]
     check_journal(tmp_path, "INTERRUPTED")

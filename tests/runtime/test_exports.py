@@ -3,7 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from handrail import Handrail
+import msgspec
+from jsonschema import Draft202012Validator
+from other_server import OtherServer, listed
+
+from handrail import Handrail, Output
+from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -89,3 +94,16 @@ def test_the_mcp_list_takes_the_same_arguments(rail: Open) -> None:
     for anthropic, mcp in zip(one.anthropic_tools(), one.mcp_tools(), strict=True):
         assert (mcp["name"], mcp["description"]) == (anthropic["name"], anthropic["description"])
         assert mcp["inputSchema"] == anthropic["input_schema"]
+
+
+def test_the_mcp_list_has_other_servers_tools_and_promises_nothing_of_their_data(rail: Open) -> None:
+    promised = {"type": "object", "properties": {"id": {"$ref": "#/$defs/id"}}, "$defs": {"id": {"type": "integer"}}}
+    tool = listed("look", output_schema=promised)
+    server = OtherServer("github", tool, handler=lambda *_: Output(summary="ok", content="ok", data={"id": "lies"}))
+    one = rail(sources=[server], mode="full")
+    (entry,) = [entry for entry in one.mcp_tools() if entry["name"].startswith("mcp__github__")]
+    assert entry["inputSchema"]["type"] == "object"
+    assert (entry["annotations"]["readOnlyHint"], entry["annotations"]["openWorldHint"]) == (False, True)
+    result = one.call(entry["name"], {})
+    assert result.data == {"id": "lies"}
+    Draft202012Validator(entry["outputSchema"]).validate(msgspec.json.decode(encode(result)))

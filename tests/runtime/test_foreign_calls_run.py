@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from other_server import OtherServer, listed
 
 from handrail import Done, Handrail, Output, Parked, ToolCall, ToolError
-from handrail.policy.configuration import Vouching
+from handrail.policy.rules.rule import Rule
 from handrail.protocol.event import ToolCallEnd, ToolCallPermissionRequired, ToolCallStart, ToolEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import Attachment
+from handrail.settings import Loaded, Settings
+from handrail.settings.servers import ServerTable
 from handrail.store.audit import Record, decode_record
 
 Open = Callable[..., Handrail]
@@ -151,14 +152,25 @@ def test_a_result_says_that_undo_does_not_cover_it(rail: Open) -> None:
     assert result.title == "x (a)"
 
 
-def test_what_is_vouched_for_runs_unasked_in_plan_too(rail: Open, tmp_path: Path) -> None:
-    one = rail(mode="plan", sources=[OtherServer("a", listed("get_x"), listed("set_x"))])
-    session = one._session
-    session.rules = replace(session.rules, servers=(Vouching("a", read_only=("get_*",)),))
-    assert one.call("mcp__a__get_x", {}).ok
+def test_what_the_settings_vouch_for_runs_unasked_in_plan_too(rail: Open) -> None:
+    servers = {"a": ServerTable(read_only=("get_*",))}
+    loaded = Loaded(settings=Settings(), sources={}, servers=servers)
+    one = rail(
+        mode="plan", settings=loaded, sources=[OtherServer("a", listed("get_x"), listed("set_x", read_only=True))]
+    )
+    looked = one.call("mcp__a__get_x", {})
+    assert (looked.ok, looked.summary) == (True, "done")
     refused = one.call("mcp__a__set_x", {}).error
     assert refused is not None
     assert refused.code == "POLICY_DENIED"
+
+
+def test_a_rule_of_the_settings_allows_a_tool(rail: Open) -> None:
+    allowing = Rule(id="issues", verdict="allow", pattern="**", tool="mcp__a__get_*")
+    loaded = Loaded(settings=Settings(), sources={}, rules=(allowing,))
+    one = rail(mode="ask", settings=loaded, unattended=True, sources=[OtherServer("a", listed("get_x"), listed("y"))])
+    assert one.call("mcp__a__get_x", {}).ok
+    assert not one.call("mcp__a__y", {}).ok
 
 
 def test_structured_content_is_data_and_pictures_are_attachments(rail: Open) -> None:

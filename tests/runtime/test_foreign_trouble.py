@@ -1,5 +1,6 @@
 """Servers that fail, hang, flood, lie and die: the call has a result with a code, and the session goes on."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -12,12 +13,13 @@ from typing import Any
 import pytest
 from other_server import OtherServer, listed
 
-from handrail import Context, Handrail, Output, ToolError
+from handrail import AsyncHandrail, Context, Handrail, Output, ToolError
 from handrail.protocol.event import Notice, ToolCallError
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.result import Attachment, ToolResult
 from handrail.runtime.foreign.outcome import MOST_TEXT
 from handrail.runtime.sources import ForeignTool
+from handrail.settings import Settings
 
 Open = Callable[..., Handrail]
 X = "mcp__a__x"
@@ -273,3 +275,28 @@ def test_a_call_that_was_cut_off_by_a_crash_is_never_repeated(
     assert (ended.tool_name, ended.server_name) == ("x.y", "a")
     assert one.call(ended.tool_call_name, {"n": 1}, tool_call_id="c1").error == ended.result.error
     assert server.calls == []
+
+
+def test_a_server_that_is_slow_to_list_does_not_hold_up_the_event_loop(workspace: Path, tmp_path: Path) -> None:
+    async def look() -> None:
+        loop, listing = asyncio.get_running_loop(), asyncio.Event()
+        goes_on = threading.Event()
+
+        class Slow(OtherServer):
+            def listed(self) -> tuple[ForeignTool, ...]:
+                loop.call_soon_threadsafe(listing.set)
+                assert goes_on.wait(30)
+                return super().listed()
+
+        async with AsyncHandrail(
+            workspace, state_dir=tmp_path / "state", settings=Settings(), sources=[Slow("a", listed("x"))]
+        ) as rail:
+            looking = asyncio.ensure_future(rail.look_at_servers())
+            await listing.wait()  # reached only where the loop goes on meanwhile
+            assert (await rail.read("missing")).error is not None
+            goes_on.set()
+            await looking
+            assert rail.has_servers
+            assert "mcp__a__x" in [spec.name for spec in rail.specs()]
+
+    asyncio.run(look())

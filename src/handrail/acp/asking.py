@@ -44,16 +44,12 @@ class Asker:
     async def __call__(self, parked: Parked) -> Done | Parked:
         """What came of the answers, or what still waits."""
         outcome: Done | Parked = parked
-        self._asking = True
-        try:
-            while isinstance(outcome, Parked):
-                await self.tell()
-                came = await self._put(outcome)
-                if came is None:
-                    return outcome
-                outcome = came
-        finally:
-            self._asking = False
+        while isinstance(outcome, Parked):
+            await self.tell()
+            came = await self._put(outcome)
+            if came is None:
+                return outcome
+            outcome = came
         return outcome
 
     async def _put(self, parked: Parked) -> Done | Parked | None:
@@ -104,6 +100,7 @@ class Asker:
 
     async def _first(self, asked: Coroutine[Any, Any, Any], is_open: Callable[[], bool]) -> Any | None:
         """The editor's answer; None where it cannot give one, somebody else did, or nobody is to be asked any more."""
+        self._asking = True
         answer = asyncio.ensure_future(asked)
         others = [asyncio.ensure_future(self._closed(is_open)), asyncio.ensure_future(self._leaving.wait())]
         try:
@@ -112,6 +109,7 @@ class Asker:
         except (RequestError, ConnectionError, ValidationError):
             return None
         finally:
+            self._asking = False
             for one in (answer, *others):
                 one.cancel()
             await asyncio.wait({answer, *others})

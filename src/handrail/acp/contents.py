@@ -3,7 +3,7 @@
 from itertools import islice
 from typing import Any
 
-from acp.helpers import ToolCallContentVariant, text_block, tool_content, tool_diff_content
+from acp.helpers import ToolCallContentVariant, image_block, text_block, tool_content, tool_diff_content
 from acp.schema import ToolCallLocation
 
 from handrail.acp.cards import absolute, block
@@ -55,6 +55,8 @@ def of_result(result: ToolResult[Any], shown: Shown | None) -> list[ToolCallCont
         contents = [*([verbatim(told)] if told.strip() else []), *contents]
     if shown is not None and not shown.all:
         contents.append(text(f"There is more: `handrail diff {result.meta.undo}`"))
+    pictures = [one for one in result.attachments if one.type == "image" and one.content is not None]
+    contents += [tool_content(image_block(one.content or "", one.mime)) for one in pictures]
     return [*contents, *(text(f"! {warning}") for warning in result.warnings)]
 
 

@@ -1,7 +1,7 @@
 """The agent as an editor sees it: one method for each request of the protocol, which are called by their keywords."""
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 from acp import PROTOCOL_VERSION, RequestError
 from acp.helpers import ContentBlock
@@ -30,13 +30,13 @@ from acp.schema import (
     SetSessionModeResponse,
 )
 
+from handrail.acp.choosing import choose, modes_of, options_of, tell_options
 from handrail.acp.errors import INVALID_REQUEST, NOT_FOUND, answered, refused
 from handrail.acp.hosting import Host
 from handrail.acp.listing import list_sessions
-from handrail.acp.opening import Servers, keep_mode, modes_of, open_session
+from handrail.acp.opening import Servers, keep_mode, open_session
 from handrail.acp.questions import has_forms
 from handrail.acp.session import Session
-from handrail.protocol.decision import Mode
 from handrail.protocol.version import VERSION
 
 _NO_LOGIN = "There is nothing to log in to: a model's key is taken from its provider's environment variable."
@@ -51,6 +51,7 @@ class Face:
         self._forms = False
         self._sessions: dict[str, Session] = {}
         self._opening = asyncio.Lock()
+        self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_connect(self, conn: Client) -> None:
@@ -89,7 +90,9 @@ class Face:
         session = await self._open(cwd, mcp_servers or ())
         await session.begin(after=0)
         self._soon(session)
-        return NewSessionResponse(session_id=session.rail.session_id, modes=modes_of(session))
+        return NewSessionResponse(
+            session_id=session.rail.session_id, modes=modes_of(session), config_options=[*options_of(session)]
+        )
 
     @answered
     async def load_session(
@@ -104,7 +107,7 @@ class Face:
         await session.begin(after=await session.tell_again())
         await keep_mode(session)
         self._soon(session)
-        return LoadSessionResponse(modes=modes_of(session))
+        return LoadSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
     async def resume_session(
@@ -119,7 +122,7 @@ class Face:
         await session.begin(after=await session.last_event())
         await keep_mode(session)
         self._soon(session)
-        return ResumeSessionResponse(modes=modes_of(session))
+        return ResumeSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
     async def fork_session(
@@ -134,26 +137,31 @@ class Face:
         session = await self._open(cwd, mcp_servers or (), forked)
         await session.begin(after=await session.last_event())
         self._soon(session)
-        return ForkSessionResponse(session_id=forked, modes=modes_of(session))
+        return ForkSessionResponse(session_id=forked, modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
-        """The sessions of a folder. The state folder knows workspaces by a digest only, so there is no list of all."""
-        if cwd is None:
-            raise refused("Sessions are listed by the folder that they work in: give cwd.")
-        return await asyncio.to_thread(list_sessions, self._host.workspace(cwd), cursor)
+        """The sessions of a folder; where none is named, of those that sessions are open in: the state folder knows
+        workspaces by a digest only, so that nobody can list all."""
+        open_in = {session.rail.workspace for session in self._sessions.values()}
+        folders = [self._host.workspace(cwd)] if cwd is not None else sorted(open_in)
+        return await asyncio.to_thread(list_sessions, folders, cursor)
 
     @answered
     async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> SetSessionModeResponse:
         """Changes the mode from here on, also in the middle of a turn."""
         session = self._session(session_id)
-        await session.rail.set_mode(cast("Mode", mode_id))  # which refuses what is none
+        await choose(session, "mode", mode_id)
+        await tell_options(session)
         return SetSessionModeResponse()
 
     @answered
-    async def set_config_option(self, config_id: str, **_: Any) -> SetSessionConfigOptionResponse:
-        """There are none: modes are modes, and the model is chosen where the agent is started."""
-        raise refused(f"There is no option {config_id[:80]!r}. The model is chosen by --model or in the settings.")
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Changes the mode or the model."""
+        options = await choose(self._session(session_id), config_id, value)
+        return SetSessionConfigOptionResponse(config_options=[*options])
 
     @answered
     async def prompt(self, session_id: str, prompt: list[ContentBlock], **_: Any) -> PromptResponse:
@@ -176,6 +184,7 @@ class Face:
     async def close(self) -> None:
         """Ends what is at work in all sessions."""
         async with self._opening:
+            self._closed = True
             sessions, self._sessions = list(self._sessions.values()), {}
         await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
 
@@ -183,6 +192,8 @@ class Face:
         if self._client is None:
             raise AssertionError("the connection says so first")
         async with self._opening:
+            if self._closed:
+                raise RequestError(INVALID_REQUEST, "The agent is about to end. Nothing was opened.")
             before = self._sessions.get(session_id or "")
             if before is not None and before.at_work:
                 told = f"A prompt is at work in session {session_id}. Wait for its end, or cancel it."

@@ -30,8 +30,10 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     settings: Callable[[str], Loaded]
     """What counts in a workspace."""
     limits: Callable[[Loaded], TurnLimits]
+    models: Callable[[Loaded, str | None], tuple[str, ...]]
+    """The names of the models that a session may talk to, by whom it talked to before; the one it does is the first."""
     model: Callable[[Loaded, str | None], Model]
-    """The model by the settings, else the one by this name: whom the session talked to before."""
+    """The model of a name; None where there is no name, which is refused with words on how to choose one."""
     sources: Callable[[Loaded, str, tuple[EditorServer, ...]], tuple[ToolSource, ...]]
     """The tools of other servers: those of the settings, and those that the editor names."""
     serves_http: bool = False

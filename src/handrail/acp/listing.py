@@ -1,6 +1,7 @@
 """Which sessions there are to go on with."""
 
 import os
+from collections.abc import Iterator, Sequence
 
 from acp.schema import ListSessionsResponse, SessionInfo
 
@@ -15,18 +16,22 @@ _PAGE = 50
 _TITLE = 80
 
 
-def list_sessions(workspace: str, cursor: str | None) -> ListSessionsResponse:
-    """The sessions of a workspace that somebody talked in, the latest first; a cursor is how many came before."""
+def list_sessions(workspaces: Sequence[str], cursor: str | None) -> ListSessionsResponse:
+    """The sessions of workspaces that somebody talked in, the latest first; a cursor is how many came before."""
     begin = _begin(cursor)
-    state = StateFolder(state_folder(os.environ))
-    real = os.path.realpath(workspace)
-    found = [
-        _info(one, title, workspace)
-        for one in kept_sessions(state, real)
-        if (title := _title(os.path.join(state.home(real), one.id))) is not None
-    ]
+    found = [one for workspace in workspaces for one in _talks(workspace)]
+    found.sort(key=lambda one: one.updated_at or "", reverse=True)
     end = begin + _PAGE
     return ListSessionsResponse(sessions=found[begin:end], next_cursor=str(end) if len(found) > end else None)
+
+
+def _talks(workspace: str) -> Iterator[SessionInfo]:
+    state = StateFolder(state_folder(os.environ))
+    real = os.path.realpath(workspace)
+    for kept in kept_sessions(state, real):
+        title = _title(os.path.join(state.home(real), kept.id))
+        if title is not None:
+            yield _info(kept, title, workspace)
 
 
 def _begin(cursor: str | None) -> int:

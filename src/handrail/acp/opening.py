@@ -7,28 +7,21 @@ from typing import Any
 
 from acp import RequestError
 from acp.interfaces import Client
-from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SessionMode, SessionModeState, SseMcpServer
+from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from handrail.acp.errors import NOT_FOUND
 from handrail.acp.hosting import EditorServer, Host
 from handrail.acp.session import Session
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol.decision import Mode
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Loaded, state_folder
-from handrail.settings.policy import managed_mode, stricter_mode
+from handrail.settings.policy import stricter_mode
 from handrail.store.folder import StateFolder
 from handrail.store.identity import new_id
 
 Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
-_TOLD: dict[Mode, str] = {
-    "plan": "Looks, and changes nothing",
-    "ask": "Asks before it writes or runs what is not proven harmless",
-    "auto": "Works in the workspace unasked where undo covers it, and asks about the rest",
-    "full": "Asks nothing",
-}
 
 
 async def open_session(
@@ -42,7 +35,9 @@ async def open_session(
     given = tuple(_server(one) for one in servers if isinstance(one, HttpMcpServer | McpServerStdio))
     sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
     rail = await asyncio.to_thread(_rail, workspace, session or new_id("s"), loaded, sources)
-    return Session(rail, loaded, host, client, forms=forms)
+    opened = Session(rail, loaded, host, client, forms=forms)
+    await opened.look_for_models()
+    return opened
 
 
 async def keep_mode(session: Session) -> None:
@@ -51,14 +46,6 @@ async def keep_mode(session: Session) -> None:
     mode = stricter_mode(said[-1].mode, session.rail.mode) if said else session.rail.mode
     if mode != session.rail.mode:
         await session.rail.set_mode(mode)
-
-
-def modes_of(session: Session) -> SessionModeState:
-    """The modes that may be chosen here, and the one in force."""
-    loosest = managed_mode(session.loaded)
-    allowed = [(mode, told) for mode, told in _TOLD.items() if stricter_mode(mode, loosest) == mode]
-    modes = [SessionMode(id=mode, name=mode.capitalize(), description=told) for mode, told in allowed]
-    return SessionModeState(current_mode_id=session.rail.mode, available_modes=modes)
 
 
 def sessions_of(workspace: str) -> set[str]:

@@ -17,10 +17,11 @@ def serve(host: Host, source: int, sink: int) -> None:
     """Serves to the end; then nothing is at work any more, and every session can be loaded again."""
     # The SDK logs tracebacks, with whatever stands in them; what concerns the person is answered.
     logging.getLogger().addHandler(logging.NullHandler())
-    asyncio.run(_serve(host, source, sink))
+    asyncio.run(served(host, source, sink))
 
 
-async def _serve(host: Host, source: int, sink: int) -> None:
+async def served(host: Host, source: int, sink: int) -> None:
+    """The same in a loop that is there, of the main thread."""
     wire, face = Wire(source, sink), Face(host)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, wire.end)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from acp import RequestError
 from acp.helpers import ContentBlock
 from acp.interfaces import Client
-from acp.schema import AvailableCommandsUpdate, PromptResponse, StopReason
+from acp.schema import AvailableCommandsUpdate, ConfigOptionUpdate, PromptResponse, StopReason
 
 from handrail.acp.asking import Asker
 from handrail.acp.commands import CONTINUE, available_commands, command_in, run_command
@@ -37,11 +37,20 @@ class Session:
         self._asker.cancel = self.cancel
         self._showing = Showing(rail, self._window)
         self._telling: Telling | None = None
-        self._model: Model | None = None
+        self.models: tuple[str, ...] = ()
+        """The names of those that may be chosen."""
+        self.model: str | None = None
+        """The one that is asked from the next prompt on."""
+        self._model: tuple[str | None, Model] | None = None
         self._agent: Agent | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._cancelled = False
+
+    async def look_for_models(self) -> None:
+        """Finds out which models there are to choose from."""
+        self.models = self._host.models(self.loaded, await self.rail.in_pool(self._last_model))
+        self.model = self.models[0] if self.models else None
 
     async def begin(self, after: int) -> None:
         """Tells the editor from now on what happens behind this event."""
@@ -59,7 +68,7 @@ class Session:
         """The number of the last event that there is."""
         return await self.rail.in_pool(lambda: max((one.seq for one in self.rail.events()), default=0))
 
-    async def send(self, update: Update | AvailableCommandsUpdate) -> None:
+    async def send(self, update: Update | AvailableCommandsUpdate | ConfigOptionUpdate) -> None:
         """One update. An editor that has gone is told nothing, and what happens goes on."""
         with suppress(ConnectionError):
             await self._client.session_update(session_id=self.rail.session_id, update=update)
@@ -100,9 +109,7 @@ class Session:
         await self._idle.wait()
         if self._telling is not None:
             await self._telling.close()
-        if self._model is not None:
-            with suppress(ModelError):
-                await self._model.close()
+        await self._let_go()
         await self.rail.end_session()
 
     async def _do(self, prompt: str) -> StopReason:
@@ -144,11 +151,17 @@ class Session:
 
     async def _worker(self) -> Agent:
         """The model at work. It is looked for at the first prompt: a session can be opened that has none yet."""
-        if self._agent is None:
-            model = self._host.model(self.loaded, await self.rail.in_pool(self._last_model))
+        if self._agent is None or self._model is None or self._model[0] != self.model:
+            model = self._host.model(self.loaded, self.model)
+            await self._let_go()
             self._agent = Agent(self.rail, model, limits=self._host.limits(self.loaded), person=self._asker)
-            self._model = model
+            self._model = self.model, model
         return self._agent
+
+    async def _let_go(self) -> None:
+        if self._model is not None:
+            with suppress(ModelError):
+                await self._model[1].close()
 
     async def _catch_up(self) -> None:
         if self._telling is not None:
@@ -172,5 +185,5 @@ class Session:
 
     def _window(self) -> int | None:
         with suppress(ModelError):
-            return self._model.window if self._model is not None else None
+            return self._model[1].window if self._model is not None else None
         return None

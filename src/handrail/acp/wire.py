@@ -12,6 +12,8 @@ import msgspec
 _AT_ONCE = 1 << 16
 _LONGEST = 64 << 20
 """Bytes of one message: an editor may put whole files into a prompt."""
+_GRACE = 2.0
+"""Seconds in which a client may still read once no message comes any more."""
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _Writing = tuple[bytes, "asyncio.Future[None]"]
 
@@ -25,7 +27,8 @@ class Wire:
         self._loop = asyncio.get_running_loop()
         self._received: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._unsent: SimpleQueue[_Writing] = SimpleQueue()
-        self._gone = False
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._over = False
         for work in (self._read, self._write):
             Thread(target=work, name="handrail-acp", daemon=True).start()
 
@@ -35,35 +38,43 @@ class Wire:
 
     async def send(self, message: dict[str, Any]) -> None:
         """Writes a message behind those that were sent before; ConnectionError where nobody reads any more."""
+        await self._put(message)
+
+    def _put(self, message: dict[str, Any]) -> "asyncio.Future[None]":
         sent: asyncio.Future[None] = self._loop.create_future()
+        if self._over:
+            _fail(sent)
+            return sent
+        self._waiting.add(sent)
+        sent.add_done_callback(self._waiting.discard)
         self._unsent.put((msgspec.json.encode(message, enc_hook=str) + b"\n", sent))
-        await sent
+        return sent
 
     async def close(self) -> None:
         """Ends reading. What was sent is written by then, since whoever sends waits for it."""
         self.end()
 
     def end(self) -> None:
-        """No message comes any more, whatever the client does; from the loop's own thread."""
-        self._gone = True
+        """No message comes any more, whatever the client does; from the loop's own thread. One that does not read
+        either is not waited for much longer."""
         self._received.put_nowait(None)
+        self._loop.call_later(_GRACE, self._give_up)
+
+    def _give_up(self) -> None:
+        self._over = True
+        for sent in tuple(self._waiting):
+            _fail(sent)
 
     def _read(self) -> None:
-        rest, skipping = b"", False
-        try:
+        line = bytearray()
+        with suppress(OSError):  # nobody is there any more
             while data := os.read(self._source, _AT_ONCE):
-                *lines, rest = (rest + data).split(b"\n") if b"\n" in data else [rest + data]
-                if skipping and lines:
-                    del lines[0]  # the end of one that was too long
-                    skipping = False
-                for line in lines:
+                *ends, rest = data.split(b"\n")
+                for end in ends:
+                    _take(line, end)
                     self._hand_over(_message(line))
-                if len(rest) > _LONGEST:
-                    if not skipping:
-                        self._hand_over(_refusal(_INVALID_REQUEST, f"a message has at most {_LONGEST:,} bytes"))
-                    rest, skipping = b"", True
-        except OSError:
-            pass  # nobody is there any more
+                    line.clear()
+                _take(line, rest)
         self._in_loop(self.end)
 
     def _hand_over(self, read: "dict[str, Any] | _Refusal | None") -> None:
@@ -74,10 +85,8 @@ class Wire:
 
     def _answer(self, refusal: "_Refusal") -> None:
         error = {"code": refusal.code, "message": refusal.words}
-        answer = {"jsonrpc": "2.0", "id": refusal.request, "error": error}
-        unawaited = self._loop.create_future()
-        unawaited.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._unsent.put((msgspec.json.encode(answer) + b"\n", unawaited))
+        sent = self._put({"jsonrpc": "2.0", "id": refusal.request, "error": error})
+        sent.add_done_callback(lambda future: future.cancelled() or future.exception())  # nobody waits for it
 
     def _write(self) -> None:
         while True:
@@ -97,6 +106,12 @@ class Wire:
             self._loop.call_soon_threadsafe(work, *args)
 
 
+def _take(line: bytearray, more: bytes) -> None:
+    """Adds to a line; of one that is too long no more is kept than shows that it is."""
+    if len(line) <= _LONGEST:
+        line += more
+
+
 class _Refusal(msgspec.Struct, frozen=True):
     """Why a line is no message."""
 
@@ -110,10 +125,12 @@ def _refusal(code: int, words: str, request: Any = None) -> _Refusal:
     return _Refusal(code, words, request if _is_id(request) else None)
 
 
-def _message(line: bytes) -> dict[str, Any] | _Refusal | None:
+def _message(line: bytearray) -> dict[str, Any] | _Refusal | None:
     """What a line says: a message as the connection can take it, why it is none, or nothing."""
     if not line.strip():
         return None
+    if len(line) > _LONGEST:
+        return _refusal(_INVALID_REQUEST, f"a message has at most {_LONGEST:,} bytes")
     try:
         read: Any = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

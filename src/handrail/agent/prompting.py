@@ -15,6 +15,7 @@ from handrail.store.journal import Draft
 
 async def prepare_system(rail: AsyncHandrail, talk: Talk) -> None:
     """Writes a system prompt down where there is none yet that speaks of the tools and skills of now."""
+    await rail.look_at_servers()
     active = rail.conversation.active_skills()
     specs, before = rail.specs(), talk.system
     names = tuple(spec.name for spec in specs)

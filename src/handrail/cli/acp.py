@@ -29,11 +29,12 @@ def run(options: Namespace) -> int:
     sink = os.dup(1)
     with suppress(OSError):
         os.dup2(2, 1)  # stdout carries the protocol: what a library prints must not end up in it
-    serve(_host(options), 0, sink)
+    serve(host_of(options), 0, sink)
     return OK
 
 
-def _host(options: Namespace) -> "Host":
+def host_of(options: Namespace) -> "Host":
+    """What the words of the command decide for all sessions."""
     from handrail.acp.hosting import Host  # noqa: PLC0415  as above
     from handrail.cli.acp_servers import sources_for  # noqa: PLC0415
     from handrail.cli.running.turn import limits_of  # noqa: PLC0415
@@ -42,6 +43,7 @@ def _host(options: Namespace) -> "Host":
         workspace=lambda cwd: _workspace(options, cwd),
         settings=lambda workspace: _settings(options, workspace),
         limits=limits_of,
+        models=lambda loaded, before: _models(options, loaded, before),
         model=_model,
         sources=sources_for,
         serves_http=find_spec("mcp") is not None,
@@ -66,14 +68,22 @@ def _workspace(options: Namespace, cwd: str) -> str:
 def _settings(options: Namespace, workspace: str) -> "Loaded":
     from handrail.cli.running.companions import with_companions  # noqa: PLC0415  as above
 
-    return with_companions(loaded_for(options, options.mode, workspace, flags={"model": options.model}), workspace)
+    first = options.model[0] if options.model else None
+    return with_companions(loaded_for(options, options.mode, workspace, flags={"model": first}), workspace)
 
 
-def _model(loaded: "Loaded", before: str | None) -> "Model":
+def _models(options: Namespace, loaded: "Loaded", before: str | None) -> tuple[str, ...]:
+    """Those that were named, else the one of the settings, else whom the session talked to before. Where that one is
+    among several, it is the first."""
+    chosen = loaded.settings.model or before
+    named = tuple(dict.fromkeys(options.model or ([chosen] if chosen else [])))
+    return (before, *(name for name in named if name != before)) if before in named and before else named
+
+
+def _model(loaded: "Loaded", name: str | None) -> "Model":
     from handrail.cli.running.model import model_for, no_model, warm_up  # noqa: PLC0415  as above
 
     try:
-        name = loaded.settings.model or before
         if name is None:
             raise no_model()
         model = model_for(name, loaded.settings.agent.window)

@@ -59,7 +59,7 @@ COMMANDS: dict[str, Command] = {
         "Be the tools of another program's agent: an MCP server over stdin and stdout.",
         options.for_mcp,
         ("handrail mcp --config claude-code --write", "handrail mcp --workspace . --mode auto"),
-        _EXITS,
+        _EXITS | {FAILED: "with --config: what is to be pasted by hand was printed"},
     ),
     "acp": Command(
         "acp",

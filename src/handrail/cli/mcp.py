@@ -34,18 +34,30 @@ def run(options: Namespace) -> int:
 
 
 def _serve(options: Namespace) -> int:
-    from handrail.mcp.stdio.server import serve, take_streams  # noqa: PLC0415  the others need none of it
+    from handrail.mcp.stdio.server import serve  # noqa: PLC0415  the others need none of it
 
-    try:
-        with nowhere() as empty:
-            source, sink = take_streams(empty)
-    except OSError:
-        raise Stop("mcp speaks over standard input and output, and one of them is closed") from None
+    source, sink = _streams()
+    if os.isatty(source) and not options.quiet:
+        note(
+            "handrail mcp is started by a client, and waits for it to speak; handrail mcp --config shows how it is told"
+        )
     with ExitStack() as held:
         signalled = serve(
             lambda caller: opened(options, caller, held), lambda: _ahead(options), source, sink, note, INTERRUPTED
         )
     return INTERRUPTED if signalled else OK
+
+
+def _streams() -> tuple[int, int]:
+    from handrail.mcp.stdio.streams import take_streams  # noqa: PLC0415  as above
+
+    try:
+        for number in (0, 1):
+            os.fstat(number)  # else what is opened next would be one of them
+        with nowhere() as empty:
+            return take_streams(empty)
+    except OSError:
+        raise Stop("mcp speaks over standard input and output, and one of them is closed") from None
 
 
 def _ahead(options: Namespace) -> "dict[str, Raw] | None":

@@ -19,6 +19,9 @@ def for_call(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole result; never asks")
 
 
+_CLIENTS = "claude-code, cursor, vscode, zed, codex, opencode"
+
+
 def for_mcp(parser: ArgumentParser) -> None:
     """mcp"""
     in_mode(parser)
@@ -26,14 +29,17 @@ def for_mcp(parser: ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", type=some_text, help="the session by this name (mcp)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--http", metavar="HOST:PORT", type=some_text, help="over HTTP instead, on this loopback address")
-    how.add_argument("--config", metavar="CLIENT", type=some_text, help="show how a client is told of it, as a diff")
+    how.add_argument(
+        "--config", metavar="CLIENT", type=some_text, help=f"show what tells a client of it, as a diff: {_CLIENTS}"
+    )
     parser.add_argument("--write", action="store_true", help="with --config: write it")
     parser.set_defaults(json=False, quiet=False)
 
 
 def for_acp(parser: ArgumentParser) -> None:
     """acp"""
-    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    told = "provider and model, such as anthropic:… or ollama:…; the editor offers several to choose from"
+    parser.add_argument("--model", metavar="NAME", action="append", help=told)
     in_mode(parser)
     parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the one that the editor names)")
     parser.set_defaults(json=False, quiet=False)

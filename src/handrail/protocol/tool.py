@@ -179,13 +179,14 @@ def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def mcp_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an MCP tool list. What it gives is a whole result of ours, error and interim answer included."""
+    """The entry of an MCP tool list. What it gives is a whole result of ours, error and interim answer included; what
+    the data of another server's tool is like is not ours to promise."""
     return {
         "name": spec.name,
         "title": spec.title,
         "description": spec.description,
         "inputSchema": input_schema(spec),
-        "outputSchema": _result_schema(spec.data),
+        "outputSchema": _result_schema(spec.data) if spec.foreign is None else _any_result(),
         "annotations": mcp_hints(spec),
     }
 

@@ -13,6 +13,11 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
     return {one: _shortest(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
 
 
+def short_id(one: str, others: Iterable[str]) -> str:
+    """The same for one id among others: of many, all of them would take long."""
+    return _shortest(_own_part(one), [_own_part(other) for other in others if other != one])
+
+
 def matching(spelled: str, ids: Iterable[str]) -> list[str]:
     """The ids that somebody may mean: by a beginning of their own part, with or without what comes before it."""
     names = list(ids)

@@ -45,6 +45,7 @@ class Place:
         self.workspace.mkdir(exist_ok=True)
         for script in SERVERS.glob("*.py"):
             shutil.copy(script, self.workspace)
+        self.head = f'[sandbox]\ntoolchains = ["{sys.prefix}", "{sys.base_prefix}"]\n'
         self.environ: dict[str, str] = {
             **os.environ,
             "HANDRAIL_STATE_DIR": str(folder / "state"),
@@ -53,8 +54,7 @@ class Place:
 
     def loaded(self, text: str, wait: str = WAIT) -> Loaded:
         """The settings, as a person's own file has them."""
-        head = f'[sandbox]\ntoolchains = ["{sys.prefix}", "{sys.base_prefix}"]\n'
-        (self.folder / "config.toml").write_text(wait + head + text)
+        (self.folder / "config.toml").write_text(wait + self.head + text)
         return load(self.environ, {}, str(self.workspace))
 
     def found(self, text: str, wait: str = WAIT, **environ: str) -> FoundSources:
@@ -66,17 +66,16 @@ class Place:
         self, text: str, wait: str = WAIT, mode: str = "full", environ: Mapping[str, str] | None = None
     ) -> Generator[Handrail]:
         """A session with the servers that a settings file names."""
-        found = self.found(text, wait, **(environ or {}))
-        loaded = self.loaded(text, wait)
-        with Handrail(
-            self.workspace,
-            session="s",
-            settings=loaded,
-            mode=mode,
-            state_dir=self.folder / "state",
-            sources=found.sources,
-        ) as rail:
+        with self.opened(self.found(text, wait, **(environ or {})), self.loaded(text, wait), mode=mode) as rail:
             yield rail
+
+    def opened(self, found: FoundSources, loaded: Loaded | None = None, mode: str = "full") -> Handrail:
+        """A session with these sources."""
+        state = self.folder / "state"
+        settings = loaded or self.loaded("")
+        return Handrail(
+            self.workspace, session="s", settings=settings, mode=mode, state_dir=state, sources=found.sources
+        )
 
 
 def comes_true(what: Callable[[], object], seconds: float = 30.0) -> bool:

@@ -47,7 +47,7 @@ def test_one_that_does_not_answer_a_call_is_given_up_in_time_and_told_so(place: 
 
 def test_a_cancelled_call_ends_at_once_and_the_server_is_told(place: Place) -> None:
     found = place.found(hostile("HangsInCall"))
-    with Handrail(place.workspace, mode="full", state_dir=place.folder / "state", sources=found.sources) as rail:
+    with place.opened(found) as rail:
         rail.specs()
         program = found.sources[0]._keeper.program  # pyright: ignore
         call_id = rail.new_call_id()
@@ -87,7 +87,7 @@ def test_a_flood_of_messages_leaves_the_others_alone_and_takes_no_memory(place: 
 
 def test_a_flood_of_errors_is_read_and_only_its_end_is_kept(place: Place) -> None:
     found = place.found(hostile("EndlessErrors"))
-    with Handrail(place.workspace, mode="full", state_dir=place.folder / "state", sources=found.sources) as rail:
+    with place.opened(found) as rail:
         result = rail.call("mcp__other__echo", {"text": "hello"})
         assert len(found.sources[0]._keeper.program.said) < 100_000  # pyright: ignore
     assert result.content == "hello"
@@ -214,7 +214,7 @@ def test_a_name_counts_once_and_what_is_no_name_not_at_all(place: Place) -> None
 def test_one_that_changes_its_list_with_every_call_is_asked_now_and_then(place: Place) -> None:
     found = place.found(hostile("Changes"))
     (source,) = found.sources
-    with Handrail(place.workspace, mode="full", state_dir=place.folder / "state", sources=found.sources) as rail:
+    with place.opened(found) as rail:
         rail.specs()
         seen = [source.revision]
         for number in range(20):

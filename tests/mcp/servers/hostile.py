@@ -54,7 +54,7 @@ class EndlessMessages(Server):
 class EndlessErrors(Server):
     def call(self, request, name, arguments):
         if name == "echo":
-            os.write(2, b"e" * (8 << 20))
+            os.write(2, b"e" * (1 << 20))
         Server.call(self, request, name, arguments)
 
 
@@ -101,7 +101,7 @@ class Misspeaks(Server):
         elif arguments["text"] == "null":
             send({"jsonrpc": "2.0", "id": request["id"], "result": None})
         elif arguments["text"] == "deep":
-            sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":%s1%s}\n' % (request["id"], "[" * 9999, "]" * 9999))
+            sys.stdout.write(f'{{"jsonrpc":"2.0","id":{request["id"]},"result":{"[" * 9999}1{"]" * 9999}}}\n')
             sys.stdout.flush()
         else:
             answer(request, results[arguments["text"]])

@@ -17,7 +17,7 @@ def add(one: int, other: int) -> int:
 async def announce(ctx: Context, name: str) -> str:
     """Adds a tool, and says so."""
     server.add_tool(lambda: name, name=name, description="Was added.")
-    await ctx.session.send_tool_list_changed()
+    await ctx.notify_tools_changed()
     return f"there is {name} now"
 
 

@@ -240,7 +240,7 @@ def test_what_a_tool_of_ours_does_can_be_undone_and_what_others_do_cannot() -> N
 def test_a_custom_tool_that_only_looks_and_may_run_by_itself_says_so() -> None:
     found = decided(spec=tool(category="custom", auto_execute=True))
     assert (found.decision, found.rule, found.subject) == ("allow", "tool.read-only", "write")
-    asked = decided(spec=tool(category="mcp"))
+    asked = decided(spec=tool(category="custom"))
     assert (asked.decision, asked.rule, asked.subject) == ("confirm", "tool.custom", "write")
 
 

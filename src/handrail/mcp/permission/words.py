@@ -8,7 +8,7 @@ from handrail.mcp.calling import Asks
 from handrail.protocol.result import ToolResult
 from handrail.store.folder import state_of
 from handrail.store.inbox import Inbox
-from handrail.store.short_ids import short_ids
+from handrail.store.short_ids import short_id as shortest
 from handrail.terminal.request import subject
 from handrail.terminal.visible import one_line
 
@@ -40,7 +40,7 @@ def how_to_answer(asks: Asks, folder: str) -> str:
 
 def short_id(one: str, folder: str) -> str:
     """The short id of what waits, among all that does."""
-    return short_ids(dict.fromkeys([one, *Inbox(state_of(folder), None).ids()]))[one]
+    return shortest(one, Inbox(state_of(folder), None).ids())
 
 
 def what_waits(asks: Asks) -> str:

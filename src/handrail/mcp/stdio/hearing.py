@@ -3,7 +3,7 @@ happens, and a client waits for what is loaded."""
 
 from collections.abc import Callable
 
-from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.stdio.telling import LONGEST, Telling
 from handrail.protocol import event as events
 from handrail.protocol.event import Event, Notice, ToolCallUpdate
 
@@ -16,7 +16,9 @@ def hearing(telling: Telling) -> Callable[[Event], None]:
 
     def hear(event: Event) -> None:
         if isinstance(event, ToolCallUpdate):
-            telling.progress(event.tool_call_id, _line(event))
+            if line := _line(event):
+                telling.progress(event.tool_call_id, line)
+                telling.log("info", {"text": line[:LONGEST]}, event.tool_call_id)
         elif isinstance(event, events.Warning):
             telling.log("warning", {"code": event.code, "text": event.text}, event.tool_call_id)
         elif isinstance(event, Notice):

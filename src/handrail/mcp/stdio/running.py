@@ -30,6 +30,8 @@ class Running:
         self._telling, self._listening = telling, listening
         self._failed = failed
         self._lookers, self._doers = Workers(failed), Workers(failed, most=8)
+        self.workers = (self._doers, self._lookers)
+        """The threads, for who ends them."""
         self._lock = threading.Lock()
         self._busy = 0
         """Calls that run or wait for a thread, also those whose client does not wait any more."""
@@ -45,10 +47,6 @@ class Running:
         else:
             workers = self._doers if spec is not None and spec.side_effects else self._lookers
             workers.add(lambda: self._run(exchange, calls))
-
-    def end(self, seconds: float) -> bool:
-        """Ends the threads; whether that came about within this time."""
-        return all([self._doers.end(seconds), self._lookers.end(seconds)])
 
     def _run(self, exchange: Exchange, calls: Calls) -> None:
         call_id = exchange.call_id = calls.rail.new_call_id()

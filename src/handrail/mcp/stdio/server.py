@@ -1,7 +1,7 @@
 """Serves one client over two descriptors: reads its messages one by one, and answers them."""
 
-import os
 import select
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,7 @@ class Server:
         if rail is not None:
             rail.cancel()
         self._connection.lost()
-        joined = self._running.end(JOIN_SECONDS) and self._workers.end(JOIN_SECONDS)
+        joined = _ended(JOIN_SECONDS, *self._running.workers, self._workers)
         self._outlet.flush(FLUSH_SECONDS)
         self._outlet.close()
         if rail is not None and joined:  # else something does not end: whoever opens the session next settles it
@@ -251,6 +251,13 @@ class Server:
             self._note(f"handrail: a defect stopped something ({type(error).__name__} at {where}); the rest goes on")
 
 
+def _ended(seconds: float, *those: Workers) -> bool:
+    """Whether all of them have ended within this time."""
+    until = time.monotonic() + seconds
+    ended = [workers.end(max(0.0, until - time.monotonic())) for workers in those]
+    return all(ended)
+
+
 def _check(method: str, exchange: Exchange, fields: dict[str, Field]) -> None:
     problems = Problems(method)
     problems.look("", exchange.params, fields)
@@ -259,16 +266,3 @@ def _check(method: str, exchange: Exchange, fields: dict[str, Field]) -> None:
 
 def _never(_: object) -> bool:
     return False
-
-
-def take_streams(nowhere: int) -> tuple[int, int]:
-    """Takes standard input and output away from everything else in this process and its children: what they print
-    goes to stderr, what they read is empty. `nowhere`: /dev/null, open both ways. The two descriptors are inherited
-    by nobody."""
-    source, sink = os.dup(0), os.dup(1)
-    os.dup2(nowhere, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # whoever started us closed it
-        os.dup2(nowhere, 1)
-    return source, sink

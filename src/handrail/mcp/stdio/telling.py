@@ -13,7 +13,8 @@ DEFAULT_LEVEL = "warning"
 """What is told to a client with a handshake that has not said from which level on."""
 _PAUSE = 0.1
 """Seconds between two notifications about one call. What comes sooner is left out: the next one says more."""
-_LONGEST = 500
+LONGEST = 500
+"""Characters of a line that is told."""
 
 
 class Progress:
@@ -32,7 +33,7 @@ class Progress:
             if now < self._next:
                 return
             self._number, self._next = self._number + 1, now + _PAUSE
-            params = {"progressToken": self._token, "progress": self._number, "message": message[:_LONGEST]}
+            params = {"progressToken": self._token, "progress": self._number, "message": message[:LONGEST]}
             self._send({"method": "notifications/progress", "params": params})
 
 
@@ -69,8 +70,8 @@ class Telling:
                 del self._calls[call_id]
 
     def progress(self, call_id: str, line: str) -> None:
-        """Tells how far a call is, if it says anything."""
-        if line and (exchange := self._calls.get(call_id)) is not None:
+        """Tells how far a call is."""
+        if (exchange := self._calls.get(call_id)) is not None:
             exchange.progress(line)
 
     def log(self, level: str, data: dict[str, Any], call_id: str | None = None) -> None:
