@@ -5,6 +5,7 @@ import logging
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any
 
+from mcp import Client
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import (
     CallToolRequest,
@@ -30,7 +31,6 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.version import VERSION
 from handrail.runtime.server_programs import ServerProgram, ServerPrograms, Wanted
 from handrail.settings.project_servers import Server
-from mcp import Client
 
 SECONDS_TO_START = 60.0
 _PAUSES = (0.5, 2.0, 8.0)
