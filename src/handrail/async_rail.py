@@ -193,6 +193,7 @@ class AsyncHandrail:
     set_mode = _hopped(Handrail.set_mode)
     skills = _hopped(Handrail.skills)
     active_skills = _passed_on(Handrail.active_skills)
+    tool_names = _hopped(Handrail.tool_names)
     specs = _passed_on(Handrail.specs)
     spec = _passed_on(Handrail.spec)
     why_off = _passed_on(Handrail.why_off)

@@ -256,7 +256,6 @@ class Handrail(NamedTools):
         requested_permissions: tuple[Permission, ...] | None = None,
     ) -> ToolResult[Any]:
         """Runs one call. Where a person has to answer first, the result is PERMISSION_REQUIRED with the request."""
-        fresh = tool_call_id is None or self._session.cancelling.expected(tool_call_id)
         call_id = tool_call_id or self._session.journal.new_call_id()
         call = ToolCall(
             tool_call_id=call_id,
@@ -274,6 +273,7 @@ class Handrail(NamedTools):
             call = cleaned(call)
         if tool_call_id is not None:
             _refuse_bad_id(tool_call_id)
+        fresh = tool_call_id is None or self._session.cancelling.expected(tool_call_id)
         outcome = self._run((call,), fresh=fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
