@@ -202,7 +202,6 @@ class AsyncHandrail:
     mcp_tools = _passed_on(Handrail.mcp_tools)
     events = _passed_on(Handrail.events)
     subscribe = _passed_on(Handrail.subscribe)
-    tool_names = _passed_on(Handrail.tool_names)
     is_free = _passed_on(Handrail.is_free)
     new_call_id = _passed_on(Handrail.new_call_id)
     drop_call_id = _passed_on(Handrail.drop_call_id)
