@@ -20,10 +20,12 @@ from acp.schema import (
     RequestPermissionResponse,
     ToolCallUpdate,
 )
+from msgspec.structs import replace
 
 from handrail.acp.serving import served
 from handrail.cli.acp import host_of
 from handrail.cli.arguments import parse
+from handrail.models.model import Model
 
 PATIENCE = 60.0
 CANCELLED = RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -133,14 +135,15 @@ Open = Callable[..., Any]
 
 @asynccontextmanager
 async def opened_here(
-    workspace: Path, *words: str, capabilities: ClientCapabilities | None = None
+    workspace: Path, *words: str, capabilities: ClientCapabilities | None = None, model: Model | None = None
 ) -> AsyncIterator[Opened]:
     """The same with the agent in this process and its real wire between: an interpreter takes most of a test's time."""
     options = parse("acp", list(words))
     assert options is not None
     editor, loop = Editor(), asyncio.get_running_loop()
     (to_agent, from_editor), (to_editor, from_agent) = os.pipe(), os.pipe()
-    serving = loop.create_task(served(host_of(options), to_agent, from_agent))
+    host = host_of(options) if model is None else replace(host_of(options), model=lambda *_: model)
+    serving = loop.create_task(served(host, to_agent, from_agent))
     reader = asyncio.StreamReader(limit=1 << 24)
     source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(to_editor, "rb"))
     sink, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(from_editor, "wb"))

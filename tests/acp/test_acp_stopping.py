@@ -7,7 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from acp import RequestError
 from editor import Opened, chose, played
+
+from handrail.models.scripted import Line, Scripted
 
 DONE = {"text": "Done."}
 MARK = f"sleep {os.getpid()}.125"
@@ -38,6 +41,29 @@ def test_a_cancel_ends_the_command_with_all_that_it_started(start, script) -> No
             [card] = opened.editor.cards().values()
             assert (card["kind"], card["status"], card["raw_output"]["code"]) == ("execute", "failed", "CANCELLED")
             assert (await opened.say(session, "and now?")).stop_reason == "end_turn"
+
+    played(scene)
+
+
+def test_a_cancel_while_the_model_speaks_keeps_what_it_said(start, workspace: Path) -> None:
+    async def hold(piece: int) -> None:
+        if piece == 2:
+            await asyncio.Event().wait()
+
+    model = Scripted([Line(text="So far and no further.", waits=hold)])
+
+    async def scene() -> None:
+        async with start("--model", "scripted:x", model=model) as opened, start(model=model) as another:
+            session = await opened.new()
+            saying = asyncio.create_task(opened.say(session, "go"))
+            await opened.editor.until(lambda: opened.editor.words() == "So far ")
+            await another.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+            with pytest.raises(RequestError, match="is at work in this process"):
+                await another.say(session, "me too")
+            await opened.agent.cancel(session_id=session)
+            assert (await saying).stop_reason == "cancelled"
+            await another.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+            assert another.editor.words().endswith("So far ")
 
     played(scene)
 

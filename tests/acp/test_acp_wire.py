@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.acp.wire import _message
 
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -113,6 +117,14 @@ def test_the_end_of_the_input_is_the_end_of_the_process(talk: Talk, workspace: P
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
 
 
+def test_what_was_asked_before_the_end_of_the_input_is_answered(talk: Talk, workspace: Path) -> None:
+    hello = json.dumps(HELLO).encode()
+    asked = {"cwd": str(workspace)}
+    listed = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": asked}).encode()
+    out, _ = talk.process.communicate(b"%b\n%b\n" % (hello, listed), timeout=30)
+    assert sorted((one["id"], "result" in one) for one in map(json.loads, out.splitlines())) == [(0, True), (1, True)]
+
+
 def test_a_client_that_reads_no_more_does_not_keep_the_process(talk: Talk, workspace: Path) -> None:
     session = talk.ask(1, "session/new", {"cwd": str(workspace), "mcpServers": []})["result"]["sessionId"]
     assert talk.process.stdout is not None
@@ -158,3 +170,24 @@ def test_without_the_extra_it_says_what_to_install(
         out, err = talk.process.communicate(timeout=30)
     assert (talk.process.returncode, out) == (2, b"")
     assert b"pip install 'handrail[acp]'" in err
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+_KEYS = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "other"])
+
+
+@given(line=st.binary(max_size=40) | st.dictionaries(_KEYS, _JSON).map(lambda given: json.dumps(given).encode()))
+def test_whatever_a_line_is_it_is_a_message_that_can_be_taken_or_is_refused(line: bytes) -> None:
+    read = _message(bytearray(line))
+    if isinstance(read, dict):
+        hash(read.get("id"))
+        assert isinstance(read.get("method", ""), str | None)
+        assert isinstance(read.get("params", {}), dict | None)
+        assert isinstance(read.get("error", {}), dict | None)
+        assert any(name in read for name in ("method", "result", "error"))
+    elif read is not None:
+        assert read.code in {-32700, -32600}

@@ -71,6 +71,8 @@ NEEDED = {
 }
 
 
+HELLO = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}\n'
+"""What an editor says first to `acp`, which says nothing by itself."""
 GOES_ON = "processes forward"
 """Until somebody ends it: test_cli_forward.py."""
 
@@ -94,7 +96,8 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         assert run("call", "exec", f'{{"command": "{command}", "background": true}}', "--mode", "full").code == 0
     needed = [*NEEDED.get(name, ()), *(what_waits(run, name) if name.startswith("approvals") else ())]
     needed += [*(what_is_noted(run, name) if name.startswith("memory") else ())]
-    done = run(*name.split(), *needed, "-q") if name != "call" else first
+    said = HELLO if name == "acp" else b""
+    done = run(*name.split(), *needed, "-q", stdin=said) if name != "call" else first
     assert (done.code, done.err) == (3 if name == "approvals retry" else 0, "")
     assert done.out
     if name.startswith("processes"):

@@ -103,9 +103,6 @@ BUT: dict[str, str] = {
     "sep-2575-missing-capability-http-400": _NO_SAMPLING,
     "sep-2575-server-rejects-undeclared-capability": _NO_SAMPLING,
     "sep-2575-server-sends-prompts-list-changed-on-subscription": _NO_PROMPTS,
-    "sep-2575-server-sends-tools-list-changed-on-subscription": "It wants a tool that changes the list by being "
-    "called. Lists change with skills and with other servers; a test of our own sees that listeners hear of it. The "
-    "suite only warns.",
 }
 """Checks of those scenarios that do not apply."""
 

@@ -59,9 +59,11 @@ class HttpProcess:
         self._told = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        assert self._told.wait(PATIENCE), self.said
+        self._told.wait(PATIENCE)
         found = re.search(r"http://\S+", "".join(self.said))
-        assert found, self.said
+        if found is None:
+            self.__exit__()
+            raise AssertionError(f"it does not serve: {self.said}")
         self.url = found[0]
         self.token = token or re.findall(r"Bearer (\S+)", "".join(self.said))[0]
 

@@ -17,6 +17,13 @@ from typing import Any, Self
 
 _STATUS = {-32600: 400, -32601: 404, -32602: 400, -32700: 400, -32020: 400, -32021: 400, -32022: 400}
 _MODERN = "2026-07-28"
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+_META = {
+    "io.modelcontextprotocol/protocolVersion": _MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "bridge", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_FIRST = {"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": {"_meta": _META}}
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
@@ -61,8 +68,19 @@ class _Process:
                 if found is not None:
                     found[1].put({**message, "id": found[0]})
                 else:
-                    for _, said in list(self._waiting.values())[-1:]:
-                        said.put(message)
+                    self._notified(message)
+        for request_id, said in self._waiting.values():
+            said.put({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32000, "message": "The server ended."}})
+
+    def _notified(self, message: dict[str, Any]) -> None:
+        """What belongs to a subscription goes to who listens; all else to who asked last."""
+        meta = message.get("params", {}).get("_meta", {})
+        found = self._waiting.get(meta.get(_SUBSCRIPTION))
+        if found is not None:
+            meta[_SUBSCRIPTION] = found[0]
+        waiting = [found] if found is not None else list(self._waiting.values())[-1:]
+        for _, said in waiting:
+            said.put(message)
 
 
 class StdioBridge:
@@ -132,6 +150,8 @@ class StdioBridge:
         with self._lock:
             if session not in self._sessions:
                 self._sessions[session] = _Process(self._start)
+                if not session:  # the first message on a pipe decides for all: it has no handshake
+                    self._sessions[session].ask(_FIRST).get()
             return self._sessions[session]
 
 

@@ -6,7 +6,7 @@ Everything is as in `handrail mcp`, but for the tools, which no command line can
 import os
 import sys
 
-from suite_tools import SUITE_TOOLS
+from suite_tools import SUITE_TOOLS, Growing, growing_by_call
 
 from handrail import Handrail
 from handrail.mcp.caller import Caller
@@ -31,13 +31,21 @@ def over_stdio(workspace: str) -> None:
 
     source, sink = take_streams(os.open(os.devnull, os.O_RDWR))
     session = f"{session_name(Caller())}-{os.getpid()}"
-    serve(lambda _: _opened(workspace, session), source, sink, lambda text: print(text, file=sys.stderr), 1)
+    tell = lambda text: print(text, file=sys.stderr)  # noqa: E731
+    serve(lambda _: _opened(workspace, session), lambda: None, source, sink, tell, 1)
 
 
 def _opened(workspace: str, session: str) -> Handrail:
     """A session in which tools ask that say nothing of their effects."""
+    source = Growing()
     return Handrail(
-        workspace, session=session, settings=Settings(), mode="ask", tools=SUITE_TOOLS, on_permission=lambda _: None
+        workspace,
+        session=session,
+        settings=Settings(),
+        mode="ask",
+        tools=(*SUITE_TOOLS, growing_by_call(source)),
+        sources=(source,),
+        on_permission=lambda _: None,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from handrail import Context, Output, ToolError, tool
 from handrail.protocol.result import Attachment
+from handrail.runtime.sources import ForeignTool
 from handrail.tools.contract import Tool
 
 PIXEL = bytes.fromhex(
@@ -96,6 +97,41 @@ def test_logging_tool(context: Context) -> str:
 def test_elicitation(message: str) -> str:
     """Do something that nobody knows the effects of, so that a person is asked."""
     return message
+
+
+class Growing:
+    """Another server whose list of tools changes when it is told to."""
+
+    server = "growing"
+
+    def __init__(self) -> None:
+        self.revision = 0
+
+    def listed(self) -> tuple[ForeignTool, ...]:
+        """One tool more each time."""
+        return tuple(ForeignTool(name=f"grown_{number}") for number in range(self.revision))
+
+    def call(self, context: Context, name: str, arguments: dict[str, Any]) -> Output:
+        """Does nothing."""
+        return _output("done")
+
+    def problems(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def growing_by_call(source: Growing) -> Tool:
+    """The tool that makes it change."""
+
+    def grow() -> str:
+        source.revision += 1
+        return "grown"
+
+    description = "Change the list of tools."
+    return tool(name="test_trigger_tool_change", description=description, read_only=True, auto_execute=True)(grow)
 
 
 def _asking(name: str) -> Tool:

@@ -63,7 +63,7 @@ def _checks(suite: list[str], port: int, version: str, out: Path) -> dict[str, l
     """What the suite found, by scenario."""
     url = f"http://localhost:{port}/mcp"
     words = [*suite, "server", "--url", url, "--suite", "all", "--spec-version", version, "-o", str(out)]
-    subprocess.run(words, env=oracles.environment(), capture_output=True, timeout=300, check=False)
+    subprocess.run(words, env=oracles.environment(), capture_output=True, timeout=150, check=False)
     return {
         re.sub(r"^server-|-\d{4}-\d\d-\d\dT[\d-]+Z$", "", found.parent.name): json.loads(found.read_text())
         for found in out.glob("*/checks.json")

@@ -154,3 +154,23 @@ def test_a_state_that_is_not_ours_runs_nothing(tmp_path: Path) -> None:
             refused = call(requestState=state, inputResponses=yes)
             assert refused["error"]["code"] == -32602, refused
     assert not (server.workspace / "a.txt").exists()
+
+
+def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collects_it(tmp_path: Path) -> None:
+    hurry = (
+        "import sys; from handrail.mcp.http import asking; asking.SECONDS = 0.3; "
+        "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    )
+
+    async def talk() -> None:
+        async with server.client("legacy") as client:
+            left = (await client.call_tool("write", WRITE)).structured_content["error"]
+            assert left["code"] == "PERMISSION_REQUIRED"
+            await asyncio.to_thread(_approvals, tmp_path, "allow", left["details"]["id"])
+            assert not (await client.call_tool("write", WRITE)).is_error
+            again = (await client.call_tool("write", WRITE)).structured_content["error"]
+            assert again["code"] == "PERMISSION_REQUIRED", "it was handed over twice"
+
+    words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]
+    with HttpProcess(tmp_path, "--mode", "ask", words=words) as server:
+        asyncio.run(talk())

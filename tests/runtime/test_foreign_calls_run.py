@@ -128,6 +128,7 @@ def test_it_is_refused_in_plan_and_where_nobody_is_there(rail: Open, options: di
     result = rail(sources=[server], **options).call("mcp__a__x", {})
     assert result.error is not None
     assert result.error.code == code
+    assert "calling x (a)" in result.error.message
     assert server.calls == []
 
 

@@ -172,6 +172,25 @@ def test_cancel_ends_a_call_whose_source_does_not_listen(rail: Open, monkeypatch
     assert one.call("ls", {"path": "."}).ok
 
 
+def test_an_interrupt_ends_the_call_and_tells_its_source(rail: Open) -> None:
+    ended = threading.Event()
+
+    def interrupted(context: Context, _: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        while not context.cancelled():
+            threading.Event().wait(0.01)
+        ended.set()
+
+    one = rail(mode="full", sources=[OtherServer("a", listed("x"), handler=interrupted)])
+    with pytest.raises(KeyboardInterrupt):
+        one.call(X, {})
+    assert ended.wait(30)
+    (cut_off,) = [event for event in one.events() if isinstance(event, ToolCallError)]
+    assert cut_off.result.error is not None
+    assert cut_off.result.error.code == "CANCELLED"
+    assert "What it did is not known" in cut_off.result.error.message
+
+
 class Broken(OtherServer):
     """Cannot say what it is asked."""
 
@@ -217,6 +236,13 @@ def test_a_tool_with_a_schema_that_cannot_be_offered_is_left_out_and_told_once(r
         server.now_lists(*server.listed())
     (warned,) = [event.text for event in one.events() if isinstance(event, WarningEvent)]
     assert warned == "A tool of a is not offered: 'x': its inputSchema is of type 'array', not an object."
+
+
+def test_who_hears_of_a_warning_may_ask_for_the_tools(rail: Open) -> None:
+    one, heard = rail(sources=[OtherServer("a", listed("x"), listed("y", input_schema={"type": "array"}))]), []
+    one.subscribe(lambda event: heard.append((type(event), len(one.specs()))))
+    assert len(one.specs()) == 9
+    assert heard == [(WarningEvent, 9)]
 
 
 def test_of_very_many_tools_the_first_are_offered(rail: Open) -> None:

@@ -57,7 +57,7 @@ def of_result(result: ToolResult[Any], shown: Shown | None) -> list[ToolCallCont
         contents.append(text(f"There is more: `handrail diff {result.meta.undo}`"))
     pictures = [one for one in result.attachments if one.type == "image" and one.content is not None]
     contents += [tool_content(image_block(one.content or "", one.mime)) for one in pictures]
-    return [*contents, *(text(f"! {warning}") for warning in result.warnings)]
+    return [*contents, *(verbatim(f"! {warning}") for warning in result.warnings)]
 
 
 def raw_output(result: ToolResult[Any]) -> dict[str, Any]:

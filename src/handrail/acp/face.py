@@ -200,7 +200,7 @@ class Face:
                 raise RequestError(INVALID_REQUEST, told)
             if before is not None:
                 del self._sessions[before.rail.session_id]
-                await before.close()
+                await before.hand_over()
             session = await open_session(self._host, self._client, cwd, servers, session_id, forms=self._forms)
             self._sessions[session.rail.session_id] = session
             return session
@@ -213,7 +213,7 @@ class Face:
         try:
             return await session.rail.fork_session()
         finally:
-            await session.close()
+            await session.hand_over()
 
     def _session(self, session_id: str) -> Session:
         if (session := self._sessions.get(session_id)) is None:

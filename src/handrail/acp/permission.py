@@ -32,12 +32,14 @@ _NO_REASON = " and say why"
 
 def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
     """The call with all that a person has to know before they answer."""
-    shown = Shown(request.preview.text, workspace) if request.preview is not None else None
-    named = [ToolCallLocation(path=absolute(path, workspace)) for path in request.paths]
+    shown = _shown(request, workspace)
+    # What a command is judged by may be no files: words of a script, addresses.
+    paths = request.paths if request.command is None else ()
+    named = [ToolCallLocation(path=absolute(path, workspace)) for path in paths]
     return ToolCallUpdate(
         tool_call_id=request.tool_call_id,
         title=code(subject(request)),
-        kind=kind_of(request.tool_name),
+        kind=kind_of(request.called),
         status="pending",
         content=_contents(request, shown),
         locations=(shown.places if shown is not None else []) or named,
@@ -63,6 +65,13 @@ def answer_in(response: RequestPermissionResponse) -> Answer | None:
     return Answer(kind=given.get(outcome.option_id, "deny"))
 
 
+def _shown(request: PermissionRequest, workspace: str) -> Shown | None:
+    """What would change. What a program would be sent, or a server says otherwise of its tool, is no difference of
+    files, however much it looks like one."""
+    preview = request.preview if request.fingerprint is None else None
+    return Shown(preview.text, workspace) if preview is not None and preview.kind in {"diff", "run"} else None
+
+
 def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallContentVariant]:
     contents = [
         verbatim("\n".join(request_lines(_without_diff(request), width=None))),
@@ -78,6 +87,6 @@ def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallC
 def _without_diff(request: PermissionRequest) -> PermissionRequest:
     """The same for a text that stands beside the difference."""
     preview = request.preview
-    if preview is None or preview.kind != "diff":
+    if preview is None or preview.kind != "diff" or request.fingerprint is not None:
         return request
     return replace(request, preview=replace(preview, text="", truncated=False))

@@ -30,4 +30,5 @@ async def served(host: Host, source: int, sink: int) -> None:
         await connection.listen()
     finally:
         await face.close()
+        await wire.answered()
         await connection.close()

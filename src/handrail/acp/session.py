@@ -15,7 +15,7 @@ from handrail.acp.errors import INVALID_REQUEST, failed
 from handrail.acp.hosting import Host
 from handrail.acp.prompts import prompt_of
 from handrail.acp.questions import in_words, meant
-from handrail.acp.showing import Showing, Update, remark, words
+from handrail.acp.showing import Showing, Update, words
 from handrail.acp.telling import Telling, tell_again
 from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn
@@ -87,9 +87,10 @@ class Session:
         try:
             return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self.rail.workspace)))
         finally:
-            if self._telling is not None:
-                await self._telling.catch_up()
-            self._idle.set()
+            try:
+                await self._catch_up()
+            finally:
+                self._idle.set()
 
     def cancel(self) -> None:
         """Ends the prompt that is at work; the next one works as ever."""
@@ -103,14 +104,23 @@ class Session:
         return not self._idle.is_set()
 
     async def close(self) -> None:
-        """Ends what is at work, with all that it started. What waits for a yes goes on waiting."""
+        """Ends what is at work, with all that it started, background commands too. What waits for a yes goes on
+        waiting."""
+        await self._stop()
+        await self.rail.end_session()
+
+    async def hand_over(self) -> None:
+        """The same for who opens the session anew: background commands go on."""
+        await self._stop()
+        await self.rail.close()
+
+    async def _stop(self) -> None:
         if not self._asker.leave():
             self.cancel()
         await self._idle.wait()
         if self._telling is not None:
             await self._telling.close()
         await self._let_go()
-        await self.rail.end_session()
 
     async def _do(self, prompt: str) -> StopReason:
         command = command_in(prompt)
@@ -137,7 +147,7 @@ class Session:
             case "error":
                 raise failed(turn.code, turn.message or "The turn failed. /continue goes on from where it was.")
             case "parked":
-                await self.send(words(remark(_WAITS)))
+                await self.send(words(f"\n\n> {_WAITS}\n\n"))
             case "question":
                 for question in turn.questions:
                     await self.send(words(in_words(question)))

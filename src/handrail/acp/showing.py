@@ -1,5 +1,6 @@
 """What an editor is shown of the events of a session, the same whether they happen now or are told again."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,7 @@ _NO_CARD = frozenset({"display", "todo"})
 """What they do is shown by itself."""
 _STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "active": "in_progress", "done": "completed"}
 _TITLE = 80
+_MARKUP, _ESCAPED = re.compile(r"([\[\]<`])"), r"\\\1"
 
 
 class Showing:
@@ -204,5 +206,5 @@ def _told(event: AnyEvent, *, again: bool) -> str:
 
 
 def remark(text: str) -> str:
-    """What handrail says by itself, marked: the model did not say it."""
-    return f"\n\n> {one_line(text)}\n\n"
+    """What handrail says by itself, marked: the model did not say it. What it quotes is no picture and no link."""
+    return f"\n\n> {_MARKUP.sub(_ESCAPED, one_line(text))}\n\n"

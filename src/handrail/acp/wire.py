@@ -29,16 +29,29 @@ class Wire:
         self._unsent: SimpleQueue[_Writing] = SimpleQueue()
         self._waiting: set[asyncio.Future[None]] = set()
         self._over = False
+        self._unanswered = 0
+        self._answered = asyncio.Event()
+        self._answered.set()
         for work in (self._read, self._write):
             Thread(target=work, name="handrail-acp", daemon=True).start()
 
     async def receive(self) -> dict[str, Any] | None:
         """The next message; None when there are no more."""
-        return await self._received.get()
+        message = await self._received.get()
+        if message is not None and message.get("method") is not None and "id" in message:
+            self._unanswered += 1
+            self._answered.clear()
+        return message
 
     async def send(self, message: dict[str, Any]) -> None:
         """Writes a message behind those that were sent before; ConnectionError where nobody reads any more."""
-        await self._put(message)
+        try:
+            await self._put(message)
+        finally:
+            if "method" not in message:
+                self._unanswered -= 1
+                if not self._unanswered:
+                    self._answered.set()
 
     def _put(self, message: dict[str, Any]) -> "asyncio.Future[None]":
         sent: asyncio.Future[None] = self._loop.create_future()
@@ -49,6 +62,11 @@ class Wire:
         sent.add_done_callback(self._waiting.discard)
         self._unsent.put((msgspec.json.encode(message, enc_hook=str) + b"\n", sent))
         return sent
+
+    async def answered(self) -> None:
+        """Waits until every request has its answer, but for one whose client does not read it."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._answered.wait(), _GRACE)
 
     async def close(self) -> None:
         """Ends reading. What was sent is written by then, since whoever sends waits for it."""

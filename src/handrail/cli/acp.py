@@ -1,12 +1,14 @@
 """acp: a model at work for an editor that speaks the Agent Client Protocol."""
 
 import os
+import sys
 from argparse import Namespace
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from handrail.cli.exits import OK, Stop
+from handrail.cli.output import note
 from handrail.cli.preferences import loaded_for
 from handrail.protocol.error import UsageError
 
@@ -26,6 +28,8 @@ def run(options: Namespace) -> int:
         if (error.name or "").partition(".")[0] not in {"acp", "pydantic"}:
             raise
         raise Stop(_MISSING) from None
+    if sys.stdin is not None and sys.stdin.isatty():
+        note("handrail acp is started by an editor, which talks to it here; Ctrl-C ends it. See docs/acp.md.")
     sink = os.dup(1)
     with suppress(OSError):
         os.dup2(2, 1)  # stdout carries the protocol: what a library prints must not end up in it

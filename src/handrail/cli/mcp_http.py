@@ -3,8 +3,9 @@
 import os
 import secrets
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import ExitStack
-from importlib.util import find_spec
+from socket import socket
 
 from handrail.cli.exits import OK, Stop
 from handrail.cli.mcp import opened
@@ -26,22 +27,27 @@ def run(options: Namespace) -> int:
     """Serves until a signal ends it."""
     address = address_in(options.http)
     token = _token()
-    if find_spec("mcp") is None or find_spec("uvicorn") is None:
-        raise Stop("what speaks MCP over HTTP is not installed. pip install 'handrail[mcp]' brings it.")
+    serve = _loaded()
     options.workspace = workspace_of(options)
     loaded_for(options, options.mode, options.workspace)  # what is wrong with the settings is said now
     options.quiet = True  # and not again for each client
-    from handrail.mcp.http.serving import serve  # noqa: PLC0415  heavy
-
     listening = address.listen()
     _tell(Address(*listening.getsockname()[:2]), token)
     with ExitStack() as held:
-        serve(
-            listening,
-            token,
-            Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller)),
-        )
+        rails = Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller))
+        serve(listening, token, rails)
     return OK
+
+
+def _loaded() -> Callable[[socket, str, Rails], None]:
+    """What serves. It is heavy, and not everybody has it."""
+    try:
+        from handrail.mcp.http.serving import serve  # noqa: PLC0415
+    except ImportError as error:
+        said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        install = "pip install 'handrail[mcp]' brings it"
+        raise Stop(f"what speaks MCP over HTTP is not installed ({said}). {install}.") from None
+    return serve
 
 
 def _opened(options: Namespace, caller: Caller, held: ExitStack) -> Handrail:

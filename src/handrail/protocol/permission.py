@@ -34,13 +34,14 @@ def permission_type(permissions: Iterable[Permission]) -> PermissionType:
 
 
 def s4_kind(request: "PermissionRequest") -> str:
-    """The other name of a request: a folder outside the roots, `bash`, `edit` or `read`; else the tool's own name."""
+    """The other name of a request: a folder outside the roots, `bash`, `edit` or `read`; else the name that the call
+    has. Another server may call its tool `bash`, too."""
     if request.kind is not None:
         return request.kind
     if "proc.exec" in request.permissions:
         return "bash"
     kind = permission_type(request.permissions)
-    return {"write": "edit", "read": "read"}.get(kind, request.tool_name)
+    return {"write": "edit", "read": "read"}.get(kind, request.called)
 
 
 class Tried(Wire, frozen=True):

@@ -175,6 +175,8 @@ _GERUNDS: dict[str, str] = {"read": "reading", "write": "writing", "delete": "de
 
 def _doing(flight: Flight, subject: str) -> str:
     """What the call would do to the subject, in a word."""
+    if flight.facts.foreign is not None:
+        return "calling"
     access = next((fact.access for fact in flight.facts.paths if fact.path == subject), None)
     return _GERUNDS[access] if access else flight.name
 

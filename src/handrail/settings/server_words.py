@@ -48,10 +48,10 @@ def _shown_words(words: tuple[str, ...]) -> list[str]:
     for at, word in enumerate(words):
         option, sign, _ = word.partition("=")
         after = at > 0 and words[at - 1].startswith("-") and "=" not in words[at - 1] and names_secret(words[at - 1])
-        if after or looks_secret(word) or looks_random(word):
-            shown.append(_HIDDEN)
-        elif sign and names_secret(option):
+        if sign and names_secret(option):
             shown.append(f"{option}={_HIDDEN}")
+        elif after or looks_secret(word) or looks_random(word):
+            shown.append(_HIDDEN)
         else:
             shown.append(word)
     return shown

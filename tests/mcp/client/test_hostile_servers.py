@@ -136,6 +136,12 @@ def test_a_program_that_is_not_there_is_not_tried_again(place: Place) -> None:
         source.close()
 
 
+def test_one_that_ends_when_it_is_not_greeted_first_is_greeted_first(place: Place) -> None:
+    with place.session(hostile("OldFashioned")) as rail:
+        assert comes_true(lambda: "mcp__other__echo" in [spec.name for spec in rail.specs()])
+        assert rail.call("mcp__other__echo", {"text": "hello"}).content == "hello"
+
+
 def test_answers_to_what_nobody_asked_are_no_answers(place: Place) -> None:
     with place.session(hostile("WrongIds", SHORT)) as rail:
         result = rail.call("mcp__other__echo", {"text": "hello"})

@@ -81,6 +81,18 @@ class DiesAtStart(Server):
         sys.exit(3)
 
 
+class OldFashioned(Server):
+    """Ends when it is asked anything before it was greeted."""
+
+    greeted = False
+
+    def handle(self, request):
+        self.greeted = self.greeted or request["method"] == "initialize"
+        if not self.greeted:
+            sys.exit(9)
+        Server.handle(self, request)
+
+
 class WrongIds(Server):
     def call(self, request, name, arguments):
         for wrong in (request["id"] + 1_000_000, "x", None):

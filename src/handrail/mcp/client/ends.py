@@ -11,12 +11,16 @@ class End:
         """Why it is over, in words; None as long as it is not."""
         self.final = False
         """Whether there is no use in trying again."""
+        self.was_up = False
+        """Whether there was a connection that could end."""
+        self._vague = False
         self._over = asyncio.Event()
 
-    def note(self, reason: str, *, final: bool = False) -> None:
-        """It is over. The first reason counts: the others follow from it."""
-        if self.reason is None:
-            self.reason, self.final = reason, final
+    def note(self, reason: str, *, final: bool = False, vague: bool = False) -> None:
+        """It is over. The first reason counts, since others follow from it; one that is `vague` only until there is
+        another."""
+        if self.reason is None or (self._vague and not vague):
+            self.reason, self.final, self._vague = reason, final, vague
         self._over.set()
 
     async def wait(self) -> None:

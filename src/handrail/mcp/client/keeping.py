@@ -25,7 +25,7 @@ from handrail.mcp.client.pipes import piped
 from handrail.mcp.client.reaching import reached
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.standing import Standing
-from handrail.mcp.client.words import ending_words, wrong_words
+from handrail.mcp.client.words import ending_words, is_closed, wrong_words
 from handrail.mcp.versions import is_modern
 from handrail.protocol.error import ToolError
 from handrail.protocol.version import VERSION
@@ -39,6 +39,8 @@ _LASTED = 300.0
 """Seconds after which an end is not the same trouble again."""
 _BETWEEN_LISTINGS = 1.0
 _SECONDS_TO_LIST = 30.0
+_MOST_ROUNDS = 10
+_BETWEEN_ROUNDS = 0.1
 _ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 
 for _name in ("mcp", "client", "httpx2", "httpcore2"):  # what they have to say is said by us; else it is on stderr
@@ -54,6 +56,8 @@ class Keeper:
         self._standing = standing
         self._secrets = secrets
         self._client: Client | None = None
+        self._by_handshake = False
+        """Whether it is greeted the old way at once: there are some that a question before that is the end of."""
         self._stale: asyncio.Event | None = None
         self.program: ServerProgram | None = None
         self.stopping = False
@@ -69,6 +73,8 @@ class Keeper:
             began, end = clock(), End()
             self._standing.become("starting")
             words = await self._live(end)
+            if not end.was_up:
+                self._by_handshake = not self._by_handshake
             failures = 1 if clock() - began >= _LASTED else failures + 1
             if self.stopping:
                 return
@@ -86,13 +92,19 @@ class Keeper:
         client = self._client
         if client is None:
             raise ToolError("UNAVAILABLE", self._standing.reason or "it is not there")
-        params = CallToolRequestParams(name=name, arguments=arguments)
-        seconds = self._server.seconds
-        # Not `call_tool`: that would hold the result against the server's schema, whatever that takes.
+        seconds, state = self._server.seconds, None
         async with asyncio.timeout(seconds + 1):
-            return await client.session.send_request(
-                CallToolRequest(params=params), _ANSWER, seconds, progress_callback=progress
-            )
+            for _ in range(_MOST_ROUNDS):
+                params = CallToolRequestParams(name=name, arguments=arguments, request_state=state)
+                # Not `call_tool`: that would hold the result against the server's schema, whatever that takes.
+                answer = await client.session.send_request(
+                    CallToolRequest(params=params), _ANSWER, seconds, progress_callback=progress
+                )
+                if isinstance(answer, CallToolResult) or answer.input_requests:
+                    return answer
+                state = answer.request_state  # nothing is asked: it only wants to be called again
+                await asyncio.sleep(_BETWEEN_ROUNDS)
+        raise ToolError("UNAVAILABLE", f"The server wants to be called again and again ({_MOST_ROUNDS} times so far).")
 
     def look_again(self) -> None:
         """What it lists may be another list by now."""
@@ -105,7 +117,7 @@ class Keeper:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(SECONDS_TO_START):
                     client = await self._connected(stack, end)
-                self._client = client
+                self._client, end.was_up = client, True
                 self._standing.become("up")
                 await self._attend(client, end)
         except TimeoutError:
@@ -113,7 +125,7 @@ class Keeper:
         except ToolError as error:
             end.note(error.message, final=True)
         except Exception as error:
-            end.note(wrong_words(error))
+            end.note(wrong_words(error), vague=is_closed(error))
         finally:
             self._client, program, self.program = None, self.program, None
             if program is not None:
@@ -125,6 +137,7 @@ class Keeper:
         self._stale = asyncio.Event()
         client = Client(
             paced(await self._transport(end), end),
+            mode="legacy" if self._by_handshake else "auto",
             cache=None,
             client_info=Implementation(name="handrail", version=VERSION),
             message_handler=self._hear,

@@ -33,7 +33,7 @@ async def paced(transport: AbstractAsyncContextManager[TransportStreams], end: E
                             await asyncio.sleep(pause)
                         if isinstance(one, SessionMessage) and not _is_too_much(one, requests, clock()):
                             await to_session.send(one)
-                end.note("it ended the connection")
+                end.note("it ended the connection", vague=True)
 
             tasks.start_soon(pass_on)
             try:

@@ -34,7 +34,7 @@ async def piped(program: ServerProgram, end: End) -> AsyncGenerator[TransportStr
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     async for message in _messages(program.output, end):
                         await to_session.send(SessionMessage(message))
-            end.note("it closed its output")
+            end.note("it closed its output", vague=True)
 
         async def talk() -> None:
             async for sent in from_session:

@@ -29,6 +29,11 @@ def wrong_words(error: BaseException) -> str:
     return f"it failed ({clipped(str(error)) or name})"
 
 
+def is_closed(error: BaseException) -> bool:
+    """Whether it only says that the connection is over, and not why."""
+    return str(_first(error)) == "Connection closed"
+
+
 def ending_words(end: "End", program: "ServerProgram | None") -> str:
     """Why a connection is over: how its program ended, where it did, and the last of what that said."""
     how = program.how_it_ended if program is not None else None

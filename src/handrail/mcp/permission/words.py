@@ -47,7 +47,8 @@ def what_waits(asks: Asks) -> str:
     """What the person is asked about, in one line that is not long."""
     if asks.requests:
         request = asks.requests[0]
-        told = f"{one_line(request.tool_name)}: {subject(request)}"
+        own = f"{one_line(request.tool_name)}: " if request.fingerprint is None else ""
+        told = f"{own}{subject(request)}"
     elif asks.questions:
         told = one_line(asks.questions[0].question)
     else:

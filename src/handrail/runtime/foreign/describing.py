@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.wire import encode
 from handrail.runtime.sources import ForeignTool
 
 _ORDERED = msgspec.json.Encoder(order="sorted")
@@ -56,8 +55,3 @@ def _lines(told: dict[str, Any]) -> list[str]:
 
 def _ordered(value: Any) -> bytes:
     return _ORDERED.encode(value)
-
-
-def size_of(value: Any) -> int:
-    """How many bytes a value takes."""
-    return len(encode(value))

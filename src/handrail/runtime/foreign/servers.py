@@ -44,6 +44,7 @@ class OtherServers:
         self._lock = threading.Lock()
         self._listings: dict[str, _Listing] = {}
         self._told: set[str] = set()
+        self._untold: list[tuple[str, str]] = []
         self._gone: dict[str, str] = {}
         """Names that were offered, or could have been, and why they are not."""
         self._closed = False
@@ -54,6 +55,9 @@ class OtherServers:
         with self._lock:
             if not self._closed and self._is_new():
                 renew()
+            untold, self._untold = self._untold, []
+        for code, text in untold:  # who hears of it may ask for the tools
+            self._warn(code, text)
 
     def renewed(self, registry: Registry) -> Registry:
         """The registry with what the servers listed last."""
@@ -160,7 +164,7 @@ class OtherServers:
     def _tell(self, code: str, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            self._warn(code, text)
+            self._untold.append((code, text))
 
 
 def refuse_same_names(sources: tuple[ToolSource, ...]) -> None:

@@ -1,0 +1,61 @@
+"""What a permission request is in an editor, whatever is in it."""
+
+from editor import CANCELLED, chose
+
+from handrail.acp.permission import answer_in, card_of, options_of
+from handrail.protocol.permission import PermissionRequest, Preview
+
+DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
+
+
+def request(**fields) -> PermissionRequest:
+    given = {
+        "id": "ask_1",
+        "tool_call_id": "call_1",
+        "tool_name": "exec",
+        "server_name": "handrail",
+        "permission_type": "command",
+        "description": "Run it",
+        "rule": "exec.unproven",
+        "reason": "what it does is not proven harmless",
+        "permissions": ("proc.exec",),
+        "answers": ("once", "session", "workspace", "output", "deny"),
+        "session_id": "s",
+        "batch_id": "b",
+        "grants": ("make",),
+        "command": "make",
+    }
+    return PermissionRequest(**{**given, **fields})
+
+
+def test_only_a_difference_is_shown_as_one() -> None:
+    for kind, shown in (("diff", 1), ("run", 1), ("input", 0), ("none", 0)):
+        card = card_of(request(preview=Preview(kind=kind, text=DIFF)), "/work")
+        assert sum(one.type == "diff" for one in card.content) == shown, kind
+
+
+def test_what_a_command_is_judged_by_is_no_place_to_go_to() -> None:
+    paths = ("s/a/b/", "https://example.org")
+    assert card_of(request(paths=paths), "/work").locations == []
+    [place] = card_of(request(paths=("a.txt",), command=None, tool_name="delete"), "/work").locations
+    assert place.path == "/work/a.txt"
+
+
+def test_the_first_no_drops_everything_and_showing_the_output_is_no_yes() -> None:
+    options = options_of(request())
+    assert [(one.option_id, one.kind) for one in options] == [
+        ("once", "allow_once"),
+        ("session", "allow_always"),
+        ("workspace", "allow_always"),
+        ("deny", "reject_once"),
+        ("output", "reject_once"),
+    ]
+    assert options[1].name == "Allow it, and stop asking for `make` in this session"
+
+
+def test_an_answer_that_nobody_offered_is_a_no() -> None:
+    assert answer_in(CANCELLED) is None
+    for said, kind in (("session", "session"), ("yes please", "deny"), ("", "deny")):
+        answer = answer_in(chose(said))
+        assert answer is not None
+        assert answer.kind == kind

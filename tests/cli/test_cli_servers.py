@@ -1,0 +1,97 @@
+"""Other MCP servers from the shell: what is listed, called, asked about and checked."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+SERVERS = Path(__file__).parent.parent / "mcp" / "servers"
+PYTHON = os.path.realpath(sys.executable)
+
+
+@pytest.fixture
+def brings(workspace: Path) -> dict[str, object]:
+    """A workspace with a server in it and a .mcp.json that names it."""
+    shutil.copy(SERVERS / "plain.py", workspace)
+    entry = {"command": PYTHON, "args": ["plain.py"], "env": {"A_TOKEN": "${THEIR_TOKEN:-none}"}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"plain": entry}}))
+    return entry
+
+
+def test_trust_shows_what_a_project_would_start_and_what_it_would_be_told(run, brings) -> None:
+    done = run("trust")
+    first, server, last = done.out.splitlines()
+    assert first == "Servers from .mcp.json, started in a sandbox when a session needs them:"
+    assert server == f"  plain: runs {PYTHON} plain.py; with A_TOKEN; is told your THEIR_TOKEN"
+    assert last.startswith("Trusted as it is now (SHA-256 ")
+
+
+def test_a_file_that_cannot_be_read_is_not_trusted(run, workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text("{")
+    done = run("trust")
+    assert done.code == 2
+    assert ".mcp.json cannot be used: it is not JSON" in done.err
+
+
+def test_nothing_of_an_untrusted_project_is_started(run, brings) -> None:
+    done = run("tools")
+    assert "mcp__" not in done.out
+    assert ".mcp.json brings a server (plain), not used until you trust this project: handrail trust" in done.err
+
+
+def test_the_tools_of_a_trusted_project_are_listed_called_and_checked(run, brings) -> None:
+    run("trust")
+    assert "mcp__plain__echo" in [one["name"] for one in json.loads(run("tools", "--json").out)]
+    called = run("call", "mcp__plain__echo", '{"text": "hello"}', "--mode", "full")
+    assert (called.code, called.out) == (0, "hello")
+    wrong = run("call", "mcp__plain__nothing", "{}", "--mode", "full")
+    assert (wrong.code, "UNKNOWN_TOOL" in wrong.err) == (1, True)
+    assert "✓ plain: 4 tools" in run("doctor").out
+
+
+def test_a_call_that_asks_is_answered_from_another_shell(run, brings) -> None:
+    run("trust")
+    asked = run("call", "mcp__plain__echo", '{"text": "hello"}')
+    assert asked.code == 3
+    (waiting,) = json.loads(run("approvals", "--json").out)["waiting"]
+    answered = run("approvals", "allow", waiting["id"])
+    assert (answered.code, answered.out) == (0, "hello")
+
+
+def test_a_server_that_does_not_start_is_an_error_of_doctor_and_of_nothing_else(run, brings, workspace: Path) -> None:
+    (workspace / "plain.py").write_text("raise SystemExit('it will not')")
+    run("trust")
+    doctor = run("doctor")
+    assert "✗ plain: it ended with exit code 1: it will not" in doctor.out
+    tools = run("tools")
+    assert (tools.code, "plain: it ended with exit code 1: it will not" in tools.err) == (0, True)
+
+
+def test_config_shows_servers_and_no_secret(run, workspace: Path, tmp_path: Path) -> None:
+    text = '[mcp.servers.mine]\ncommand = "run"\nenv = { KEY = "sk-somethingnobodysees1" }\n'
+    (tmp_path / "mine.toml").write_text(text)
+    for form in ((), ("--json",)):
+        done = run("config", *form, HANDRAIL_CONFIG=str(tmp_path / "mine.toml"))
+        assert "runs run; with KEY" in done.out
+        assert "somethingnobodysees" not in done.out
+
+
+def test_without_the_extra_one_line_says_what_to_install(run, brings, tmp_path: Path) -> None:
+    run("trust")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import sys; sys.modules['mcp'] = None\n")
+    paths = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
+    done = run("tools", PYTHONPATH=paths)
+    assert (done.code, "read" in done.out, "mcp__" in done.out) == (0, True, False)
+    assert done.err.count("pip install 'handrail[mcp]'") == 1
+
+
+def test_a_call_of_ones_own_tools_starts_no_server_and_loads_nothing_of_them(run, brings, workspace: Path) -> None:
+    run("trust")
+    done = run("call", "read", '{"path": "plain.py"}', PYTHONPROFILEIMPORTTIME="1")
+    assert done.code == 0
+    assert "handrail.mcp" not in done.err
+    assert "asyncio" not in done.err
