@@ -1,12 +1,14 @@
 """What the server over stdio says to whatever a client says."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stdio_process import MODERN, Server, envelope
+from stdio_process import MODERN, PATIENCE, Server, envelope
 
 KEY = "io.modelcontextprotocol/"
 
@@ -290,3 +292,11 @@ def test_nothing_but_messages_comes_over_stdout(greeted: Server, modern: Server)
     for server in (greeted, modern):
         assert all(message["jsonrpc"] == "2.0" for message in server.came)
         assert json.dumps(server.came)
+
+
+def test_the_server_loads_none_of_what_it_does_without() -> None:
+    """Each of these takes longer to load than all of the server."""
+    modules = "handrail.cli.mcp, handrail.rail, handrail.mcp.stdio.server, handrail.mcp.stdio.asking"
+    heavy = {"asyncio", "mcp", "mcp_types", "pydantic", "anyio", "acp"}
+    program = f"import sys, {modules}; print(*sorted({heavy!r} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", program], timeout=PATIENCE) == b"\n"
