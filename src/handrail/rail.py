@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Condition, Lock, get_ident
 from types import TracebackType
@@ -481,12 +481,15 @@ class Handrail(NamedTools):
         """Every event of the session after a number, oldest first."""
         return self._session.journal.events(after)
 
-    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Calls the listener with every event from now on, once it is stored; returns how to stop that.
+    def subscribe(
+        self, listener: Callable[[Event], None], *, kinds: Collection[type[Event]] | None = None
+    ) -> Callable[[], None]:
+        """Calls the listener with every event from now on, once it is stored; returns how to stop that. `kinds`: only
+        with events of these.
 
         It is called by the thread that brought the event about, so it should be quick. One that raises is removed.
         """
-        return self._session.journal.subscribe(listener)
+        return self._session.journal.subscribe(listener, kinds)
 
     @property
     def conversation(self) -> "Conversation":

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handrail import Context, Handrail, tool
-from handrail.protocol.event import Change, Event, Notice, ToolCallEnd, ToolCallUpdate, kind_of
+from handrail.protocol.event import Change, Event, Notice, ToolCallEnd, ToolCallStart, ToolCallUpdate, kind_of
 from handrail.settings import Settings
 from handrail.settings.model import Events
 
@@ -142,6 +142,23 @@ def test_every_event_of_a_call_was_told_when_the_call_returns(rail: Make) -> Non
     stop()
     one.ls()
     assert len(heard) == 20
+
+
+def test_a_listener_hears_only_the_kinds_that_it_listens_for_and_others_hear_all(rail: Make, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("a\n")
+    one = rail()
+    some: list[Event] = []
+    every: list[Event] = []
+    one.subscribe(some.append, kinds=(ToolCallEnd,))
+    one.read("a.txt")
+    assert [type(event) for event in some] == [ToolCallEnd]
+    stop = one.subscribe(every.append)
+    one.read("a.txt")
+    assert [type(event) for event in every] == [ToolCallStart, ToolCallEnd]
+    assert every[1] is some[1]
+    stop()
+    one.read("a.txt")
+    assert (len(some), len(every)) == (3, 2)
 
 
 def test_a_listener_that_fails_breaks_no_call(rail: Make, workspace: Path) -> None:

@@ -31,7 +31,7 @@ from handrail.protocol.wire import encode
 from handrail.store import parking
 from handrail.store.database import Database, Row
 from handrail.store.identity import new_call_id, place_of_call
-from handrail.store.listeners import Listener, Listeners
+from handrail.store.listeners import Kinds, Listener, Listeners
 
 Draft = tuple[type[Event], dict[str, Any]]
 """An event that has no number yet: its kind and its own fields."""
@@ -342,11 +342,12 @@ class Journal:
 
     # Listening
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls the listener with every event from now on, in order; returns how to stop that."""
+    def subscribe(self, listener: Listener, kinds: Kinds | None = None) -> Callable[[], None]:
+        """Calls the listener with every event from now on, or with those of some kinds, in order; returns how to stop
+        that."""
         with self.database.lock:
             self._catch_up()
-            return self._listeners.add(listener, self._seq)
+            return self._listeners.add(listener, self._seq, kinds)
 
     def deliver(self) -> None:
         """Tells the listeners what is stored.

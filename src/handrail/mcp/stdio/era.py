@@ -18,6 +18,7 @@ _ENVELOPE = {
     LEVEL_KEY: level(needed=False),
     "progressToken": token(),
 }
+_META = {"progressToken": token()}
 _INITIALIZE = {"protocolVersion": text(), "capabilities": table(), "clientInfo": table()}
 _CLIENT = {"name": text(), "version": text()}
 
@@ -46,9 +47,10 @@ class Era:
         if not self._greeted and request.method in known and request.method not in _OPEN_TO_ALL:
             words = f"{request.method[:80]}: send initialize first, or name {VERSION_KEY} {MODERN[-1]} in _meta"
             raise ProtocolError(INVALID_PARAMS, f"{words}.")
-        problems = Problems(request.method)
-        problems.look("_meta.", meta, {"progressToken": token()})
-        problems.tell()
+        if meta:
+            problems = Problems(request.method)
+            problems.look("_meta.", meta, _META)
+            problems.tell()
         return self._connection.caller if self._greeted else Caller()
 
     def greet(self, params: dict[str, Any]) -> str:

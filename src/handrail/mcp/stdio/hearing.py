@@ -7,6 +7,9 @@ from handrail.mcp.stdio.telling import LONGEST, Telling
 from handrail.protocol import event as events
 from handrail.protocol.event import Event, Notice, ToolCallUpdate
 
+KINDS = (ToolCallUpdate, events.Warning, Notice)
+"""What is heard of."""
+
 
 def hearing(telling: Telling) -> Callable[[Event], None]:
     """Takes an event of the session, in the thread that brought it about."""

@@ -238,9 +238,9 @@ class Server:
     # The rest
 
     def _opened(self, rail: "Handrail") -> None:
-        from handrail.mcp.stdio.hearing import hearing  # noqa: PLC0415  as it says
+        from handrail.mcp.stdio.hearing import KINDS, hearing  # noqa: PLC0415  as it says
 
-        rail.subscribe(hearing(self._telling))
+        rail.subscribe(hearing(self._telling), kinds=KINDS)
         self._roots.open(rail)
 
     def _failed(self, error: Exception) -> None:
