@@ -19,13 +19,16 @@ class Roots:
     def __init__(self, connection: Connection, telling: Telling) -> None:
         self._connection, self._telling = connection, telling
         self._lock = threading.Lock()
+        self._asked = self._heard = 0
+        """How often it was asked, and which of those was the last that it answered."""
         self._folders: tuple[str, ...] | None = None
         self._rail: Handrail | None = None
 
     def ask(self) -> None:
         """Asks for them, if the client has any to tell of."""
         if self._connection.caller.has_roots:
-            self._connection.ask("roots/list", {}, self._told)
+            self._asked = number = self._asked + 1
+            self._connection.ask("roots/list", {}, lambda result: self._told(number, result))
 
     def open(self, rail: "Handrail") -> None:
         """The session is open: what the client told before counts from here on."""
@@ -33,12 +36,15 @@ class Roots:
             self._rail = rail
             self._honour()
 
-    def _told(self, result: dict[str, Any] | None) -> None:
+    def _told(self, number: int, result: dict[str, Any] | None) -> None:
+        """By a worker, so a later answer may be here first."""
         if result is None:
             return
         with self._lock:
-            self._folders = folders_of(result)
-            self._honour()
+            if number > self._heard:
+                self._heard = number
+                self._folders = folders_of(result)
+                self._honour()
 
     def _honour(self) -> None:
         if self._rail is None or self._folders is None:
@@ -69,4 +75,5 @@ def _folder(uri: object) -> str | None:
     except ValueError:
         return None
     local = parts.scheme == "file" and parts.netloc in {"", "localhost"}
-    return path if local and path.startswith("/") and "\0" not in path else None
+    whole = "?" not in uri and "#" not in uri  # else it names another folder than it was meant to, mostly one above
+    return path if local and whole and path.startswith("/") and "\0" not in path else None
