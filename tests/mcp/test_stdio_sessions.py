@@ -68,13 +68,13 @@ def test_settings_that_are_wrong_are_told_to_the_client_and_to_stderr_until_they
     file.write_text("[paths]\nclient_roots = 5\n")
     with Server(tmp_path) as server:
         server.initialize()
-        for method, params in (("tools/list", {}), ("tools/call", {"name": "ls", "arguments": {}})):
+        for method, params in (("tools/list", {}), *[("tools/call", {"name": "ls", "arguments": {}})] * 3):
             error = server.asks(method, params)["error"]
             assert error["code"] == -32603
             assert "paths.client_roots is 5" in error["message"]
         file.write_text("")
         assert server.asks("tools/list")["result"]["tools"]
-    assert "paths.client_roots is 5" in server.errors.decode()
+    assert server.errors.decode().count("paths.client_roots is 5") == 1, "the same thing is said once"
     assert sessions(tmp_path) == ["mcp-test-client"], "the name was given back each time"
 
 

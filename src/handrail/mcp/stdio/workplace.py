@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from handrail.mcp.caller import Caller
@@ -25,6 +26,7 @@ class Workplace:
         self._note = note
         self._lock = threading.Lock()
         self._calls: Calls | None = None
+        self._noted = ""
         self._opened: list[Callable[[Handrail], None]] = []
 
     @property
@@ -49,8 +51,15 @@ class Workplace:
         try:
             rail = self._open_rail(caller)
         except HandrailError as error:
-            self._note(f"handrail: {error}")
+            self._note_once(f"handrail: {error}")
             raise ProtocolError(INTERNAL, f"handrail cannot open its session: {error}") from None
         for then in self._opened:
             then(rail)
         return rail
+
+    def _note_once(self, text: str) -> None:
+        """A client may try again and again, and nobody may read stderr: what fills it up would stop us."""
+        if text != self._noted:
+            self._noted = text
+            with suppress(OSError):
+                self._note(text)
