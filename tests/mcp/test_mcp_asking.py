@@ -13,13 +13,14 @@ import pytest
 
 from handrail import Handrail
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.calling import Asks, Calls, Said
 from handrail.mcp.permission import waiting
 from handrail.mcp.permission.waiting import wait
 from handrail.mcp.stdio.asking import answered_in, ask_person, hand_over
 from handrail.mcp.stdio.connection import Connection, Exchange
 from handrail.mcp.stdio.outlet import Outlet
-from handrail.mcp.stdio.workers import Workers
+from handrail.mcp.stdio.workers import MOST, Workers
+from handrail.protocol.permission import Answer
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -225,6 +226,37 @@ def test_a_call_that_is_cancelled_while_its_yes_is_carried_out_ends_and_the_same
     assert code(client.result(again)) == "PERMISSION_REQUIRED"
     assert again.call_id != exchange.call_id
     client.close()
+
+
+def test_a_call_that_is_cancelled_before_its_yes_is_carried_out_waits_on(client: Client, workspace: Path) -> None:
+    exchange, form = client.call(FORMS), client.form()
+    go_on = threading.Event()
+    for _ in range(MOST):
+        client.workers.add(lambda: go_on.wait(DEADLINE) and None)
+    client.send_back(form, action="accept", content={"answer": "once"})
+    assert exchange.cancel()
+    go_on.set()
+    assert client.workers.end(DEADLINE)
+    assert not (workspace / "a.txt").exists(), "nothing runs for who does not wait any more"
+    assert len(client.calls.rail.waiting()) == 1
+
+
+def test_a_result_that_could_not_be_written_is_there_for_the_same_call(opened: Make) -> None:
+    rail = opened()
+    calls = Calls(rail)
+    asks = calls.begin("write", WRITE)
+    assert isinstance(asks, Asks)
+    result = calls.answer(asks, Said(answer=Answer(kind="once")))
+    assert not isinstance(result, Asks)
+    source, sink = os.pipe()
+    os.close(source)
+    connection = Connection(Outlet(sink, lambda: None), Workers(lambda _: None))
+    hand_over(Exchange(connection, "call 1", {}, FORMS), calls, result)
+    os.close(sink)
+    rail.close()
+    again = Calls(opened()).begin("write", WRITE)
+    assert not isinstance(again, Asks)
+    assert again.tool_call_id == asks.call_id
 
 
 def test_a_client_that_fails_to_show_a_form_waits_as_others_do(client: Client, opened: Make) -> None:

@@ -35,14 +35,15 @@ def answered_in(calls: Calls, caller: Caller, params: Mapping[str, Any]) -> Tool
 
 
 def hand_over(exchange: Exchange, calls: Calls, result: ToolResult[Any]) -> None:
-    """Answers a call with its result. What nobody waits for any more is kept for the same call; but not that it was
-    cancelled."""
-    exchange.answer(call_result(result))
+    """Answers a call with its result. What nobody waits for any more, and what could not be written to the client, is
+    kept for the same call; but not that it was cancelled."""
+    call_id = result.tool_call_id
+    answered = exchange.answer(call_result(result), lambda: calls.delivered(call_id))
     was_ended = result.error is not None and result.error.code == "CANCELLED"
-    if exchange.cancelled and not was_ended:
-        calls.let_go(result.tool_call_id)
-    else:
-        calls.delivered(result.tool_call_id)
+    if not answered and was_ended:
+        calls.delivered(call_id)
+    elif not answered:
+        calls.let_go(call_id)
 
 
 def _brings(params: Mapping[str, Any]) -> bool:
@@ -185,7 +186,7 @@ class _Form:
             elif said.later:
                 asked.leave()
             else:
-                asked.go_on(lambda: asked.calls.answer(asked.asks, said))
+                asked.go_on(lambda: asked.asks if asked.exchange.cancelled else asked.calls.answer(asked.asks, said))
 
     def _is_first(self) -> bool:
         """Whether nobody else has ended it: what was sent back, an answer from elsewhere, or that it was cancelled."""

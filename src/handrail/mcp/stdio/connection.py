@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.errors import ProtocolError
+from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.results import completed
 from handrail.mcp.stdio.outlet import Outlet
 from handrail.mcp.stdio.workers import Job, Workers
@@ -27,9 +27,9 @@ class Connection:
         self._last = 0
         self._gone = False
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Sends a message; nothing happens where the client has gone."""
-        self._outlet.send({"jsonrpc": "2.0", **message})
+    def send(self, message: dict[str, Any], written: Callable[[], None] = lambda: None) -> None:
+        """Sends a message; nothing happens where the client has gone. `written` is called once all of it is written."""
+        self._outlet.send({"jsonrpc": "2.0", **message}, written)
 
     def work(self, job: Job) -> None:
         """Has something done by a worker thread."""
@@ -101,15 +101,29 @@ class Exchange:
         """Whether the client has said that it does not wait for the answer."""
         return self._cancelled
 
-    def progress(self, message: str) -> None:
-        """Tells the client how far it is, if it asked to be told."""
-        if not self._done:
-            self.tell(message)
+    @property
+    def over(self) -> bool:
+        """Whether it is answered or cancelled."""
+        return self._done
 
-    def answer(self, result: dict[str, Any]) -> None:
-        """Answers it, unless it is answered or cancelled."""
-        if self._finish():
-            self.connection.send({"id": self.request_id, "result": completed(result, self.caller)})
+    def progress(self, message: str) -> None:
+        """Tells the client how far it is, if it asked to be told; never after the answer."""
+        with self._lock:
+            if not self._done:
+                self.tell(message)
+
+    def answer(self, result: dict[str, Any], written: Callable[[], None] = lambda: None) -> bool:
+        """Answers it, unless it is answered or cancelled; whether it was not. `written` is called once the client can
+        read all of the answer. What cannot be spelled out is answered with an error, and raised."""
+        if not self._finish():
+            return False
+        try:
+            self.connection.send({"id": self.request_id, "result": completed(result, self.caller)}, written)
+        except Exception as error:
+            told = f"A defect: the result cannot be spelled out ({type(error).__name__})."
+            self.connection.send({"id": self.request_id, "error": ProtocolError(INTERNAL, told).wire()})
+            raise
+        return True
 
     def fail(self, error: ProtocolError) -> None:
         """Answers it with an error, unless it is answered or cancelled."""

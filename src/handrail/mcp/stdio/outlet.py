@@ -13,6 +13,12 @@ import msgspec
 MOST_WAITING = 256 << 20
 """Bytes that may wait for a client that does not read; it has gone, as far as anybody can tell, if there are more."""
 
+Written = Callable[[], None]
+
+
+def _nothing() -> None:
+    pass
+
 
 class Outlet:
     """A descriptor that messages are written to, by any thread, none of which ever waits for the client: the thread
@@ -23,7 +29,7 @@ class Outlet:
         self._sink = sink
         self._lost = lost
         self._encoder = msgspec.json.Encoder()
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[tuple[bytes, Written]] = deque()
         self._bytes = 0
         self._closed = self._drains = False
         self._lock = threading.Lock()  # quicker to enter than the condition over it
@@ -31,15 +37,19 @@ class Outlet:
         self._room = select.poll()
         self._room.register(sink, select.POLLOUT)
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Sends one message; nothing where the client is gone."""
+    def send(self, message: dict[str, Any], written: Written = _nothing) -> None:
+        """Sends one message; nothing where the client is gone. `written` is called once all of it was written, by
+        whichever thread, and never where it was not."""
         line = self._encoder.encode(message) + b"\n"
         with self._lock:
             if self._closed:
                 return
             rest = line if self._drains else self._written(line)
             if rest:
-                self._leave(rest)
+                self._leave(rest, written)
+            if rest or self._closed:
+                return
+        written()
 
     def flush(self, seconds: float) -> bool:
         """Waits until all of it is written; whether that came about within this time."""
@@ -62,9 +72,9 @@ class Outlet:
             return b""
         return bytes(view)
 
-    def _leave(self, rest: bytes) -> None:
+    def _leave(self, rest: bytes, written: Written) -> None:
         """Leaves it to the thread that waits for the client."""
-        self._waiting.append(rest)
+        self._waiting.append((rest, written))
         self._bytes += len(rest)
         if self._bytes > MOST_WAITING:
             self._close()
@@ -76,22 +86,29 @@ class Outlet:
                 self._close()
 
     def _drain(self) -> None:
-        while (line := self._next()) is not None:
+        room = select.poll()
+        room.register(self._sink, select.POLLOUT)
+        while (waiting := self._next()) is not None:
+            view, written = memoryview(waiting[0]), waiting[1]
             try:
-                while line:
-                    line = line[os.write(self._sink, line) :]
+                while view:
+                    room.poll()  # whoever started us may have made it one that does not wait
+                    view = view[os.write(self._sink, view) :]
             except OSError:
                 self.close()
+            else:
+                with suppress(Exception):  # the journal is closed; what is told twice is not lost
+                    written()
 
-    def _next(self) -> bytes | None:
+    def _next(self) -> tuple[bytes, Written] | None:
         with self._changed:
             if self._closed or not self._waiting:
                 self._drains = False
                 self._changed.notify_all()
                 return None
-            line = self._waiting.popleft()
-            self._bytes -= len(line)
-            return line
+            waiting = self._waiting.popleft()
+            self._bytes -= len(waiting[0])
+            return waiting
 
     def _close(self) -> None:
         if not self._closed:

@@ -89,14 +89,14 @@ class Server:
         self._workplace = Workplace(open_rail, note)
         self._roots = Roots(self._connection, self._telling)
         self._workplace.when_open(self._opened)
-        self._methods: dict[str, Callable[[Exchange], None]] = {
+        self._methods: dict[str, Callable[[Exchange], object]] = {
             "initialize": self._initialize,
             "ping": lambda exchange: exchange.answer({}),
             "logging/setLevel": self._set_level,
             "tools/list": self._list,
             "tools/call": self._call,
         }
-        self._modern_methods: dict[str, Callable[[Exchange], None]] = {
+        self._modern_methods: dict[str, Callable[[Exchange], object]] = {
             "server/discover": self._discover,
             "tools/list": self._list,
             "tools/call": self._call,

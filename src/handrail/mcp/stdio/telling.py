@@ -62,6 +62,8 @@ class Telling:
             exchange.tell = Progress(self._connection.send, token).tell
         self._names.setdefault(exchange, []).append(call_id)
         self._calls[call_id] = exchange
+        if exchange.over:  # meanwhile, and whoever ended it found nothing to forget
+            self.leave(exchange)
 
     def leave(self, exchange: Exchange) -> None:
         """Nobody waits for it any more."""
