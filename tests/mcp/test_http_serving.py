@@ -182,3 +182,42 @@ def test_the_token_that_is_made_up_is_shown_once_and_lets_in(tmp_path: Path) -> 
         _talk(server, "legacy", said)
         server.stop()
     assert "".join(server.said).count(server.token) == 1
+
+
+def test_a_session_with_a_handshake_that_is_ended_ends_its_calls(tmp_path: Path) -> None:
+    sleeper = _Sleeper()
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "probe", "version": "1"}}
+    call = {"name": "exec", "arguments": {"command": sleeper.command}}
+
+    async def talk(server: HttpProcess) -> None:
+        headers = {"accept": "application/json, text/event-stream", **server.headers}
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as web:
+
+            async def post(**message: Any) -> httpx2.Response:
+                return await web.post(server.url, json={"jsonrpc": "2.0", **message})
+
+            greeted = await post(id=1, method="initialize", params=client)
+            web.headers["mcp-session-id"] = greeted.headers["mcp-session-id"]
+            await post(method="notifications/initialized")
+            waiting = asyncio.ensure_future(post(id=2, method="tools/call", params=call))
+            await sleeper.wait(running=True)
+            assert (await web.delete(server.url)).status_code == 200
+            await sleeper.wait(running=False)
+            await asyncio.wait([waiting], timeout=PATIENCE)
+            assert (await post(id=3, method="ping")).status_code == 404
+
+    with HttpProcess(tmp_path, "--mode", "full") as server:
+        asyncio.run(talk(server))
+
+
+@ERAS
+def test_many_calls_at_once_are_all_answered(tmp_path: Path, era: str, count: Callable[[int], int]) -> None:
+    async def said(client: Client) -> None:
+        calls = [client.call_tool("read", {"path": f"{number}.txt"}) for number in range(count(1_000))]
+        done = await asyncio.gather(*calls)
+        assert [one.content[0].text for one in done] == [f"{number}\n" for number in range(len(calls))]
+
+    with HttpProcess(tmp_path) as server:
+        for number in range(count(1_000)):
+            (server.workspace / f"{number}.txt").write_text(f"{number}\n")
+        _talk(server, era, said)

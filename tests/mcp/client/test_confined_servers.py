@@ -146,6 +146,17 @@ def test_least_three_is_for_servers_that_may_change_something(place: Place) -> N
         assert code_of(rail.call("mcp__writer__echo", {"text": "hello"})) == "UNKNOWN_TOOL"
 
 
+def test_a_session_that_is_closed_while_its_servers_start_leaves_nothing(place: Place) -> None:
+    names = [f"name{number}" for number in range(3)]
+    text = "".join(hostile("HangsAtStart", name=name) for name in names) + plain("named", "")
+    for wait in ("100 ms", "1s"):
+        found = place.found(text, wait=f'[mcp]\nwait = "{wait}"\n')
+        with place.opened(found) as rail:
+            rail.specs()
+        assert not processes_with("HangsAtStart")
+        assert [source.listed() for source in found.sources] == [(), (), (), ()]
+
+
 _VICTIM = """
 import sys
 sys.path.insert(0, {tests!r})

@@ -3,6 +3,7 @@
 import http.server
 import json
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 
@@ -34,7 +35,7 @@ def web(handle: Handle) -> Generator[int]:
                 self.close_connection = True
 
         def do_GET(self) -> None:
-            self.send_error(405)
+            handle(self, {"method": "GET"})
 
         def log_message(self, *_: object) -> None:
             pass
@@ -65,13 +66,14 @@ def honest(request: http.server.BaseHTTPRequestHandler, message: dict[str, objec
     }
     known = {"initialize": greeting, "tools/list": listed, "tools/call": {"content": []}, **results}
     if "id" not in message:
-        status(202)(request, message)
+        status(405 if message.get("method") == "GET" else 202)(request, message)
         return
     method = str(message["method"])
     told = {"result": known[method]} if method in known else {"error": {"code": -32601, "message": "no"}}
     body = json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}).encode()
     request.send_response(200)
     request.send_header("content-type", "application/json")
+    request.send_header("mcp-session-id", "one")
     request.send_header("content-length", str(len(body)))
     request.end_headers()
     request.wfile.write(body)
@@ -138,6 +140,26 @@ def test_an_endless_answer_is_cut_off(place: Place) -> None:
         result = rail.call("mcp__web__echo", {})
     assert code_of(result) in {"IO_ERROR", "UNAVAILABLE"}
     assert "more than 8,388,608 bytes" in result.content
+
+
+def test_a_stream_that_ends_at_once_is_not_opened_again_without_end(place: Place) -> None:
+    opened: list[float] = []
+
+    def handle(request: http.server.BaseHTTPRequestHandler, message: dict[str, object]) -> None:
+        if message.get("method") != "GET":
+            honest(request, message)
+            return
+        opened.append(time.monotonic())
+        request.send_response(200)
+        request.send_header("content-type", "text/event-stream")
+        request.end_headers()
+        request.wfile.write(b"retry: 0\nid: 1\ndata: \n\n")
+
+    with web(handle) as port, place.session(table(port)) as rail:
+        assert rail.call("mcp__web__echo", {}).ok
+        assert comes_true(lambda: len(opened) >= 9)
+        assert rail.call("mcp__web__echo", {}).ok
+    assert opened[8] - opened[0] > 0.5
 
 
 def test_a_packed_answer_is_not_unpacked(place: Place) -> None:

@@ -1,5 +1,6 @@
 """Messages to a server that is reached by streamable HTTP."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,10 +10,13 @@ from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
 from handrail.mcp.client.ends import End
+from handrail.mcp.client.pace import Pace
 
 _LARGEST_ANSWER = 8 << 20
 _CONNECT = 10.0
 _WHO_ARE_YOU = 401
+_STREAMS = (8, 1.0)
+"""At once, and a second: how often a stream is opened again that the server ends."""
 _TEXT = "identity"
 """Nothing packed: a few bytes could be any number then."""
 
@@ -37,8 +41,11 @@ class _Client(httpx2.AsyncClient):
     def __init__(self, *, end: End, **given: Any) -> None:
         super().__init__(**given)
         self._end = end
+        self._streams = Pace(*_STREAMS)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        if request.method == "GET":
+            await asyncio.sleep(self._streams.wait(asyncio.get_running_loop().time()))
         response = await super().send(request, **options)
         if response.status_code == _WHO_ARE_YOU:
             self._end.note(

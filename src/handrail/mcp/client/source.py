@@ -108,16 +108,21 @@ class ServerSource:
             if self._closed:
                 return
             kept, self._closed = self._kept, True
-        if self._keeper is not None:
-            self._keeper.stopping = True
-        if kept is not None and kept.cancel():
-            self._standing.wait(lambda phase: phase == "off", _TO_CLOSE)
+        keeper = self._keeper
+        if keeper is None or kept is None:  # `_keep` sees that it is closed before it starts anything
+            self._standing.become("off", "it was ended")
+        else:
+            keeper.stopping = True
+            if kept.cancel():
+                self._standing.wait(lambda phase: phase == "off", _TO_CLOSE)
         self._on_close()
 
     async def _keep(self) -> None:
         from handrail.mcp.client.keeping import Keeper  # noqa: PLC0415  the SDK: a second, and 70 MB
 
         self._keeper = Keeper(self._server, self._programs, self._standing, self._secrets)
+        if self._closed:
+            return
         try:
             await self._keeper.keep()
         finally:

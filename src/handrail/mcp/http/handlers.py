@@ -60,6 +60,8 @@ class Handlers:
                 following = Following(self._threads, calls.rail, tell)
                 begun = await following.run(lambda: _begun(calls, caller, context.params or {}, call_id), call_id)
                 settled = await Asking(context, caller, calls, following, tell).settled(begun)
+        except HandrailError as error:  # what was done cannot be written down, or the session was closed
+            raise MCPError(INTERNAL, str(error)) from None
         finally:
             calls.rail.drop_call_id(call_id)
         await self._look(context, caller, calls.rail)
@@ -120,5 +122,3 @@ def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str
         return calls.begin(params["name"], params.get("arguments") or {}, call_id) if found is None else found
     except ProtocolError as error:
         raise MCPError(error.code, error.message, error.data) from None
-    except HandrailError as error:  # what was done cannot be written down, or the session was closed
-        raise MCPError(INTERNAL, str(error)) from None
