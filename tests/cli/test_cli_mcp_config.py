@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -120,9 +121,63 @@ def test_what_is_written_starts_a_server_that_lists_the_tools(
     assert [tool["name"] for tool in answers[2]["result"]["tools"]][:2] == ["read", "write"]
 
 
-def test_without_an_installed_program_uvx_fetches_it(run, workspace: Path, installed: str) -> None:
-    run("mcp", "--config", "claude-code", "--write")
-    assert command_of("claude-code", workspace) == ["uvx", "handrail", "mcp", "--workspace", "."]
+def entered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An environment that has our program and is on no PATH but that of whoever entered it; the program's path."""
+    program = folder / "bin" / "handrail"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    return str(program)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_that_is_only_in_the_entered_environment_goes_in_by_its_path_and_that_is_said(
+    run, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    program = entered(tmp_path / "environment", monkeypatch)
+    done = run("mcp", "--config", name, "--write", PATH=f"{os.path.dirname(program)}:/usr/bin:/bin")
+    assert command_of(name, workspace)[:2] == [program, "mcp"]
+    assert f"{program} is a path of this machine" in done.err
+
+
+def test_one_that_uvx_brought_is_fetched_by_uvx_again(
+    run, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered(tmp_path / "cache" / "uv" / "archive-v0" / "x", monkeypatch)
+    run("mcp", "--config", "claude-code", "--write", PATH="/usr/bin:/bin", UV_CACHE_DIR=str(tmp_path / "cache" / "uv"))
+    assert command_of("claude-code", workspace) == ["uvx", "handrail", "mcp"]
+
+
+def test_a_program_that_is_nowhere_is_not_fetched_under_its_name(
+    run, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "empty"))
+    done = run("mcp", "--config", "claude-code", "--write", PATH="/usr/bin:/bin")
+    assert command_of("claude-code", workspace) == ["handrail", "mcp"]
+    assert "handrail is on no PATH" in done.err
+
+
+@pytest.mark.parametrize("name", ["claude-code", "zed", "codex", "opencode"])
+def test_a_client_that_starts_it_in_the_home_does_not_make_all_of_that_the_workspace(
+    run, workspace: Path, environment: dict[str, str], installed: str, name: str
+) -> None:
+    run("mcp", "--config", name, "--write", PATH=installed)
+    asked = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}},
+        {"id": 2, "method": "tools/list"},
+    ]
+    asked[0]["params"]["clientInfo"] = {"name": name, "version": "1"}
+    told = subprocess.run(
+        command_of(name, workspace),
+        cwd=environment["HOME"],
+        env={**environment, "PATH": installed},
+        input="".join(f"{json.dumps({'jsonrpc': '2.0', **message})}\n" for message in asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "as a whole is no workspace unless you say so" in told.stdout
 
 
 def test_what_was_asked_for_besides_goes_along(run, workspace: Path) -> None:
@@ -130,23 +185,41 @@ def test_what_was_asked_for_besides_goes_along(run, workspace: Path) -> None:
     assert command_of("claude-code", workspace)[-4:] == ["--mode", "plan", "--session", "s"]
 
 
-def test_comments_order_and_what_else_is_there_stay(run, workspace: Path) -> None:
+def test_the_command_that_is_named_writes_exactly_what_was_shown(run, workspace: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "another place"
+    folder.mkdir()
+    shown = run("mcp", "--config", "claude-code", "--mode", "plan", "--session", "s", "--workspace", str(folder))
+    words = shlex.split(shown.err.rpartition("To write it: ")[2])
+    assert words[0] == "handrail"
+    assert run(*words[1:]).out == shown.out
+    assert (folder / ".mcp.json").exists()
+    assert contents(workspace) == {}
+
+
+def test_write_without_a_client_is_wrong_usage_and_starts_no_server(run) -> None:
+    for words in [("--write",), ("--write", "--http", "127.0.0.1:0")]:
+        done = run("mcp", *words)
+        assert (done.code, done.out) == (2, "")
+        assert "--write goes with --config CLIENT" in done.err
+
+
+def test_comments_order_and_what_else_is_there_stay(run, workspace: Path, installed: str) -> None:
     (workspace / "opencode.jsonc").write_text('{\n    // mine\n    "model": "x", // best\n    "mcp": {},\n}\n')
-    run("mcp", "--config", "opencode", "--write")
+    run("mcp", "--config", "opencode", "--write", PATH=installed)
     assert not (workspace / "opencode.json").exists()
     assert (workspace / "opencode.jsonc").read_text() == (
         '{\n    // mine\n    "model": "x", // best\n    "mcp": {\n        "handrail": {\n            "type": "local",\n'
-        '            "command": ["uvx", "handrail", "mcp", "--workspace", "."],\n            "timeout": 120000\n'
+        '            "command": ["handrail", "mcp"],\n            "timeout": 120000\n'
         '        }\n    },\n    "permission": {\n        "bash": "deny",\n        "edit": "deny"\n    },\n}\n'
     )
 
 
-def test_an_entry_that_says_otherwise_is_shown_as_a_change(run, workspace: Path) -> None:
+def test_an_entry_that_says_otherwise_is_shown_as_a_change(run, workspace: Path, installed: str) -> None:
     (workspace / ".mcp.json").write_text('{"mcpServers": {"handrail": {"command": "old", "env": {"A": "1"}}}}\n')
-    done = run("mcp", "--config", "claude-code", "--write")
+    done = run("mcp", "--config", "claude-code", "--write", PATH=installed)
     assert '-{"mcpServers": {"handrail": {"command": "old"' in done.out
     said = json.loads((workspace / ".mcp.json").read_text())["mcpServers"]["handrail"]
-    assert (said["command"], said["env"]) == ("uvx", {"A": "1"})
+    assert (said["command"], said["env"]) == ("handrail", {"A": "1"})
 
 
 @pytest.mark.parametrize(

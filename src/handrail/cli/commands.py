@@ -58,7 +58,7 @@ COMMANDS: dict[str, Command] = {
         "mcp",
         "Be the tools of another program's agent: an MCP server over stdin and stdout.",
         options.for_mcp,
-        ("handrail mcp --config claude-code --write", "handrail mcp --workspace . --mode auto"),
+        ("handrail mcp --config claude-code", "handrail mcp --config claude-code --write"),
         _EXITS | {FAILED: "with --config: what is to be pasted by hand was printed"},
     ),
     "acp": Command(
@@ -339,7 +339,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "trust": Command(
         "trust",
-        "Let the handrail.toml of a project loosen the settings, exactly as it is now.",
+        "Let a project loosen the settings (handrail.toml) and bring servers (.mcp.json), exactly as they are now.",
         options.for_trust,
         ("handrail trust", "handrail trust --list"),
         _EXITS,

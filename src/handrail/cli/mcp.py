@@ -26,6 +26,8 @@ def run(options: Namespace) -> int:
         from handrail.cli.mcp_config import run as tell  # noqa: PLC0415  once for each client
 
         return tell(options)
+    if options.write:
+        raise Stop("--write goes with --config CLIENT: it writes what tells a client of us. Nothing was written.")
     if options.http:
         from handrail.cli.mcp_http import run as serve_http  # noqa: PLC0415  heavy
 
@@ -39,7 +41,8 @@ def _serve(options: Namespace) -> int:
     source, sink = _streams()
     if os.isatty(source) and not options.quiet:
         note(
-            "handrail mcp is started by a client, and waits for it to speak; handrail mcp --config shows how it is told"
+            "handrail mcp is started by a client, such as Claude Code or Zed, which talks to it here; Ctrl-C ends it."
+            "\nTo tell a client of it: handrail mcp --config CLIENT (handrail mcp --help lists them)."
         )
     with ExitStack() as held:
         signalled = serve(

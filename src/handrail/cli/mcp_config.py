@@ -1,6 +1,7 @@
 """mcp --config: tells another program's agent of our tools, in the files that it reads."""
 
 import os
+import shlex
 from argparse import Namespace
 
 import msgspec
@@ -10,7 +11,7 @@ from handrail.cli.host_files import Found, check_writable, find_file, write_file
 from handrail.cli.output import answer, answer_difference, note, one_line
 from handrail.cli.place import workspace_of
 from handrail.edit.diff import unified_diff
-from handrail.mcp.hosts.command import command_here
+from handrail.mcp.hosts.command import Command, command_here
 from handrail.mcp.hosts.editing.places import Broken
 from handrail.mcp.hosts.editing.wanted import Misfit
 from handrail.mcp.hosts.host import Host, HostFile, changed, snippet
@@ -28,7 +29,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 def run(options: Namespace) -> int:
     """Shows what would change, and writes it where that was asked for."""
-    host = _host(options)
+    command = command_here(os.environ, tuple(_given(options, "mode", "session")))
+    host = _host(options, command)
     workspace = os.path.realpath(workspace_of(options))
     if not os.path.isdir(workspace):
         raise Stop(f"the workspace {workspace} is no folder. Nothing was written.")
@@ -37,25 +39,33 @@ def run(options: Namespace) -> int:
         if plan.after is not None:
             answer_difference(unified_diff(plan.found.text, plan.after, plan.found.shown.lstrip("/")).text)
     if any(plan.after is None for plan in plans):
-        return _by_hand(host, plans)
+        return _by_hand(options, host, plans)
     ahead = [plan for plan in plans if plan.after != plan.found.text]
     if not ahead:
         _say(options, f"{host.title}: already there; nothing is to be changed. {host.left}")
     elif options.write:
-        _write(options, host, ahead)
+        _write(options, host, ahead, command.remark)
     else:
-        _say(options, *_promises(host, ahead))
-        _say(options, f"Nothing was written. To write it: handrail mcp --config {host.name} --write")
+        _say(options, *_promises(host, ahead), command.remark)
+        _say(options, f"Nothing was written. To write it: {_again(options, host)}")
     return OK
 
 
-def _host(options: Namespace) -> Host:
+def _given(options: Namespace, *names: str) -> list[str]:
+    """Those of the options that were given, as words."""
+    return [word for name in names if (value := getattr(options, name)) for word in (f"--{name}", value)]
+
+
+def _again(options: Namespace, host: Host) -> str:
+    """What writes exactly what is shown."""
+    given = _given(options, "mode", "session", "workspace")
+    return shlex.join(["handrail", "mcp", "--config", host.name, *given, "--write"])
+
+
+def _host(options: Namespace, command: Command) -> Host:
     name = meant(options.config)
     if name is None:
         raise Stop(f"there is no client {one_line(options.config[:80])!r}.{_nearest(options.config)}")
-    extra = [("--mode", options.mode), ("--session", options.session)]
-    words = [word for option, value in extra if value for word in (option, value)]
-    command = command_here(os.environ, tuple(words))
     return next(host for host in hosts(command, os.environ) if host.name == name)
 
 
@@ -77,13 +87,13 @@ def _plan(file: HostFile, workspace: str) -> Plan:
         return Plan(file, found, None, str(error))
 
 
-def _by_hand(host: Host, plans: list[Plan]) -> int:
+def _by_hand(options: Namespace, host: Host, plans: list[Plan]) -> int:
     """What cannot be put in its place is shown, so that somebody can; and then nothing is written."""
     for plan in plans:
         if plan.after is None:
             note(f"{plan.found.shown} is left alone: {plan.why_not}. What {host.title} needs there:")
             answer(snippet(plan.file))
-    note(f"Nothing was written. Put it there by hand, then: handrail mcp --config {host.name} --write")
+    note(f"Nothing was written. Put it there by hand, then: {_again(options, host)}")
     return FAILED
 
 
@@ -93,10 +103,10 @@ def _promises(host: Host, ahead: list[Plan]) -> list[str]:
     return [f"{host.title}: {host.off}", f"Not switched off: {host.left}", *outside]
 
 
-def _write(options: Namespace, host: Host, ahead: list[Plan]) -> None:
+def _write(options: Namespace, host: Host, ahead: list[Plan], remark: str) -> None:
     for plan in ahead:
         check_writable(plan.found)
-    _say(options, *_promises(host, ahead))
+    _say(options, *_promises(host, ahead), remark)
     written: list[str] = []
     for plan in ahead:
         try:
@@ -110,5 +120,5 @@ def _write(options: Namespace, host: Host, ahead: list[Plan]) -> None:
 
 def _say(options: Namespace, *lines: str) -> None:
     if not options.quiet:
-        for line in lines:
+        for line in filter(None, lines):
             note(line)

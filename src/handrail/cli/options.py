@@ -26,7 +26,9 @@ def for_mcp(parser: ArgumentParser) -> None:
     """mcp"""
     in_mode(parser)
     in_workspace(parser)
-    parser.add_argument("--session", metavar="ID", type=some_text, help="the session by this name (mcp)")
+    parser.add_argument(
+        "--session", metavar="ID", type=some_text, help="the session by this name (mcp- and the client's name)"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--http", metavar="HOST:PORT", type=some_text, help="over HTTP instead, on this loopback address")
     how.add_argument(

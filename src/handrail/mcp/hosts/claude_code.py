@@ -12,7 +12,7 @@ is left: with it Claude Code looks at pictures, at its skills and at answers of 
 def claude_code(command: Command) -> Host:
     """That it is asked before it starts a server of a project stays as it is: `enabledMcpjsonServers` is not ours to
     set."""
-    server = {"command": command.program, "args": command.serving(".")}
+    server = {"command": command.program, "args": command.serving()}
     return Host(
         name="claude-code",
         title="Claude Code",

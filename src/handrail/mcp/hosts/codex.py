@@ -11,7 +11,7 @@ def codex(command: Command) -> Host:
     wanted = {
         "sandbox_mode": "read-only",
         "features": {"shell_tool": False},
-        "mcp_servers": {"handrail": Server({"command": command.program, "args": command.serving(".")})},
+        "mcp_servers": {"handrail": Server({"command": command.program, "args": command.serving()})},
     }
     return Host(
         name="codex",

@@ -1,10 +1,12 @@
-"""What a host starts: our program by its name, so that the file is right on every machine that has it."""
+"""What a host starts: our program by its name where it is installed, so that the file is right on every machine."""
 
 import os
 import sys
 from collections.abc import Mapping
 
 import msgspec
+
+_INSTALL = "Install it for yourself (pipx install, uv tool install) and do this again: then its name is written."
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -15,25 +17,40 @@ class Command(msgspec.Struct, frozen=True):
     extra: tuple[str, ...] = ()
     """What was asked for besides: --mode, --session."""
 
-    def serving(self, workspace: str) -> list[str]:
-        """The words that have it serve a workspace, without the program."""
-        return [*self.words, "mcp", "--workspace", workspace, *self.extra]
+    remark: str = ""
+    """What whoever has it written should know."""
+
+    def serving(self, workspace: str | None = None) -> list[str]:
+        """The words that have it serve a workspace, without the program. None is the folder that the host starts it in:
+        whatever that turns out to be, it is then not taken for a home or a disk that somebody named."""
+        named = [] if workspace is None else ["--workspace", workspace]
+        return [*self.words, "mcp", *named, *self.extra]
 
 
 def command_here(environ: Mapping[str, str], extra: tuple[str, ...] = ()) -> Command:
-    """`handrail` where it is installed, since that starts soonest and needs no network; else `uvx`, which fetches it.
-
-    One that is only in the environment that runs now does not count: whoever starts the host may not have entered it,
-    and one that uvx made is gone tomorrow.
+    """`handrail` where it is installed. Where it is only in the environment that runs now, its whole path: whoever
+    starts the host need not have entered that. `uvx`, which fetches it, only for whoever came by uvx: its environments
+    are gone tomorrow, and for all others the name could fetch something else than what they have.
     """
-    own = os.path.join(sys.prefix, "bin") if sys.prefix != sys.base_prefix else None
-    for folder in environ.get("PATH", "").split(os.pathsep):
-        program = os.path.join(folder, "handrail")
-        if (
-            os.path.isabs(folder)
-            and folder.rstrip("/") != own
-            and os.path.isfile(program)
-            and os.access(program, os.X_OK)
-        ):
-            return Command("handrail", (), extra)
-    return Command("uvx", ("handrail",), extra)
+    own = os.path.join(sys.prefix, "bin") if sys.prefix != sys.base_prefix else ""
+    folders = environ.get("PATH", "").split(os.pathsep)
+    if any(os.path.isabs(folder) and folder.rstrip("/") != own and _has_us(folder) for folder in folders):
+        return Command("handrail", (), extra)
+    if own and os.path.realpath(own).startswith(_cache_of_uv(environ)):
+        return Command("uvx", ("handrail",), extra)
+    if own and _has_us(own):
+        program = os.path.join(own, "handrail")
+        return Command(
+            program, (), extra, f"{program} is a path of this machine, and others may not have it. {_INSTALL}"
+        )
+    return Command("handrail", (), extra, f"handrail is on no PATH here, so the client will not find it. {_INSTALL}")
+
+
+def _has_us(folder: str) -> bool:
+    program = os.path.join(folder, "handrail")
+    return os.path.isfile(program) and os.access(program, os.X_OK)
+
+
+def _cache_of_uv(environ: Mapping[str, str]) -> str:
+    home = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".cache")
+    return os.path.join(os.path.realpath(environ.get("UV_CACHE_DIR") or os.path.join(home, "uv")), "")

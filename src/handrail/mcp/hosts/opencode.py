@@ -10,7 +10,7 @@ _PATIENCE = 120_000
 
 def opencode(command: Command) -> Host:
     """`edit` is the permission of everything that changes files. It starts servers in the project's folder."""
-    server = {"type": "local", "command": [command.program, *command.serving(".")], "timeout": _PATIENCE}
+    server = {"type": "local", "command": [command.program, *command.serving()], "timeout": _PATIENCE}
     wanted = {"mcp": {"handrail": Server(server)}, "permission": {"bash": "deny", "edit": "deny"}}
     return Host(
         name="opencode",

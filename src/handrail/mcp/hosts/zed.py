@@ -21,7 +21,7 @@ def zed(command: Command, environ: Mapping[str, str]) -> Host:
         "context_servers": {"handrail": {"tools": dict.fromkeys(BASE_NAMES, True)}},
     }
     wanted = {
-        "context_servers": {"handrail": Server({"command": command.program, "args": command.serving(".")})},
+        "context_servers": {"handrail": Server({"command": command.program, "args": command.serving()})},
         "agent": {"profiles": {"handrail": profile}},
         "agent_servers": {
             "handrail": Server({"type": "custom", "command": command.program, "args": _as_agent(command)})
