@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from mcp_types.methods import validate_server_result
@@ -15,6 +14,7 @@ from handrail import AsyncHandrail, Handrail, ToolResult, tool
 from handrail.mcp.listing import tool_entry
 from handrail.mcp.results import call_result
 from handrail.mcp.versions import SUPPORTED
+from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Skills, Tools
 
@@ -123,12 +123,8 @@ def validator(schema: str) -> Draft202012Validator:
 
 def assert_as_promised(one: Handrail, result: ToolResult[Any]) -> None:
     """Validates what a client gets by the schema that it was given."""
-    validator(json.dumps(entries(one)[result.name]["outputSchema"])).validate(told(result))
-
-
-def told(result: ToolResult[Any]) -> Any:
-    """The structured content, as it comes over the wire."""
-    return json.loads(msgspec.json.encode(call_result(result)["structuredContent"]))
+    told = json.loads(encode(call_result(result)["structuredContent"]))
+    validator(json.dumps(entries(one)[result.name]["outputSchema"])).validate(told)
 
 
 @pytest.mark.parametrize("name", HINTS)
@@ -212,8 +208,8 @@ def test_an_interim_answer_is_as_the_schema_of_its_tool_promises(one: Open, name
 
 def test_a_schema_refuses_data_of_another_tool(one: Open) -> None:
     session = one()
-    listing = told(session.call("ls", {"path": "."}))
-    assert not validator(json.dumps(entries(session)["read"]["outputSchema"])).is_valid(listing)
+    listing = call_result(session.call("ls", {"path": "."}))["structuredContent"]
+    assert not validator(json.dumps(entries(session)["read"]["outputSchema"])).is_valid(json.loads(encode(listing)))
 
 
 def test_who_changes_an_exported_list_changes_nobody_elses(rail: Open) -> None:
