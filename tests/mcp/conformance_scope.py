@@ -1,4 +1,5 @@
-"""What of the protocol's conformance suite a server of tools has to pass, and why the rest does not apply.
+"""What of the protocol's conformance suite a server of tools and a client of theirs have to pass, and why the rest does
+not apply.
 
 A test compares this with what the suite itself lists, so that no new scenario goes unnoticed; docs/mcp-conformance.md
 shows the same tables.
@@ -116,3 +117,29 @@ OVER_HTTP_ONLY: dict[str, str] = {
     "a handshake after that is told which versions go on (-32022).",
 }
 """Scenarios and checks that are about HTTP itself: they say nothing about the server over stdio."""
+
+CLIENT_APPLIES: frozenset[str] = frozenset(
+    (
+        "http-custom-headers",
+        "http-invalid-tool-headers",
+        "http-standard-headers",
+        "initialize",
+        "json-schema-2020-12-preservation",
+        "json-schema-ref-no-deref",
+        "request-metadata",
+        "sse-retry",
+        "tools_call",
+    )
+)
+"""Scenarios for clients that a session with the suite's server has to pass, in every version that has them."""
+
+CLIENT_NOT_OURS: dict[str, str] = {
+    "auth/*": "OAuth is not spoken: a server that wants it (401) is left off, and the person told to put a token into "
+    "its `headers`.",
+    "elicitation-sep1034-client-defaults": "Elicitation is not declared: no other server is let put forms to the "
+    "person.",
+    "sep-2322-client-request-state": "It asks by forms, as above. A server that asks for nothing and only wants to be "
+    "called again is called again, with its state.",
+    "sep-2640-*": "An extension: skills that servers bring are not read.",
+}
+"""Scenarios for clients that do not apply; a name may be a pattern for several."""

@@ -27,7 +27,8 @@ def over_http(workspace: str) -> None:
 
 def over_stdio(workspace: str) -> None:
     """Serves one client."""
-    from handrail.mcp.stdio.server import serve, take_streams
+    from handrail.mcp.stdio.server import serve
+    from handrail.mcp.stdio.streams import take_streams
 
     source, sink = take_streams(os.open(os.devnull, os.O_RDWR))
     session = f"{session_name(Caller())}-{os.getpid()}"
