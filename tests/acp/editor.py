@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -174,6 +175,13 @@ async def opened(
     ) as (agent, process):
         await agent.initialize(protocol_version=1, client_capabilities=capabilities)
         yield Opened(editor, agent, process, workspace)
+
+
+def handrail(environment: dict[str, str], workspace: Path, *words: str) -> str:
+    """What a command of the person beside the editor says."""
+    command = [sys.executable, "-m", "handrail", *words]
+    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def played(scene: Callable[[], Awaitable[None]]) -> None:

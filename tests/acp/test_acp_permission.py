@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from acp.schema import (
@@ -13,19 +11,12 @@ from acp.schema import (
     ElicitationCapabilities,
     ElicitationFormCapabilities,
 )
-from editor import CANCELLED, chose, played
+from editor import CANCELLED, chose, handrail, played
 
 EDIT = {"text": "I change it. ", "calls": [["edit", {"path": "a.txt", "oldText": "two", "newText": "2"}]]}
 RUN = {"text": "", "calls": [["exec", {"command": "echo said; echo new > new.txt"}]]}
 DONE = {"text": "Done."}
 FORMS = ClientCapabilities(elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()))
-
-
-def handrail(environment: dict[str, str], workspace: Path, *words: str) -> str:
-    """What a command of the person beside the editor says."""
-    command = [sys.executable, "-m", "handrail", *words]
-    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: Path) -> None:
@@ -70,6 +61,18 @@ def test_a_command_is_shown_as_its_trial_went_and_a_no_drops_it(start, script, w
             assert not (workspace / "new.txt").exists()
 
     played(scene)
+
+
+def test_an_answer_that_was_not_offered_refuses_the_call_and_the_turn_goes_on(start, script, workspace: Path) -> None:
+    async def scene() -> None:
+        async with start("--model", script(EDIT, DONE), "--mode", "ask") as opened:
+            opened.editor.answers.append(chose("workspace"))
+            assert (await opened.say(await opened.new(), "make it 2")).stop_reason == "end_turn"
+            [card] = opened.editor.cards().values()
+            assert card["raw_output"]["code"] == "PERMISSION_DENIED"
+
+    played(scene)
+    assert (workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
 def test_an_editor_that_says_cancelled_ends_the_turn(start, script, workspace: Path) -> None:

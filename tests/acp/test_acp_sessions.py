@@ -2,14 +2,14 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from acp import RequestError
 from acp.helpers import embedded_text_resource, resource_block, resource_link_block, text_block
-from editor import played
+from editor import handrail, played
+
+from handrail.acp.prompts import prompt_of
 
 EDIT = {
     "reasoning": "Hm. ",
@@ -18,13 +18,6 @@ EDIT = {
 }
 DONE = {"text": "Done."}
 MORE = {"text": "More."}
-
-
-def handrail(environment: dict[str, str], workspace: Path, *words: str) -> str:
-    """What a command of the person beside the editor says."""
-    command = [sys.executable, "-m", "handrail", *words]
-    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def test_what_the_agent_says_of_itself(start, script) -> None:
@@ -103,6 +96,37 @@ def test_a_session_is_resumed_untold_and_forked_and_closed(start, script, worksp
     played(scene)
 
 
+def test_a_fork_of_a_session_that_was_made_stricter_is_no_looser(start, script, workspace: Path) -> None:
+    async def scene() -> None:
+        async with start("--model", script(DONE), "--mode", "auto") as opened:
+            agent, session = opened.agent, await opened.new()
+            await opened.say(session, "go")
+            await agent.set_session_mode(session_id=session, mode_id="plan")
+            open_still = await agent.fork_session(session_id=session, cwd=str(workspace), mcp_servers=[])
+            await agent.close_session(session_id=session)
+            closed = await agent.fork_session(session_id=session, cwd=str(workspace), mcp_servers=[])
+            for forked in (open_still, closed):
+                again = await agent.load_session(cwd=str(workspace), session_id=forked.session_id, mcp_servers=[])
+                assert (forked.modes.current_mode_id, again.modes.current_mode_id) == ("plan", "plan")
+
+    played(scene)
+
+
+def test_a_session_that_is_just_told_again_is_left_to_that(start, script, workspace: Path) -> None:
+    async def scene() -> None:
+        async with start("--model", script(DONE, MORE)) as opened:
+            agent, session = opened.agent, await opened.new()
+            await opened.say(session, "go")
+            where = {"cwd": str(workspace), "session_id": session, "mcp_servers": []}
+            at_once = [agent.load_session(**where), agent.load_session(**where), agent.resume_session(**where)]
+            loaded, *others = await asyncio.gather(*at_once, return_exceptions=True)
+            assert loaded.modes.current_mode_id == "ask"
+            assert all("is at work" in str(one) for one in others)
+            assert (await opened.say(session, "more")).stop_reason == "end_turn"
+
+    played(scene)
+
+
 def test_sessions_work_side_by_side_and_each_on_one_prompt_at_a_time(start, script, workspace: Path) -> None:
     waits = {"calls": [["exec", {"command": "sleep 1000"}]]}
 
@@ -113,9 +137,9 @@ def test_sessions_work_side_by_side_and_each_on_one_prompt_at_a_time(start, scri
             tasks = [asyncio.create_task(opened.say(session, "go")) for session in (one, other)]
             for session in (one, other):
                 await editor.until(lambda session=session: "in_progress" in states(editor, session))
-            with pytest.raises(RequestError, match="A prompt is at work"):
+            with pytest.raises(RequestError, match="is at work"):
                 await opened.say(one, "and this")
-            with pytest.raises(RequestError, match="A prompt is at work"):
+            with pytest.raises(RequestError, match="is at work"):
                 await opened.agent.load_session(cwd=str(workspace), session_id=one, mcp_servers=[])
             await opened.agent.cancel(session_id=one)
             assert (await tasks[0]).stop_reason == "cancelled"
@@ -215,6 +239,24 @@ def test_files_that_the_person_points_at_are_in_the_prompt(start, script, worksp
                 await opened.say(session, " ")
 
     played(scene)
+
+
+@pytest.mark.parametrize(
+    ("uri", "place"),
+    [
+        ("file:///elsewhere/b%20c.txt#L3:9", "/elsewhere/b c.txt#L3:9"),
+        ("https://example.org/a?b#c", "https://example.org/a?b#c"),
+        ("http://[", "http://["),
+        ("file:", "file:"),
+        ("file:a.txt", "file:a.txt"),
+        ("", ""),
+        ("file:///a\nb", "/ab"),
+    ],
+)
+def test_whatever_the_person_points_at_has_a_name(uri: str, place: str) -> None:
+    embedded = resource_block(embedded_text_resource(uri, "text"))
+    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/work")
+    assert prompt.split("\n\n")[0] == f"See @{place}@{place}"
 
 
 def test_commands_are_done_without_the_model(start, script, workspace: Path) -> None:

@@ -37,6 +37,7 @@ from handrail.acp.listing import list_sessions
 from handrail.acp.opening import Servers, keep_mode, open_session
 from handrail.acp.questions import has_forms
 from handrail.acp.session import Session
+from handrail.protocol.decision import Mode
 from handrail.protocol.version import VERSION
 
 _NO_LOGIN = "There is nothing to log in to: a model's key is taken from its provider's environment variable."
@@ -88,7 +89,7 @@ class Face:
     async def new_session(self, cwd: str, mcp_servers: Servers | None = None, **_: Any) -> NewSessionResponse:
         """Begins a session in a folder."""
         session = await self._open(cwd, mcp_servers or ())
-        await session.begin(after=0)
+        await session.begin(again=False)
         self._soon(session)
         return NewSessionResponse(
             session_id=session.rail.session_id, modes=modes_of(session), config_options=[*options_of(session)]
@@ -104,8 +105,7 @@ class Face:
     ) -> LoadSessionResponse:
         """Opens an older session, and tells the editor all that happened in it."""
         session = await self._open(cwd, mcp_servers or (), session_id)
-        await session.begin(after=await session.tell_again())
-        await keep_mode(session)
+        await session.begin(again=True)
         self._soon(session)
         return LoadSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
@@ -119,8 +119,7 @@ class Face:
     ) -> ResumeSessionResponse:
         """The same for an editor that knows what happened."""
         session = await self._open(cwd, mcp_servers or (), session_id)
-        await session.begin(after=await session.last_event())
-        await keep_mode(session)
+        await session.begin(again=False)
         self._soon(session)
         return ResumeSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
@@ -133,9 +132,10 @@ class Face:
         **_: Any,
     ) -> ForkSessionResponse:
         """Begins another session where this one is."""
-        forked = await self._fork(session_id, cwd)
+        forked, mode = await self._fork(session_id, cwd)
         session = await self._open(cwd, mcp_servers or (), forked)
-        await session.begin(after=await session.last_event())
+        await keep_mode(session.rail, mode)
+        await session.begin(again=False)
         self._soon(session)
         return ForkSessionResponse(session_id=forked, modes=modes_of(session), config_options=[*options_of(session)])
 
@@ -195,23 +195,21 @@ class Face:
             if self._closed:
                 raise RequestError(INVALID_REQUEST, "The agent is about to end. Nothing was opened.")
             before = self._sessions.get(session_id or "")
-            if before is not None and before.at_work:
-                told = f"A prompt is at work in session {session_id}. Wait for its end, or cancel it."
-                raise RequestError(INVALID_REQUEST, told)
             if before is not None:
+                before.must_be_idle()
                 del self._sessions[before.rail.session_id]
                 await before.hand_over()
             session = await open_session(self._host, self._client, cwd, servers, session_id, forms=self._forms)
             self._sessions[session.rail.session_id] = session
             return session
 
-    async def _fork(self, session_id: str, cwd: str) -> str:
+    async def _fork(self, session_id: str, cwd: str) -> tuple[str, Mode]:
         if (known := self._sessions.get(session_id)) is not None:
-            return await known.rail.fork_session()
+            return await known.rail.fork_session(), known.rail.mode
         session = await self._open(cwd, (), session_id)
         del self._sessions[session_id]
         try:
-            return await session.rail.fork_session()
+            return await session.rail.fork_session(), session.rail.mode
         finally:
             await session.hand_over()
 

@@ -13,6 +13,7 @@ from handrail.acp.errors import NOT_FOUND
 from handrail.acp.hosting import EditorServer, Host
 from handrail.acp.session import Session
 from handrail.async_rail import AsyncHandrail
+from handrail.protocol.decision import Mode
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.sources import ToolSource
@@ -27,7 +28,8 @@ Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 async def open_session(
     host: Host, client: Client, cwd: str, servers: Servers, session: str | None = None, *, forms: bool
 ) -> Session:
-    """The session by this id, or a new one. It tells the editor nothing yet."""
+    """The session by this id, or a new one. It tells the editor nothing yet. A session that the person made stricter
+    stays so: a restart must not loosen it."""
     workspace = host.workspace(cwd)
     if session is not None and session not in sessions_of(workspace):
         raise _no_session(session, workspace)
@@ -35,17 +37,20 @@ async def open_session(
     given = tuple(_server(one) for one in servers if isinstance(one, HttpMcpServer | McpServerStdio))
     sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
     rail = await asyncio.to_thread(_rail, workspace, session or new_id("s"), loaded, sources)
-    opened = Session(rail, loaded, host, client, forms=forms)
-    await opened.look_for_models()
+    try:
+        await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
+        opened = Session(rail, loaded, host, client, forms=forms)
+        await opened.look_for_models()
+    except BaseException:
+        await rail.close()
+        raise
     return opened
 
 
-async def keep_mode(session: Session) -> None:
-    """A session that the person made stricter stays so: a restart must not loosen it."""
-    said = await session.rail.in_pool(lambda: [one for one in session.rail.events() if isinstance(one, ModeEvent)])
-    mode = stricter_mode(said[-1].mode, session.rail.mode) if said else session.rail.mode
-    if mode != session.rail.mode:
-        await session.rail.set_mode(mode)
+async def keep_mode(rail: AsyncHandrail, mode: Mode) -> None:
+    """Sets a mode that the person chose before, where it is the stricter one."""
+    if stricter_mode(mode, rail.mode) != rail.mode:
+        await rail.set_mode(mode)
 
 
 def sessions_of(workspace: str) -> set[str]:
@@ -57,6 +62,11 @@ def sessions_of(workspace: str) -> set[str]:
 def _rail(workspace: str, session: str, loaded: Loaded, sources: tuple[ToolSource, ...]) -> AsyncHandrail:
     options: dict[str, Any] = {"sources": sources} if sources else {}
     return AsyncHandrail(workspace, session=session, settings=loaded, on_permission=_later, **options)
+
+
+def _last_mode(rail: AsyncHandrail) -> Mode:
+    said: list[Mode] = [one.mode for one in rail.events() if isinstance(one, ModeEvent)]
+    return said[-1] if said else rail.mode
 
 
 def _later(_: PermissionRequest) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from handrail.acp.cards import absolute, code, kind_of
 from handrail.acp.contents import Shown, text, verbatim
-from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest
+from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest
 from handrail.terminal.choices import KEYS, choices
 from handrail.terminal.request import request_lines, subject
 
@@ -56,13 +56,13 @@ def options_of(request: PermissionRequest) -> list[PermissionOption]:
     ]
 
 
-def answer_in(response: RequestPermissionResponse) -> Answer | None:
+def answer_in(response: RequestPermissionResponse, request: PermissionRequest) -> Answer | None:
     """What the person said; None where the client says that the turn is over. What is none of the options is a no."""
     outcome = response.outcome
     if not isinstance(outcome, AllowedOutcome):
         return None
-    given: dict[str, AnswerKind] = {kind: kind for kind in ANSWERS}
-    return Answer(kind=given.get(outcome.option_id, "deny"))
+    offered: dict[str, AnswerKind] = {kind: kind for kind in request.answers}
+    return Answer(kind=offered.get(outcome.option_id, "deny"))
 
 
 def _shown(request: PermissionRequest, workspace: str) -> Shown | None:

@@ -1,8 +1,8 @@
 """One session with an editor: a handrail session, a model at work in it, and one prompt at a time."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 
 from acp import RequestError
 from acp.helpers import ContentBlock
@@ -52,20 +52,20 @@ class Session:
         self.models = self._host.models(self.loaded, await self.rail.in_pool(self._last_model))
         self.model = self.models[0] if self.models else None
 
-    async def begin(self, after: int) -> None:
-        """Tells the editor from now on what happens behind this event."""
-        self._telling = Telling(self.rail, self._showing, self.send, after)
-        self._asker.tell = self._telling.catch_up
+    async def begin(self, *, again: bool) -> None:
+        """Tells the editor from now on what happens. `again`: first all that happened, which it does not know."""
+        with self._at_work():
+            last = await self._tell_again() if again else await self._last_event()
+            self._telling = Telling(self.rail, self._showing, self.send, last)
+            self._asker.tell = self._telling.catch_up
 
-    async def tell_again(self) -> int:
-        """Tells the editor all that happened; the number of the last event."""
+    async def _tell_again(self) -> int:
         last = await tell_again(self.rail, self._showing, self.send)
         for update in await self._showing.plan():
             await self.send(update)
         return last
 
-    async def last_event(self) -> int:
-        """The number of the last event that there is."""
+    async def _last_event(self) -> int:
         return await self.rail.in_pool(lambda: max((one.seq for one in self.rail.events()), default=0))
 
     async def send(self, update: Update | AvailableCommandsUpdate | ConfigOptionUpdate) -> None:
@@ -79,18 +79,12 @@ class Session:
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Does what the person says, to where nothing is left to do, or somebody has to answer."""
-        if not self._idle.is_set():
-            told = f"A prompt is at work in session {self.rail.session_id}. Wait for its end, or cancel it."
-            raise RequestError(INVALID_REQUEST, told)
-        self._idle.clear()
-        self._cancelled = False
-        try:
-            return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self.rail.workspace)))
-        finally:
+        with self._at_work():
+            self._cancelled = False
             try:
-                await self._catch_up()
+                return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self.rail.workspace)))
             finally:
-                self._idle.set()
+                await self._catch_up()
 
     def cancel(self) -> None:
         """Ends the prompt that is at work; the next one works as ever."""
@@ -98,10 +92,11 @@ class Session:
         if self._agent is not None:
             self._agent.cancel()
 
-    @property
-    def at_work(self) -> bool:
-        """Whether there is a prompt."""
-        return not self._idle.is_set()
+    def must_be_idle(self) -> None:
+        """Refuses where a prompt is at work, or the editor is just told what happened before."""
+        if not self._idle.is_set():
+            told = f"Session {self.rail.session_id} is at work. Wait for the end of its prompt, or cancel it."
+            raise RequestError(INVALID_REQUEST, told)
 
     async def close(self) -> None:
         """Ends what is at work, with all that it started, background commands too. What waits for a yes goes on
@@ -113,6 +108,15 @@ class Session:
         """The same for who opens the session anew: background commands go on."""
         await self._stop()
         await self.rail.close()
+
+    @contextmanager
+    def _at_work(self) -> Generator[None]:
+        self.must_be_idle()
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._idle.set()
 
     async def _stop(self) -> None:
         if not self._asker.leave():
