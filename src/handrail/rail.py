@@ -11,33 +11,26 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from handrail.asking import Asking, OnPermission, bound_to
+from handrail.answer_methods import AnswerMethods
+from handrail.asking import Asking, OnPermission
+from handrail.history_methods import HistoryMethods
 from handrail.named_tools import NamedTools
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
-from handrail.protocol.event import AnyEvent, Event, Notice
+from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import (
     PERMISSIONS,
-    Answer,
-    AnswerKind,
-    Granted,
-    OpenedFolder,
     Permission,
-    PermissionRequest,
 )
 from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
 from handrail.protocol.wording import shown
-from handrail.runtime import latch
-from handrail.runtime.batch import answer as answer_request
-from handrail.runtime.batch import resume as resume_batches
 from handrail.runtime.closing import interim
 from handrail.runtime.opening import Resolver, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
-from handrail.runtime.steps import environment_of
 from handrail.settings import Loaded, Settings, load, state_folder
 from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
 from handrail.store.folder import StateFolder
@@ -46,19 +39,14 @@ from handrail.store.journal import Broken
 from handrail.tools.contract import Tool
 
 if TYPE_CHECKING:
-    from handrail.changes.line_origin import LineOrigin
     from handrail.process.sessions.session import ProcessSession
-    from handrail.protocol.change import ChangeRecord
     from handrail.protocol.memory import Memory
     from handrail.protocol.process import ProcessRecord
-    from handrail.protocol.question import Question, Reply
     from handrail.protocol.skill import SkillEntry
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
-    from handrail.runtime.person import Resolve
     from handrail.runtime.sources import ToolSource
     from handrail.store.left_calls import LeftCalls
-    from handrail.tools.undo import UndoData
 
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
@@ -67,7 +55,7 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 
-class Handrail(NamedTools):
+class Handrail(NamedTools, HistoryMethods, AnswerMethods):
     """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement.
 
     Where a call needs a person's yes, `on_permission` is asked. Without it the person at this process's terminal is, if
@@ -173,74 +161,6 @@ class Handrail(NamedTools):
         ToolError NOT_FOUND otherwise."""
         return self._enter(self._session.outputs.raw, call_id)
 
-    # What a person can see and take back
-
-    def changes(self, limit: int = 20) -> "list[ChangeRecord]":
-        """The last change sets of this workspace, whatever the session, the latest first."""
-        from handrail.runtime import person  # noqa: PLC0415  few take anything back
-
-        return self._enter(person.last_changes, self._session, limit)
-
-    def diff(self, number: int | None = None) -> str:
-        """The differences that a change set made; without a number, the last one in effect."""
-        return self.numbered_diff(number)[1]
-
-    def numbered_diff(self, number: int | None = None) -> tuple[int, str]:
-        """The same, and which change set it is."""
-        from handrail.runtime import person  # noqa: PLC0415  few take anything back
-
-        return self._enter(person.diff_of, self._session, number)
-
-    def turn_diff(self) -> tuple[tuple[int, ...], str]:
-        """The differences that the change sets of the last turn made, one after the other, and their numbers."""
-        from handrail.runtime import person  # noqa: PLC0415  few take anything back
-
-        return self._enter(person.diff_of_turn, self._session)
-
-    def undo(
-        self,
-        number: int | tuple[int, ...] | None = None,
-        *,
-        turn: bool = False,
-        session: str | None = None,
-        resolve: "Resolve | None" = None,
-    ) -> "ToolResult[UndoData]":
-        """Takes a change set of this workspace back: the last one, one or several by number, all of the last turn or
-        all of a session.
-
-        A file that was changed since is never overwritten: CONFLICT says by what. `resolve="later"` takes the later
-        changes back too; `resolve="lines"` takes back only what is as it was left.
-        """
-        from handrail.runtime import person  # noqa: PLC0415  few take anything back
-
-        return self._enter(person.undo, self._session, person.choice(number, turn, session), resolve)
-
-    def preview_undo(
-        self,
-        number: int | None = None,
-        *,
-        turn: bool = False,
-        session: str | None = None,
-        resolve: "Resolve | None" = None,
-    ) -> str:
-        """The differences that an undo would make; ToolError when it would be refused."""
-        from handrail.runtime import person  # noqa: PLC0415  few take anything back
-
-        return self._enter(person.preview, self._session, person.choice(number, turn, session), resolve)
-
-    def redo(self, *, resolve: "Resolve | None" = None) -> "ToolResult[UndoData]":
-        """Takes the last undo back."""
-        from handrail.runtime import person  # noqa: PLC0415  few take anything back
-
-        return self._enter(person.undo, self._session, person.last_undo, resolve)
-
-    def line_origin(self, path: str, line: int) -> "tuple[str, str, LineOrigin]":
-        """Where a line of a file comes from: the path as results name it, the line as it is now, and the change set
-        that made it, as far as that is known. ToolError where there is no such line."""
-        from handrail.runtime.line_history import origin_of_line  # noqa: PLC0415  few ask
-
-        return self._enter(origin_of_line, self._session, path, line)
-
     # The wire
 
     def call(
@@ -295,57 +215,6 @@ class Handrail(NamedTools):
             raise UsageError("two calls of one batch have the same tool_call_id")
         return self._run(given, fresh=False)
 
-    def answer(
-        self, request: str | PermissionRequest, answer: Answer | AnswerKind, *, reason: str | None = None
-    ) -> Done | Parked:
-        """Answers a permission request; with the last answer of its batch, the batch runs.
-
-        A yes is to what was shown. By the request itself it is to what that shows; by its id, to the first that was: of
-        a request that was tried again since, a yes names its `revision`.
-        """
-        given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
-        request_id = request if isinstance(request, str) else request.id
-        if not isinstance(request, str):
-            given = bound_to(request, given)
-        outcome = self._enter(answer_request, self._session, request_id, given)
-        if outcome is None:
-            raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
-        return outcome
-
-    def retry(self, request_id: str, command: str | None = None) -> PermissionRequest:
-        """Tries the command of a request again that nobody has answered, or another one that a person wrote in its
-        place; the request as it is now, under the same id. ToolError where policy refuses what was written."""
-        from handrail.runtime.retrying import retry  # noqa: PLC0415  few are tried again
-
-        return self._enter(retry, self._session, request_id, command)
-
-    def outdated(self, request: PermissionRequest) -> tuple[str, ...]:
-        """The files that others changed since the request was put, as results name them: a yes to it would keep
-        nothing. Empty where it still counts."""
-        from handrail.runtime.outdating import outdated  # noqa: PLC0415  who asks a person
-
-        return self._enter(outdated, self._session, request)
-
-    def waiting(self) -> tuple[PermissionRequest, ...]:
-        """The permission requests of this session that nobody has answered."""
-        return latch.waiting(self._session).requests
-
-    def reply(self, question: "str | Question", said: "Reply | str | None") -> Done:
-        """Replies to a question of the model: with options, with own words, or with a text that is either; None puts it
-        aside, which the model is told. By any process, exactly once: UsageError where it had its reply, or where it
-        cannot be answered so."""
-        from handrail.runtime.questions import reply  # noqa: PLC0415  few calls ask something
-
-        call_id = question if isinstance(question, str) else question.tool_call_id
-        outcome = self._enter(reply, self._session, call_id, said)
-        if outcome is None:
-            raise UsageError(f"the question {call_id[:80]!r} had its reply already")
-        return outcome
-
-    def waiting_questions(self) -> "tuple[Question, ...]":
-        """What the model of this session asks, and nobody has replied to."""
-        return latch.waiting(self._session).questions
-
     # What the model keeps besides files
 
     def todo(self) -> "tuple[TodoItem, ...]":
@@ -359,32 +228,7 @@ class Handrail(NamedTools):
         says counts more."""
         return self._enter(self._session.memories.listed)
 
-    def would_differ(self, environment: str | None) -> bool:
-        """Whether a command would get other variables here than where it was asked about (`request.environment`): a
-        yes given here would not count then."""
-        return environment is not None and self._enter(environment_of, self._session) != environment
-
-    def resume(self) -> Done | None:
-        """Runs what a process that was killed left of batches that everything is answered of: the results of those
-        batches, in the order of their calls. None where nothing was left. Nobody is asked again."""
-        return self._enter(resume_batches, self._session)
-
-    def grants(self) -> tuple[Granted, ...]:
-        """The classes of commands that people said not to be asked about again, in this session or this workspace."""
-        return self._enter(self._session.grants.listed)
-
-    def revoke(self, grant_id: str) -> None:
-        """Ends a grant, at once and for every process; UsageError where there is none of this id."""
-        revoked = self._enter(self._session.grants.revoke, grant_id)
-        if revoked is None:
-            raise UsageError(f"there is no grant {shown(grant_id)}; grants() says which there are")
-        text = f"The grant {revoked.id} was revoked: {revoked.command} asks again."
-        self._session.journal.append((Notice, {"text": text}))
-
-    def opened_folders(self) -> tuple[OpenedFolder, ...]:
-        """The folders outside the workspace that people opened to this session, or to every session of the workspace.
-        They are in force where the settings let people be asked (`paths.outside`)."""
-        return self._enter(self._session.outside.listed)
+    # The session
 
     def honour_roots(self, folders: Sequence[str]) -> tuple[str, ...]:
         """Says which folders the program works on that this session serves. Those outside the workspace become roots of
@@ -393,14 +237,6 @@ class Handrail(NamedTools):
         from handrail.runtime.client_roots import honour_roots  # noqa: PLC0415  few clients tell of any
 
         return self._enter(honour_roots, self._session, folders, self._paths.client_roots, self._state.path)
-
-    def close_folder(self, path: str | os.PathLike[str]) -> None:
-        """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
-        if not self._enter(self._session.outside.close, os.fspath(path)):
-            raise UsageError(f"the folder {shown(os.fspath(path))} was not opened; opened_folders() says which are")
-        self._session.journal.append((Notice, {"text": f"The folder {os.fspath(path)} was closed."}))
-
-    # The session
 
     @property
     def session_id(self) -> str:

@@ -30,7 +30,7 @@ def inspect(packages: oracles.Packages, tmp_path: Path) -> Inspect:
 
 
 def _looks_right(inspect: Inspect, target: list[str], *options: str) -> None:
-    listed = inspect(target, *options, "--method", "tools/list")
+    listed = inspect(target, *options, "--method", "tools/list", "--strict")
     assert [one["name"] for one in listed["result"]["tools"]] == EIGHT
     arguments = json.dumps({"path": "a.txt"})
     called = inspect(target, *options, "--method", "tools/call", "--tool-name", "read", "--tool-args-json", arguments)

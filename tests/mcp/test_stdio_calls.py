@@ -115,6 +115,25 @@ def test_a_cancelled_command_is_gone_and_is_not_answered(server: Server) -> None
     assert codes == ["CANCELLED"]
 
 
+def test_a_call_that_runs_by_its_second_round_is_told_of_and_can_be_cancelled(tmp_path: Path) -> None:
+    """It runs under the id that it was asked about with."""
+    settings = tmp_path / "home" / ".config" / "handrail"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text('preview = "never"\n')
+    with Server(tmp_path, mode="ask") as server:
+        meta = envelope(clientCapabilities={"elicitation": {"form": {}}})
+        command = {"command": "touch begun; echo begun; sleep 600"}
+        first = server.result(server.call("exec", command, _meta=meta))
+        said = {"permission": {"action": "accept", "content": {"answer": "once"}}}
+        second = {"requestState": first["requestState"], "inputResponses": said}
+        number = server.call("exec", command, _meta={**meta, "progressToken": "t"}, **second)
+        server.sees(lambda message: message.get("method") == "notifications/progress")
+        server.notify("notifications/cancelled", requestId=number)
+        after = server.result(server.call("exec", {"command": "echo after"}, _meta=meta))
+        assert "after" in text(after), "it is gone, or this one would wait for its turn"
+        assert not [message for message in server.came if message.get("id") == number]
+
+
 def test_one_of_several_calls_is_cancelled_and_the_others_go_on(tooled: Callable[..., Server], tmp_path: Path) -> None:
     with tooled() as server:
         server.initialize()

@@ -65,9 +65,10 @@ def _inline(node: Any, components: dict[str, Any]) -> Any:
     reference = node.get("$ref")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if reference is not None:
         return _inline(components[str(reference)], components)  # pyright: ignore[reportUnknownArgumentType]
-    return {key: _inline(value, components) for key, value in node.items() if not _is_title(key, value)}  # pyright: ignore[reportUnknownVariableType]
+    return {key: _inline(value, components) for key, value in node.items() if not _says_nothing(key, value)}  # pyright: ignore[reportUnknownVariableType]
 
 
-def _is_title(key: Any, value: Any) -> bool:
-    """A class name repeated as a title says nothing; a property called title is a mapping, not a text."""
-    return key == "title" and isinstance(value, str)
+def _says_nothing(key: Any, value: Any) -> bool:
+    """A class name repeated as a title; a property called title is a mapping, not a text. That a tuple has no items
+    more, which `maxItems` says: some readers take no schema that is a plain `false`."""
+    return (key == "title" and isinstance(value, str)) or (key == "items" and value is False)

@@ -43,7 +43,8 @@ def main(url: str) -> int:
         place = Place(Path(folder))
         found = place.found(f'[mcp.servers.suite]\nurl = "{url}"\ntimeout = "20s"\n')
         with place.opened(found) as rail:
-            tools = found.sources[0].listed()
+            offered = {spec.name for spec in rail.specs()}  # not one whose schema would have to be fetched
+            tools = tuple(one for one in found.sources[0].listed() if name_of("suite", one.name) in offered)
             results = [rail.call(name_of("suite", name), arguments) for name, arguments in calls(tools)]
             for result in results:
                 sys.stderr.write(f"{result.name}: {result.content}\n")

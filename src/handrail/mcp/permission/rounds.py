@@ -4,7 +4,7 @@ it belongs to one session, one call, one name and arguments, and what was shown;
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -50,10 +50,15 @@ def input_required(asks: Asks, signer: Signer, protocol: str = MODERN[-1]) -> di
 
 
 def resumed(
-    calls: Calls, params: Mapping[str, Any], signer: Signer, protocol: str = MODERN[-1]
+    calls: Calls,
+    params: Mapping[str, Any],
+    signer: Signer,
+    protocol: str = MODERN[-1],
+    met: Callable[[str], None] = lambda _: None,
 ) -> ToolResult[Any] | Asks | None:
     """What comes of a call that is made again with what was said; None where it is no such call. ProtocolError, and
-    nothing is run, where its state is not ours, belongs to another call, is too old or was used."""
+    nothing is run, where its state is not ours, belongs to another call, is too old or was used. `met`: is told under
+    which id it runs, before it does."""
     spelled, responses = params.get("requestState"), params.get("inputResponses")
     if spelled is None:
         if responses is not None:
@@ -66,6 +71,7 @@ def resumed(
         _refuse("The requestState was used before, or what it asks about is not waiting any more")
     if not isinstance(found, Asks):
         return found
+    met(found.call_id)
     try:
         return _answered(calls, found, state, responses)
     except BaseException:

@@ -28,10 +28,12 @@ def ask_person(exchange: Exchange, calls: Calls, asks: Asks, seconds: float = SE
     _Asked(exchange, calls, asks, time.monotonic() + seconds).go_on(lambda: asks)
 
 
-def answered_in(calls: Calls, caller: Caller, params: Mapping[str, Any]) -> ToolResult[Any] | Asks | None:
+def answered_in(
+    calls: Calls, caller: Caller, params: Mapping[str, Any], met: Callable[[str], None] = lambda _: None
+) -> ToolResult[Any] | Asks | None:
     """What comes of a request that brings what a person said; None where it brings nothing. ProtocolError where its
-    state is not ours, is for another call, was used, or is too old."""
-    return resumed(calls, params, calls.signer, caller.protocol) if caller.modern and _brings(params) else None
+    state is not ours, is for another call, was used, or is too old. `met`: see `resumed`."""
+    return resumed(calls, params, calls.signer, caller.protocol, met) if caller.modern and _brings(params) else None
 
 
 def hand_over(exchange: Exchange, calls: Calls, result: ToolResult[Any]) -> None:

@@ -53,7 +53,7 @@ class Running:
         try:
             if not exchange.cancelled:
                 self._telling.follow(exchange, call_id)
-                self._settle(exchange, calls, _outcome(exchange, calls))
+                self._settle(exchange, calls, self._outcome(exchange, calls), call_id)
         except ProtocolError as error:
             exchange.fail(error)
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
@@ -67,29 +67,34 @@ class Running:
                 self._busy -= 1
             self._listening.look(calls.rail)
 
-    def _settle(self, exchange: Exchange, calls: Calls, outcome: ToolResult[Any] | Asks) -> None:
+    def _outcome(self, exchange: Exchange, calls: Calls) -> ToolResult[Any] | Asks:
+        params = exchange.params
+        if _brings_answer(params):
+            from handrail.mcp.stdio.asking import answered_in  # noqa: PLC0415  few requests bring one
+
+            answered = answered_in(calls, exchange.caller, params, lambda call_id: self._rename(exchange, call_id))
+            if answered is not None:
+                return answered
+        return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id)
+
+    def _rename(self, exchange: Exchange, call_id: str) -> None:
+        """It runs under the id that it was asked about with: that is what is told of, and what is cancelled."""
+        exchange.call_id = call_id
+        self._telling.follow(exchange, call_id)
+
+    def _settle(self, exchange: Exchange, calls: Calls, outcome: ToolResult[Any] | Asks, made: str) -> None:
+        """`made`: the id of a call that is new; any other is one that waited before."""
         if isinstance(outcome, Asks):
             from handrail.mcp.stdio.asking import ask_person  # noqa: PLC0415  most calls ask nobody
 
             self._telling.follow(exchange, outcome.call_id)
             ask_person(exchange, calls, outcome)
-        elif outcome.tool_call_id == exchange.call_id:
+        elif outcome.tool_call_id == made:
             exchange.answer(_told(outcome))
         else:
             from handrail.mcp.stdio.asking import hand_over  # noqa: PLC0415  few are kept for the same call
 
             hand_over(exchange, calls, outcome)
-
-
-def _outcome(exchange: Exchange, calls: Calls) -> ToolResult[Any] | Asks:
-    params = exchange.params
-    if _brings_answer(params):
-        from handrail.mcp.stdio.asking import answered_in  # noqa: PLC0415  few requests bring one
-
-        answered = answered_in(calls, exchange.caller, params)
-        if answered is not None:
-            return answered
-    return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id)
 
 
 def _brings_answer(params: dict[str, Any]) -> bool:
