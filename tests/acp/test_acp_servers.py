@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from acp.schema import EnvVariable, McpServerStdio
+from acp.schema import EnvVariable, McpServerStdio, SseMcpServer
 from editor import chose, played
 
 SERVER = Path(__file__).with_name("tool_server.py")
@@ -26,3 +26,19 @@ def test_a_server_of_the_editor_is_asked_about_and_called(start, script, workspa
             assert "Hello, Ada" in editor.contents()
 
     played(scene)
+
+
+def test_servers_that_cannot_be_told_apart_or_reached_are_told_of(start, script, workspace: Path, capfd) -> None:
+    one = McpServerStdio(name="my server", command="true", args=[], env=[])
+    same = McpServerStdio(name="my_server", command="true", args=["s3cr3t"], env=[])
+    stream = SseMcpServer(type="sse", name="stream", url="https://s3cr3t.example", headers=[])
+
+    async def scene() -> None:
+        async with start("--model", script({"text": "Done."})) as opened:
+            await opened.agent.new_session(cwd=str(workspace), mcp_servers=[one, same, stream])
+
+    played(scene)
+    told = capfd.readouterr().err
+    assert "my_server of the editor is not used: another one is called my_server, too" in told
+    assert "stream of the editor is not used: it is neither started nor reached over HTTP" in told
+    assert "s3cr3t" not in told

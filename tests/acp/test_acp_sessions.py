@@ -29,7 +29,7 @@ def test_what_the_agent_says_of_itself(start, script) -> None:
             assert (can.load_session, can.prompt_capabilities.embedded_context) == (True, True)
             assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (False, False)
             offered = can.session_capabilities.model_dump(exclude_none=True)
-            assert set(offered) == {"list", "resume", "fork", "close"}
+            assert set(offered) == {"list", "resume", "fork", "close", "additional_directories"}
             with pytest.raises(RequestError, match="environment variable"):
                 await opened.agent.authenticate(method_id="browser")
 
@@ -208,6 +208,7 @@ def test_a_folder_that_is_no_workspace_is_refused(start, script, workspace: Path
                 ("/", "as a whole is no workspace"),
                 (environment["HOME"], "as a whole is no workspace"),
                 ("some/where", "absolute"),
+                ("/some\0where", "absolute"),
                 (f"{workspace}/none", "no folder"),
             ):
                 with pytest.raises(RequestError, match=why):
@@ -215,6 +216,32 @@ def test_a_folder_that_is_no_workspace_is_refused(start, script, workspace: Path
             for session in ("s_none", "../../etc", ""):
                 with pytest.raises(RequestError, match="has no session"):
                     await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+
+    played(scene)
+
+
+@pytest.mark.parametrize("settings", ["", '[paths]\nclient_roots = "read-only"\n'])
+def test_folders_beside_the_workspace_are_roots_as_far_as_the_settings_let_them_be(
+    start, script, workspace: Path, environment: dict[str, str], tmp_path: Path, settings: str
+) -> None:
+    config = Path(environment["HOME"], ".config", "handrail", "config.toml")
+    config.parent.mkdir(parents=True)
+    config.write_text(settings)
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "b.txt").write_text("b\n")
+    look = {"calls": [["read", {"path": f"{tmp_path}/beside/b.txt"}]]}
+
+    async def scene() -> None:
+        async with start("--model", script(look, DONE), "--mode", "auto") as opened:
+            editor, agent = opened.editor, opened.agent
+            given = {"cwd": str(workspace), "mcp_servers": [], "additional_directories": [str(tmp_path / "beside")]}
+            session = (await agent.new_session(**given)).session_id
+            await opened.say(session, "look")
+            [card] = editor.cards().values()
+            assert card["status"] == ("completed" if settings else "failed")
+            assert ("paths.client_roots" in editor.words()) is not bool(settings)
+            with pytest.raises(RequestError, match="absolute paths"):
+                await agent.new_session(**{**given, "additional_directories": ["beside"]})
 
     played(scene)
 

@@ -1,6 +1,7 @@
 """The agent as an editor sees it: one method for each request of the protocol, which are called by their keywords."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from acp import PROTOCOL_VERSION, RequestError
@@ -21,6 +22,7 @@ from acp.schema import (
     PromptCapabilities,
     PromptResponse,
     ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
     SessionForkCapabilities,
@@ -34,7 +36,7 @@ from handrail.acp.choosing import choose, modes_of, options_of, tell_options
 from handrail.acp.errors import INVALID_REQUEST, NOT_FOUND, answered, refused
 from handrail.acp.hosting import Host
 from handrail.acp.listing import list_sessions
-from handrail.acp.opening import Servers, keep_mode, open_session
+from handrail.acp.opening import Servers, Wanted, keep_mode, open_session
 from handrail.acp.questions import has_forms
 from handrail.acp.session import Session
 from handrail.protocol.decision import Mode
@@ -74,6 +76,7 @@ class Face:
                     resume=SessionResumeCapabilities(),
                     fork=SessionForkCapabilities(),
                     close=SessionCloseCapabilities(),
+                    additional_directories=SessionAdditionalDirectoriesCapabilities(),
                 ),
             ),
             auth_methods=[],
@@ -86,11 +89,16 @@ class Face:
         raise refused(f"{_NO_LOGIN} The method {method_id[:80]!r} is none of ours.")
 
     @answered
-    async def new_session(self, cwd: str, mcp_servers: Servers | None = None, **_: Any) -> NewSessionResponse:
+    async def new_session(
+        self,
+        cwd: str,
+        mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
+        **_: Any,
+    ) -> NewSessionResponse:
         """Begins a session in a folder."""
-        session = await self._open(cwd, mcp_servers or ())
-        await session.begin(again=False)
-        self._soon(session)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()))
+        await self._begin(session)
         return NewSessionResponse(
             session_id=session.rail.session_id, modes=modes_of(session), config_options=[*options_of(session)]
         )
@@ -101,12 +109,12 @@ class Face:
         cwd: str,
         session_id: str,
         mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
         **_: Any,
     ) -> LoadSessionResponse:
         """Opens an older session, and tells the editor all that happened in it."""
-        session = await self._open(cwd, mcp_servers or (), session_id)
-        await session.begin(again=True)
-        self._soon(session)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()), session_id)
+        await self._begin(session, again=True)
         return LoadSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
@@ -115,12 +123,12 @@ class Face:
         session_id: str,
         cwd: str,
         mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
         **_: Any,
     ) -> ResumeSessionResponse:
         """The same for an editor that knows what happened."""
-        session = await self._open(cwd, mcp_servers or (), session_id)
-        await session.begin(again=False)
-        self._soon(session)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()), session_id)
+        await self._begin(session)
         return ResumeSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
@@ -129,14 +137,14 @@ class Face:
         session_id: str,
         cwd: str,
         mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
         """Begins another session where this one is."""
         forked, mode = await self._fork(session_id, cwd)
-        session = await self._open(cwd, mcp_servers or (), forked)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()), forked)
         await keep_mode(session.rail, mode)
-        await session.begin(again=False)
-        self._soon(session)
+        await self._begin(session)
         return ForkSessionResponse(session_id=forked, modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
@@ -188,7 +196,7 @@ class Face:
             sessions, self._sessions = list(self._sessions.values()), {}
         await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
 
-    async def _open(self, cwd: str, servers: Servers, session_id: str | None = None) -> Session:
+    async def _open(self, wanted: Wanted, session_id: str | None = None) -> Session:
         if self._client is None:
             raise AssertionError("the connection says so first")
         async with self._opening:
@@ -199,14 +207,14 @@ class Face:
                 before.must_be_idle()
                 del self._sessions[before.rail.session_id]
                 await before.hand_over()
-            session = await open_session(self._host, self._client, cwd, servers, session_id, forms=self._forms)
+            session = await open_session(self._host, self._client, wanted, session_id, forms=self._forms)
             self._sessions[session.rail.session_id] = session
             return session
 
     async def _fork(self, session_id: str, cwd: str) -> tuple[str, Mode]:
         if (known := self._sessions.get(session_id)) is not None:
             return await known.rail.fork_session(), known.rail.mode
-        session = await self._open(cwd, (), session_id)
+        session = await self._open(Wanted(cwd), session_id)
         del self._sessions[session_id]
         try:
             return await session.rail.fork_session(), session.rail.mode
@@ -219,8 +227,9 @@ class Face:
             raise RequestError(NOT_FOUND, told)
         return session
 
-    def _soon(self, session: Session) -> None:
-        """Says what the session offers, once the editor has been told of the session."""
-        task = asyncio.get_running_loop().create_task(session.offer_commands())
+    async def _begin(self, session: Session, *, again: bool = False) -> None:
+        """Tells the editor of a session, and what it offers once the editor knows that there is one."""
+        await session.begin(again=again)
+        task = asyncio.get_running_loop().create_task(session.greet())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

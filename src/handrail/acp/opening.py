@@ -5,11 +5,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from acp import RequestError
 from acp.interfaces import Client
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
-from handrail.acp.errors import NOT_FOUND
+from handrail.acp.errors import NOT_FOUND, refused
 from handrail.acp.hosting import EditorServer, Host
 from handrail.acp.session import Session
 from handrail.async_rail import AsyncHandrail
@@ -25,22 +26,33 @@ from handrail.store.identity import new_id
 Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """What an editor wants for a session."""
+
+    cwd: str
+    servers: Servers = ()
+    folders: Sequence[str] = ()
+    """Which it works on besides: roots as far as the person's settings let them be."""
+
+
 async def open_session(
-    host: Host, client: Client, cwd: str, servers: Servers, session: str | None = None, *, forms: bool
+    host: Host, client: Client, wanted: Wanted, session: str | None = None, *, forms: bool
 ) -> Session:
     """The session by this id, or a new one. It tells the editor nothing yet. A session that the person made stricter
     stays so: a restart must not loosen it."""
-    workspace = host.workspace(cwd)
+    workspace = host.workspace(wanted.cwd)
+    folders = [_folder(path) for path in wanted.folders]
     if session is not None and session not in sessions_of(workspace):
         raise _no_session(session, workspace)
     loaded = await asyncio.to_thread(host.settings, workspace)
-    given = tuple(_server(one) for one in servers if isinstance(one, HttpMcpServer | McpServerStdio))
+    given = tuple(map(_server, wanted.servers))
     sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
     rail = await asyncio.to_thread(_rail, workspace, session or new_id("s"), loaded, sources)
     try:
         await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
         opened = Session(rail, loaded, host, client, forms=forms)
         await opened.look_for_models()
+        opened.notes = await rail.honour_roots(folders)
     except BaseException:
         await rail.close()
         raise
@@ -78,8 +90,16 @@ def _no_session(session: str, workspace: str) -> RequestError:
     return RequestError(NOT_FOUND, told)
 
 
-def _server(given: HttpMcpServer | McpServerStdio) -> EditorServer:
+def _folder(path: str) -> str:
+    if not path.startswith("/") or "\0" in path:
+        raise refused(f"additionalDirectories are absolute paths: {path[:200]!r} is none. Nothing was opened.")
+    return path
+
+
+def _server(given: HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio) -> EditorServer:
     if isinstance(given, HttpMcpServer):
         return EditorServer(name=given.name, url=given.url, headers={one.name: one.value for one in given.headers})
-    variables = {one.name: one.value for one in given.env}
-    return EditorServer(name=given.name, command=given.command, args=tuple(given.args), variables=variables)
+    if isinstance(given, McpServerStdio):
+        variables = {one.name: one.value for one in given.env}
+        return EditorServer(name=given.name, command=given.command, args=tuple(given.args), variables=variables)
+    return EditorServer(name=given.name)  # over a transport that was not offered
