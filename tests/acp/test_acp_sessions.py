@@ -61,7 +61,7 @@ def test_a_session_is_loaded_with_all_that_happened_in_it(
             assert "".join(one.content.text for one in editor.of("agent_thought_chunk")) == "Hm. "
             assert editor.words() == "I change it. Done."
             assert kinds.index("user_message_chunk") < kinds.index("agent_message_chunk") < kinds.index("tool_call")
-            card = editor.cards()["edit `a.txt`"]
+            card = editor.cards()["edit a.txt"]
             assert (card["status"], card["content"][0]["type"]) == ("completed", "diff")
             [planned] = editor.of("plan")[-1].entries
             assert (planned.content, planned.status) == ("paint", "in_progress")
@@ -168,7 +168,7 @@ def test_modes_are_offered_set_and_kept(start, script, workspace: Path) -> None:
             with pytest.raises(RequestError, match="there is no mode 'wild'"):
                 await agent.set_session_mode(session_id=session, mode_id="wild")
             await opened.say(session, "make it 2")
-            assert editor.cards()["edit `a.txt`"]["raw_output"]["code"] == "POLICY_DENIED"
+            assert editor.cards()["edit a.txt"]["raw_output"]["code"] == "POLICY_DENIED"
             await agent.close_session(session_id=session)
             loaded = await agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert loaded.modes.current_mode_id == "plan"
@@ -338,7 +338,7 @@ def test_a_killed_agent_goes_on_where_it_was(start_apart, script, workspace: Pat
         async with start_apart("--model", model, "--mode", "full") as opened:
             editor, session = opened.editor, await opened.new()
             saying = asyncio.create_task(opened.say(session, "go"))
-            await editor.until(lambda: editor.cards().get("`sleep 1000`", {}).get("status") == "in_progress")
+            await editor.until(lambda: editor.cards().get("sleep 1000", {}).get("status") == "in_progress")
             opened.process.send_signal(signal.SIGKILL)
             with pytest.raises(ConnectionError):
                 await saying
@@ -348,8 +348,8 @@ def test_a_killed_agent_goes_on_where_it_was(start_apart, script, workspace: Pat
         async with start_apart("--model", model, "--mode", "full") as opened:
             editor, [session] = opened.editor, killed
             await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
-            assert editor.cards()["write `b.txt`"]["status"] == "completed"
-            assert editor.cards()["`sleep 1000`"]["raw_output"]["code"] == "INTERRUPTED"
+            assert editor.cards()["write b.txt"]["status"] == "completed"
+            assert editor.cards()["sleep 1000"]["raw_output"]["code"] == "INTERRUPTED"
             assert (await opened.say(session, "/continue")).stop_reason == "end_turn"
             assert editor.words().endswith("Done.")
             assert (await opened.say(session, "and now?")).stop_reason == "end_turn"

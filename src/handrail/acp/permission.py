@@ -11,7 +11,7 @@ from acp.schema import (
 )
 from msgspec.structs import replace
 
-from handrail.acp.cards import absolute, code, kind_of
+from handrail.acp.cards import absolute, kind_of, titled
 from handrail.acp.contents import Shown, text, verbatim
 from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest
 from handrail.terminal.choices import KEYS, choices
@@ -32,14 +32,14 @@ _NO_REASON = " and say why"
 
 def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
     """The call with all that a person has to know before they answer."""
-    shown = _shown(request, workspace)
+    shown, kind = _shown(request, workspace), kind_of(request.called)
     # What a command is judged by may be no files: words of a script, addresses.
     paths = request.paths if request.command is None else ()
     named = [ToolCallLocation(path=absolute(path, workspace)) for path in paths]
     return ToolCallUpdate(
         tool_call_id=request.tool_call_id,
-        title=code(subject(request)),
-        kind=kind_of(request.called),
+        title=titled(kind, subject(request)),
+        kind=kind,
         status="pending",
         content=_contents(request, shown),
         locations=(shown.places if shown is not None else []) or named,
