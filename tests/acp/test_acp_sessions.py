@@ -176,6 +176,25 @@ def test_modes_are_offered_set_and_kept(start, script, workspace: Path) -> None:
     played(scene)
 
 
+def test_no_mode_is_offered_or_set_that_the_managed_file_does_not_allow(start, script, tmp_path: Path) -> None:
+    (tmp_path / "managed.toml").write_text('mode = "ask"\n')
+
+    async def scene() -> None:
+        async with start("--model", script(DONE), "--mode", "full", managed=tmp_path / "managed.toml") as opened:
+            agent = opened.agent
+            new = await agent.new_session(cwd=str(opened.workspace), mcp_servers=[])
+            assert new.modes.current_mode_id == "ask"
+            assert [one.id for one in new.modes.available_modes] == ["plan", "ask"]
+            assert [one.value for one in new.config_options[0].options] == ["plan", "ask"]
+            session = new.session_id
+            with pytest.raises(RequestError, match="no mode be that is looser than ask; got full"):
+                await agent.set_session_mode(session_id=session, mode_id="full")
+            with pytest.raises(RequestError, match="no mode be that is looser than ask; got auto"):
+                await agent.set_config_option(session_id=session, config_id="mode", value="auto")
+
+    played(scene)
+
+
 def test_options_choose_the_mode_and_one_of_several_models(start, script, workspace: Path) -> None:
     one, other = script({"text": "One."}, name="one.json"), script({"text": "Other."}, name="other.json")
 
