@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from handrail.acp.serving import served
 from handrail.cli.acp import host_of
 from handrail.cli.arguments import parse
 from handrail.models.model import Model
+from handrail.settings import load
 
 PATIENCE = 60.0
 CANCELLED = RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -135,14 +137,22 @@ Open = Callable[..., Any]
 
 @asynccontextmanager
 async def opened_here(
-    workspace: Path, *words: str, capabilities: ClientCapabilities | None = None, model: Model | None = None
+    workspace: Path,
+    *words: str,
+    capabilities: ClientCapabilities | None = None,
+    model: Model | None = None,
+    managed: Path | None = None,
 ) -> AsyncIterator[Opened]:
-    """The same with the agent in this process and its real wire between: an interpreter takes most of a test's time."""
+    """The same with the agent in this process and its real wire between: an interpreter takes most of a test's time.
+    `managed`: the file of whoever manages the machine, in the place of the one in /etc."""
     options = parse("acp", list(words))
     assert options is not None
     editor, loop = Editor(), asyncio.get_running_loop()
     (to_agent, from_editor), (to_editor, from_agent) = os.pipe(), os.pipe()
     host = host_of(options) if model is None else replace(host_of(options), model=lambda *_: model)
+    if managed is not None:
+        flags = {"mode": options.mode, "model": options.model[0]}
+        host = replace(host, settings=lambda workspace: load(os.environ, flags, workspace, str(managed)))
     serving = loop.create_task(served(host, to_agent, from_agent))
     reader = asyncio.StreamReader(limit=1 << 24)
     source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(to_editor, "rb"))
@@ -174,6 +184,13 @@ async def opened(
     ) as (agent, process):
         await agent.initialize(protocol_version=1, client_capabilities=capabilities)
         yield Opened(editor, agent, process, workspace)
+
+
+def handrail(environment: dict[str, str], workspace: Path, *words: str) -> str:
+    """What a command of the person beside the editor says."""
+    command = [sys.executable, "-m", "handrail", *words]
+    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def played(scene: Callable[[], Awaitable[None]]) -> None:

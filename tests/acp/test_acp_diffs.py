@@ -59,7 +59,8 @@ def test_no_text_ends_the_code_that_it_is_shown_as(text: str) -> None:
 
 
 def test_titles_say_what_a_call_is_about() -> None:
-    assert title_of("exec", {"command": "make `x`\nrm y"}) == "``make `x`\\nrm y``"
+    assert title_of("exec", {"command": "make `x`\nrm y"}) == "make `x`\\nrm y"
     assert title_of("grep", {"pattern": "a|b", "path": "src"}) == "grep `a|b` in `src`"
-    assert title_of("read", {"path": "a.py"}) == "read `a.py`"
+    assert title_of("read", {"path": "[a](b).py"}) == "read `[a](b).py`"
+    assert title_of("edit", {"path": "[a](b).py"}) == "edit [a](b).py"
     assert title_of("undo", "no arguments") == "undo"

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from acp.schema import (
@@ -13,19 +11,12 @@ from acp.schema import (
     ElicitationCapabilities,
     ElicitationFormCapabilities,
 )
-from editor import CANCELLED, chose, played
+from editor import CANCELLED, chose, handrail, played
 
 EDIT = {"text": "I change it. ", "calls": [["edit", {"path": "a.txt", "oldText": "two", "newText": "2"}]]}
 RUN = {"text": "", "calls": [["exec", {"command": "echo said; echo new > new.txt"}]]}
 DONE = {"text": "Done."}
 FORMS = ClientCapabilities(elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()))
-
-
-def handrail(environment: dict[str, str], workspace: Path, *words: str) -> str:
-    """What a command of the person beside the editor says."""
-    command = [sys.executable, "-m", "handrail", *words]
-    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: Path) -> None:
@@ -59,17 +50,29 @@ def test_a_command_is_shown_as_its_trial_went_and_a_no_drops_it(start, script, w
             [asked] = editor.asked
             contents = [one.content.text if one.type == "content" else one for one in asked.card.content]
             assert "$ echo said; echo new > new.txt" in contents[0]
-            assert asked.card.title == "`echo said; echo new > new.txt`"
+            assert asked.card.title == "echo said; echo new > new.txt"
             if "once" in asked.names and asked.names["once"] == "Keep this result":  # the machine can try commands
                 assert (contents[1].path, contents[1].old_text) == (str(workspace / "new.txt"), None)
                 assert "said" in contents[2]
                 assert asked.names["output"] == "Drop changes, show model output"
                 assert [one.option_id for one in asked.options][-2:] == ["deny", "output"]
-            card = editor.cards()["`echo said; echo new > new.txt`"]
+            card = editor.cards()["echo said; echo new > new.txt"]
             assert (card["status"], card["raw_output"]["code"]) == ("failed", "PERMISSION_DENIED")
             assert not (workspace / "new.txt").exists()
 
     played(scene)
+
+
+def test_an_answer_that_was_not_offered_refuses_the_call_and_the_turn_goes_on(start, script, workspace: Path) -> None:
+    async def scene() -> None:
+        async with start("--model", script(EDIT, DONE), "--mode", "ask") as opened:
+            opened.editor.answers.append(chose("workspace"))
+            assert (await opened.say(await opened.new(), "make it 2")).stop_reason == "end_turn"
+            [card] = opened.editor.cards().values()
+            assert card["raw_output"]["code"] == "PERMISSION_DENIED"
+
+    played(scene)
+    assert (workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
 def test_an_editor_that_says_cancelled_ends_the_turn(start, script, workspace: Path) -> None:
@@ -78,7 +81,7 @@ def test_an_editor_that_says_cancelled_ends_the_turn(start, script, workspace: P
             editor, session = opened.editor, await opened.new()
             editor.answers.append(CANCELLED)
             assert (await opened.say(session, "make it 2")).stop_reason == "cancelled"
-            assert editor.cards()["edit `a.txt`"]["status"] == "failed"
+            assert editor.cards()["edit a.txt"]["status"] == "failed"
             assert (await opened.say(session, "and now?")).stop_reason == "end_turn"
 
     played(scene)
@@ -110,7 +113,7 @@ def test_what_is_answered_elsewhere_goes_on_while_the_editor_still_asks(
             waiting = json.loads(handrail(environment, workspace, "approvals", "--json"))["waiting"]
             await asyncio.to_thread(handrail, environment, workspace, "approvals", "allow", waiting[0]["id"])
             assert (await saying).stop_reason == "end_turn"
-            assert editor.cards()["edit `a.txt`"]["status"] == "completed"
+            assert editor.cards()["edit a.txt"]["status"] == "completed"
 
     played(scene)
     assert (workspace / "a.txt").read_text() == "one\n2\nthree\n"

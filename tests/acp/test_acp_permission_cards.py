@@ -54,8 +54,9 @@ def test_the_first_no_drops_everything_and_showing_the_output_is_no_yes() -> Non
 
 
 def test_an_answer_that_nobody_offered_is_a_no() -> None:
-    assert answer_in(CANCELLED) is None
-    for said, kind in (("session", "session"), ("yes please", "deny"), ("", "deny")):
-        answer = answer_in(chose(said))
+    some = request(answers=("once", "session", "deny"))
+    assert answer_in(CANCELLED, some) is None
+    for said, kind in (("session", "session"), ("workspace", "deny"), ("yes please", "deny"), ("", "deny")):
+        answer = answer_in(chose(said), some)
         assert answer is not None
         assert answer.kind == kind

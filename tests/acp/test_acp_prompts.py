@@ -22,7 +22,7 @@ def test_a_prompt_streams_words_and_thoughts_and_cards_and_changes_the_file(
             assert done.stop_reason == "end_turn"
             assert editor.words() == "I look. I change it. It is 2 now."
             assert "".join(one.content.text for one in editor.of("agent_thought_chunk")) == "Let me see."
-            read, edit = editor.cards()["read `a.txt`"], editor.cards()["edit `a.txt`"]
+            read, edit = editor.cards()["read `a.txt`"], editor.cards()["edit a.txt"]
             path = str(workspace / "a.txt")
             assert (read["kind"], read["status"]) == ("read", "completed")
             assert [(one["path"], one["line"]) for one in read["locations"]] == [(path, 2)]

@@ -2,14 +2,14 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from acp import RequestError
 from acp.helpers import embedded_text_resource, resource_block, resource_link_block, text_block
-from editor import played
+from editor import handrail, played
+
+from handrail.acp.prompts import prompt_of
 
 EDIT = {
     "reasoning": "Hm. ",
@@ -18,13 +18,6 @@ EDIT = {
 }
 DONE = {"text": "Done."}
 MORE = {"text": "More."}
-
-
-def handrail(environment: dict[str, str], workspace: Path, *words: str) -> str:
-    """What a command of the person beside the editor says."""
-    command = [sys.executable, "-m", "handrail", *words]
-    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def test_what_the_agent_says_of_itself(start, script) -> None:
@@ -36,7 +29,7 @@ def test_what_the_agent_says_of_itself(start, script) -> None:
             assert (can.load_session, can.prompt_capabilities.embedded_context) == (True, True)
             assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (False, False)
             offered = can.session_capabilities.model_dump(exclude_none=True)
-            assert set(offered) == {"list", "resume", "fork", "close"}
+            assert set(offered) == {"list", "resume", "fork", "close", "additional_directories"}
             with pytest.raises(RequestError, match="environment variable"):
                 await opened.agent.authenticate(method_id="browser")
 
@@ -68,7 +61,7 @@ def test_a_session_is_loaded_with_all_that_happened_in_it(
             assert "".join(one.content.text for one in editor.of("agent_thought_chunk")) == "Hm. "
             assert editor.words() == "I change it. Done."
             assert kinds.index("user_message_chunk") < kinds.index("agent_message_chunk") < kinds.index("tool_call")
-            card = editor.cards()["edit `a.txt`"]
+            card = editor.cards()["edit a.txt"]
             assert (card["status"], card["content"][0]["type"]) == ("completed", "diff")
             [planned] = editor.of("plan")[-1].entries
             assert (planned.content, planned.status) == ("paint", "in_progress")
@@ -103,6 +96,37 @@ def test_a_session_is_resumed_untold_and_forked_and_closed(start, script, worksp
     played(scene)
 
 
+def test_a_fork_of_a_session_that_was_made_stricter_is_no_looser(start, script, workspace: Path) -> None:
+    async def scene() -> None:
+        async with start("--model", script(DONE), "--mode", "auto") as opened:
+            agent, session = opened.agent, await opened.new()
+            await opened.say(session, "go")
+            await agent.set_session_mode(session_id=session, mode_id="plan")
+            open_still = await agent.fork_session(session_id=session, cwd=str(workspace), mcp_servers=[])
+            await agent.close_session(session_id=session)
+            closed = await agent.fork_session(session_id=session, cwd=str(workspace), mcp_servers=[])
+            for forked in (open_still, closed):
+                again = await agent.load_session(cwd=str(workspace), session_id=forked.session_id, mcp_servers=[])
+                assert (forked.modes.current_mode_id, again.modes.current_mode_id) == ("plan", "plan")
+
+    played(scene)
+
+
+def test_a_session_that_is_just_told_again_is_left_to_that(start, script, workspace: Path) -> None:
+    async def scene() -> None:
+        async with start("--model", script(DONE, MORE)) as opened:
+            agent, session = opened.agent, await opened.new()
+            await opened.say(session, "go")
+            where = {"cwd": str(workspace), "session_id": session, "mcp_servers": []}
+            at_once = [agent.load_session(**where), agent.load_session(**where), agent.resume_session(**where)]
+            loaded, *others = await asyncio.gather(*at_once, return_exceptions=True)
+            assert loaded.modes.current_mode_id == "ask"
+            assert all("is at work" in str(one) for one in others)
+            assert (await opened.say(session, "more")).stop_reason == "end_turn"
+
+    played(scene)
+
+
 def test_sessions_work_side_by_side_and_each_on_one_prompt_at_a_time(start, script, workspace: Path) -> None:
     waits = {"calls": [["exec", {"command": "sleep 1000"}]]}
 
@@ -113,9 +137,9 @@ def test_sessions_work_side_by_side_and_each_on_one_prompt_at_a_time(start, scri
             tasks = [asyncio.create_task(opened.say(session, "go")) for session in (one, other)]
             for session in (one, other):
                 await editor.until(lambda session=session: "in_progress" in states(editor, session))
-            with pytest.raises(RequestError, match="A prompt is at work"):
+            with pytest.raises(RequestError, match="is at work"):
                 await opened.say(one, "and this")
-            with pytest.raises(RequestError, match="A prompt is at work"):
+            with pytest.raises(RequestError, match="is at work"):
                 await opened.agent.load_session(cwd=str(workspace), session_id=one, mcp_servers=[])
             await opened.agent.cancel(session_id=one)
             assert (await tasks[0]).stop_reason == "cancelled"
@@ -144,10 +168,29 @@ def test_modes_are_offered_set_and_kept(start, script, workspace: Path) -> None:
             with pytest.raises(RequestError, match="there is no mode 'wild'"):
                 await agent.set_session_mode(session_id=session, mode_id="wild")
             await opened.say(session, "make it 2")
-            assert editor.cards()["edit `a.txt`"]["raw_output"]["code"] == "POLICY_DENIED"
+            assert editor.cards()["edit a.txt"]["raw_output"]["code"] == "POLICY_DENIED"
             await agent.close_session(session_id=session)
             loaded = await agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert loaded.modes.current_mode_id == "plan"
+
+    played(scene)
+
+
+def test_no_mode_is_offered_or_set_that_the_managed_file_does_not_allow(start, script, tmp_path: Path) -> None:
+    (tmp_path / "managed.toml").write_text('mode = "ask"\n')
+
+    async def scene() -> None:
+        async with start("--model", script(DONE), "--mode", "full", managed=tmp_path / "managed.toml") as opened:
+            agent = opened.agent
+            new = await agent.new_session(cwd=str(opened.workspace), mcp_servers=[])
+            assert new.modes.current_mode_id == "ask"
+            assert [one.id for one in new.modes.available_modes] == ["plan", "ask"]
+            assert [one.value for one in new.config_options[0].options] == ["plan", "ask"]
+            session = new.session_id
+            with pytest.raises(RequestError, match="no mode be that is looser than ask; got full"):
+                await agent.set_session_mode(session_id=session, mode_id="full")
+            with pytest.raises(RequestError, match="no mode be that is looser than ask; got auto"):
+                await agent.set_config_option(session_id=session, config_id="mode", value="auto")
 
     played(scene)
 
@@ -184,6 +227,7 @@ def test_a_folder_that_is_no_workspace_is_refused(start, script, workspace: Path
                 ("/", "as a whole is no workspace"),
                 (environment["HOME"], "as a whole is no workspace"),
                 ("some/where", "absolute"),
+                ("/some\0where", "absolute"),
                 (f"{workspace}/none", "no folder"),
             ):
                 with pytest.raises(RequestError, match=why):
@@ -191,6 +235,32 @@ def test_a_folder_that_is_no_workspace_is_refused(start, script, workspace: Path
             for session in ("s_none", "../../etc", ""):
                 with pytest.raises(RequestError, match="has no session"):
                     await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+
+    played(scene)
+
+
+@pytest.mark.parametrize("settings", ["", '[paths]\nclient_roots = "read-only"\n'])
+def test_folders_beside_the_workspace_are_roots_as_far_as_the_settings_let_them_be(
+    start, script, workspace: Path, environment: dict[str, str], tmp_path: Path, settings: str
+) -> None:
+    config = Path(environment["HOME"], ".config", "handrail", "config.toml")
+    config.parent.mkdir(parents=True)
+    config.write_text(settings)
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "b.txt").write_text("b\n")
+    look = {"calls": [["read", {"path": f"{tmp_path}/beside/b.txt"}]]}
+
+    async def scene() -> None:
+        async with start("--model", script(look, DONE), "--mode", "auto") as opened:
+            editor, agent = opened.editor, opened.agent
+            given = {"cwd": str(workspace), "mcp_servers": [], "additional_directories": [str(tmp_path / "beside")]}
+            session = (await agent.new_session(**given)).session_id
+            await opened.say(session, "look")
+            [card] = editor.cards().values()
+            assert card["status"] == ("completed" if settings else "failed")
+            assert ("paths.client_roots" in editor.words()) is not bool(settings)
+            with pytest.raises(RequestError, match="absolute paths"):
+                await agent.new_session(**{**given, "additional_directories": ["beside"]})
 
     played(scene)
 
@@ -215,6 +285,24 @@ def test_files_that_the_person_points_at_are_in_the_prompt(start, script, worksp
                 await opened.say(session, " ")
 
     played(scene)
+
+
+@pytest.mark.parametrize(
+    ("uri", "place"),
+    [
+        ("file:///elsewhere/b%20c.txt#L3:9", "/elsewhere/b c.txt#L3:9"),
+        ("https://example.org/a?b#c", "https://example.org/a?b#c"),
+        ("http://[", "http://["),
+        ("file:", "file:"),
+        ("file:a.txt", "file:a.txt"),
+        ("", ""),
+        ("file:///a\nb", "/ab"),
+    ],
+)
+def test_whatever_the_person_points_at_has_a_name(uri: str, place: str) -> None:
+    embedded = resource_block(embedded_text_resource(uri, "text"))
+    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/work")
+    assert prompt.split("\n\n")[0] == f"See @{place}@{place}"
 
 
 def test_commands_are_done_without_the_model(start, script, workspace: Path) -> None:
@@ -269,7 +357,7 @@ def test_a_killed_agent_goes_on_where_it_was(start_apart, script, workspace: Pat
         async with start_apart("--model", model, "--mode", "full") as opened:
             editor, session = opened.editor, await opened.new()
             saying = asyncio.create_task(opened.say(session, "go"))
-            await editor.until(lambda: editor.cards().get("`sleep 1000`", {}).get("status") == "in_progress")
+            await editor.until(lambda: editor.cards().get("sleep 1000", {}).get("status") == "in_progress")
             opened.process.send_signal(signal.SIGKILL)
             with pytest.raises(ConnectionError):
                 await saying
@@ -279,8 +367,8 @@ def test_a_killed_agent_goes_on_where_it_was(start_apart, script, workspace: Pat
         async with start_apart("--model", model, "--mode", "full") as opened:
             editor, [session] = opened.editor, killed
             await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
-            assert editor.cards()["write `b.txt`"]["status"] == "completed"
-            assert editor.cards()["`sleep 1000`"]["raw_output"]["code"] == "INTERRUPTED"
+            assert editor.cards()["write b.txt"]["status"] == "completed"
+            assert editor.cards()["sleep 1000"]["raw_output"]["code"] == "INTERRUPTED"
             assert (await opened.say(session, "/continue")).stop_reason == "end_turn"
             assert editor.words().endswith("Done.")
             assert (await opened.say(session, "and now?")).stop_reason == "end_turn"

@@ -103,6 +103,27 @@ def test_what_goes_on_in_the_background_ends_with_the_editor(start_apart, script
     played(scene)
 
 
+def test_who_only_looks_at_a_session_ends_nothing_of_it(start, script, workspace: Path) -> None:
+    stays = {"calls": [["exec", {"command": MARK, "background": True}]]}
+    model = script(stays, RUN, DONE)
+
+    async def scene() -> None:
+        async with start("--model", model, "--mode", "full") as opened:
+            session, saying = await begin(opened)
+            before = sleepers()
+            async with start("--model", model, "--mode", "full") as another:
+                await another.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+                assert another.editor.cards()[MARK]["status"] == "completed"
+                with pytest.raises(RequestError, match="is at work in this process"):
+                    await another.say(session, "me too")
+            assert sleepers() == before
+            await opened.agent.cancel(session_id=session)
+            assert (await saying).stop_reason == "cancelled"
+        assert not sleepers()
+
+    played(scene)
+
+
 def test_what_waits_for_a_yes_still_waits_when_the_editor_comes_back(start, script, workspace: Path) -> None:
     edit = {"calls": [["edit", {"path": "a.txt", "oldText": "two", "newText": "2"}]]}
     model = script(edit, DONE)
@@ -115,7 +136,7 @@ def test_what_waits_for_a_yes_still_waits_when_the_editor_comes_back(start, scri
             saying.cancel()
         async with start("--model", model, "--mode", "ask") as opened:
             await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
-            assert opened.editor.cards()["edit `a.txt`"]["status"] == "pending"
+            assert opened.editor.cards()["edit a.txt"]["status"] == "pending"
             opened.editor.answers.append(chose("once"))
             assert (await opened.say(session, "/continue")).stop_reason == "end_turn"
 

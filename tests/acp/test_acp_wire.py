@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from editor import handrail
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -145,6 +146,27 @@ def test_a_client_that_neither_reads_nor_writes_does_not_keep_it_either(
         assert talk.process.stdin is not None
         talk.process.stdin.close()
         assert talk.process.wait(30) == 0
+
+
+def test_what_waits_for_a_yes_outlives_a_client_that_never_read_of_it(
+    workspace: Path, environment: dict[str, str], script
+) -> None:
+    edit = ["edit", {"path": "a.txt", "oldText": "two", "newText": "2"}]
+    much = {"text": "much " * 50_000, "calls": [edit]}
+
+    def waiting() -> list[str]:
+        return [one["id"] for one in json.loads(handrail(environment, workspace, "approvals", "--json"))["waiting"]]
+
+    with talking(workspace, environment, "--model", script(much), "--mode", "ask") as talk:
+        session = talk.ask(1, "session/new", {"cwd": str(workspace), "mcpServers": []})["result"]["sessionId"]
+        prompt = [{"type": "text", "text": "go"}]
+        talk.send(id=2, method="session/prompt", params={"sessionId": session, "prompt": prompt})
+        while not (asked := waiting()):
+            assert talk.process.poll() is None
+        assert talk.process.stdin is not None
+        talk.process.stdin.close()
+        assert talk.process.wait(30) == 0
+    assert waiting() == asked
 
 
 def test_what_a_library_prints_is_no_part_of_the_protocol(

@@ -44,13 +44,17 @@ class Asker:
     async def __call__(self, parked: Parked) -> Done | Parked:
         """What came of the answers, or what still waits."""
         outcome: Done | Parked = parked
-        while isinstance(outcome, Parked):
-            await self.tell()
-            came = await self._put(outcome)
-            if came is None:
-                return outcome
-            outcome = came
-        return outcome
+        try:
+            while isinstance(outcome, Parked):
+                self._asking = True
+                await self.tell()
+                came = await self._put(outcome)
+                if came is None:
+                    return outcome
+                outcome = came
+            return outcome
+        finally:
+            self._asking = False
 
     async def _put(self, parked: Parked) -> Done | Parked | None:
         """Asks the first of what waits; None where it is left for later."""
@@ -69,7 +73,7 @@ class Asker:
         response = await self._first(asked, lambda: self._is_open(request))
         if response is None:
             return None if self._is_open(request) else _ELSEWHERE
-        answer = answer_in(response)
+        answer = answer_in(response, request)
         if answer is None:
             self.cancel()
             await asyncio.Event().wait()  # the turn is cancelled, and with it this
@@ -100,7 +104,6 @@ class Asker:
 
     async def _first(self, asked: Coroutine[Any, Any, Any], is_open: Callable[[], bool]) -> Any | None:
         """The editor's answer; None where it cannot give one, somebody else did, or nobody is to be asked any more."""
-        self._asking = True
         answer = asyncio.ensure_future(asked)
         others = [asyncio.ensure_future(self._closed(is_open)), asyncio.ensure_future(self._leaving.wait())]
         try:
@@ -109,10 +112,10 @@ class Asker:
         except (RequestError, ConnectionError, ValidationError):
             return None
         finally:
-            self._asking = False
             for one in (answer, *others):
                 one.cancel()
             await asyncio.wait({answer, *others})
+            self._asking = False  # not before: what still waits must not be cancelled by who leaves now
 
     async def _closed(self, is_open: Callable[[], bool]) -> None:
         while await self._rail.in_pool(is_open):

@@ -23,7 +23,8 @@ _KINDS: dict[str, ToolKind] = {
     "process": "execute",
     "todo": "think",
 }
-_LONGEST = 200
+_PLAIN = frozenset[ToolKind]({"execute", "edit"})
+_LONGEST, _LONGEST_NAME = 200, 80
 _NAMED = ("path", "name", "question", "title", "pattern", "action")
 """The arguments that say what a call is about, the most telling first."""
 
@@ -34,15 +35,21 @@ def kind_of(tool: str) -> ToolKind:
 
 
 def title_of(tool: str, args: object) -> str:
-    """A call in one line of Markdown."""
+    """A call in one line."""
     given = _given(args)
     if tool == "exec":
-        return code(_text(given, "command"))
+        return shortened(_text(given, "command"))
     where = f" in {code(_text(given, 'path'))}" if _text(given, "path") not in {"", "."} else ""
     if tool in {"grep", "find"}:
         return f"{tool} {code(_text(given, 'pattern'))}{where}"
     subject = next(filter(None, (_text(given, name) for name in _NAMED)), "")
-    return f"{one_line(tool)} {code(subject)}" if subject else one_line(tool)
+    return f"{one_line(tool)} {titled(kind_of(tool), subject)}" if subject else one_line(tool)
+
+
+def titled(kind: ToolKind, text: str) -> str:
+    """A text as a title shows it character for character. Titles are plain text by the protocol, and so they are shown
+    for commands and edits; editors that take the others for Markdown must not find a link in them."""
+    return shortened(text) if kind in _PLAIN else code(text)
 
 
 def places_of(tool: str, args: object, workspace: str) -> list[ToolCallLocation]:
@@ -63,9 +70,19 @@ def absolute(path: str, workspace: str) -> str:
 
 def code(text: str) -> str:
     """A text as Markdown shows it character for character, in one line."""
-    line = one_line(text)
-    line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    line = shortened(text)
     return _between(line, _ticks(line, 1), "" if not line.startswith("`") and not line.endswith("`") else " ")
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """A text in one line, or the beginning of it."""
+    line = one_line(text)
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def first_line(text: str) -> str:
+    """What a session is called by what the person said first."""
+    return shortened(text.strip().split("\n", 1)[0], _LONGEST_NAME)
 
 
 def block(text: str) -> str:

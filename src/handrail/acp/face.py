@@ -1,6 +1,7 @@
 """The agent as an editor sees it: one method for each request of the protocol, which are called by their keywords."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from acp import PROTOCOL_VERSION, RequestError
@@ -21,6 +22,7 @@ from acp.schema import (
     PromptCapabilities,
     PromptResponse,
     ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
     SessionForkCapabilities,
@@ -34,9 +36,10 @@ from handrail.acp.choosing import choose, modes_of, options_of, tell_options
 from handrail.acp.errors import INVALID_REQUEST, NOT_FOUND, answered, refused
 from handrail.acp.hosting import Host
 from handrail.acp.listing import list_sessions
-from handrail.acp.opening import Servers, keep_mode, open_session
+from handrail.acp.opening import Servers, Wanted, keep_mode, open_session
 from handrail.acp.questions import has_forms
 from handrail.acp.session import Session
+from handrail.protocol.decision import Mode
 from handrail.protocol.version import VERSION
 
 _NO_LOGIN = "There is nothing to log in to: a model's key is taken from its provider's environment variable."
@@ -73,6 +76,7 @@ class Face:
                     resume=SessionResumeCapabilities(),
                     fork=SessionForkCapabilities(),
                     close=SessionCloseCapabilities(),
+                    additional_directories=SessionAdditionalDirectoriesCapabilities(),
                 ),
             ),
             auth_methods=[],
@@ -85,11 +89,16 @@ class Face:
         raise refused(f"{_NO_LOGIN} The method {method_id[:80]!r} is none of ours.")
 
     @answered
-    async def new_session(self, cwd: str, mcp_servers: Servers | None = None, **_: Any) -> NewSessionResponse:
+    async def new_session(
+        self,
+        cwd: str,
+        mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
+        **_: Any,
+    ) -> NewSessionResponse:
         """Begins a session in a folder."""
-        session = await self._open(cwd, mcp_servers or ())
-        await session.begin(after=0)
-        self._soon(session)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()))
+        await self._begin(session)
         return NewSessionResponse(
             session_id=session.rail.session_id, modes=modes_of(session), config_options=[*options_of(session)]
         )
@@ -100,13 +109,12 @@ class Face:
         cwd: str,
         session_id: str,
         mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
         **_: Any,
     ) -> LoadSessionResponse:
         """Opens an older session, and tells the editor all that happened in it."""
-        session = await self._open(cwd, mcp_servers or (), session_id)
-        await session.begin(after=await session.tell_again())
-        await keep_mode(session)
-        self._soon(session)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()), session_id)
+        await self._begin(session, again=True)
         return LoadSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
@@ -115,13 +123,12 @@ class Face:
         session_id: str,
         cwd: str,
         mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
         **_: Any,
     ) -> ResumeSessionResponse:
         """The same for an editor that knows what happened."""
-        session = await self._open(cwd, mcp_servers or (), session_id)
-        await session.begin(after=await session.last_event())
-        await keep_mode(session)
-        self._soon(session)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()), session_id)
+        await self._begin(session)
         return ResumeSessionResponse(modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
@@ -130,13 +137,14 @@ class Face:
         session_id: str,
         cwd: str,
         mcp_servers: Servers | None = None,
+        additional_directories: Sequence[str] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
         """Begins another session where this one is."""
-        forked = await self._fork(session_id, cwd)
-        session = await self._open(cwd, mcp_servers or (), forked)
-        await session.begin(after=await session.last_event())
-        self._soon(session)
+        forked, mode = await self._fork(session_id, cwd)
+        session = await self._open(Wanted(cwd, mcp_servers or (), additional_directories or ()), forked)
+        await keep_mode(session.rail, mode)
+        await self._begin(session)
         return ForkSessionResponse(session_id=forked, modes=modes_of(session), config_options=[*options_of(session)])
 
     @answered
@@ -188,30 +196,28 @@ class Face:
             sessions, self._sessions = list(self._sessions.values()), {}
         await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
 
-    async def _open(self, cwd: str, servers: Servers, session_id: str | None = None) -> Session:
+    async def _open(self, wanted: Wanted, session_id: str | None = None) -> Session:
         if self._client is None:
             raise AssertionError("the connection says so first")
         async with self._opening:
             if self._closed:
                 raise RequestError(INVALID_REQUEST, "The agent is about to end. Nothing was opened.")
             before = self._sessions.get(session_id or "")
-            if before is not None and before.at_work:
-                told = f"A prompt is at work in session {session_id}. Wait for its end, or cancel it."
-                raise RequestError(INVALID_REQUEST, told)
             if before is not None:
+                before.must_be_idle()
                 del self._sessions[before.rail.session_id]
                 await before.hand_over()
-            session = await open_session(self._host, self._client, cwd, servers, session_id, forms=self._forms)
+            session = await open_session(self._host, self._client, wanted, session_id, forms=self._forms)
             self._sessions[session.rail.session_id] = session
             return session
 
-    async def _fork(self, session_id: str, cwd: str) -> str:
+    async def _fork(self, session_id: str, cwd: str) -> tuple[str, Mode]:
         if (known := self._sessions.get(session_id)) is not None:
-            return await known.rail.fork_session()
-        session = await self._open(cwd, (), session_id)
+            return await known.rail.fork_session(), known.rail.mode
+        session = await self._open(Wanted(cwd), session_id)
         del self._sessions[session_id]
         try:
-            return await session.rail.fork_session()
+            return await session.rail.fork_session(), session.rail.mode
         finally:
             await session.hand_over()
 
@@ -221,8 +227,9 @@ class Face:
             raise RequestError(NOT_FOUND, told)
         return session
 
-    def _soon(self, session: Session) -> None:
-        """Says what the session offers, once the editor has been told of the session."""
-        task = asyncio.get_running_loop().create_task(session.offer_commands())
+    async def _begin(self, session: Session, *, again: bool = False) -> None:
+        """Tells the editor of a session, and what it offers once the editor knows that there is one."""
+        await session.begin(again=again)
+        task = asyncio.get_running_loop().create_task(session.greet())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

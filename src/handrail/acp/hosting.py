@@ -11,14 +11,15 @@ from handrail.settings import Loaded
 
 
 class EditorServer(msgspec.Struct, frozen=True, kw_only=True):
-    """An MCP server that the editor wants the agent to use: a command, or an address."""
+    """An MCP server that the editor wants the agent to use: a command, or an address; neither where it is reached in
+    a way that was not offered."""
 
     name: str
-    command: str = ""
+    command: str | None = None
     args: tuple[str, ...] = ()
     variables: dict[str, str] = {}
     """Of its environment, besides what every such server gets."""
-    url: str = ""
+    url: str | None = None
     headers: dict[str, str] = {}
 
 

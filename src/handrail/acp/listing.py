@@ -5,15 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from acp.schema import ListSessionsResponse, SessionInfo
 
+from handrail.acp.cards import first_line
 from handrail.acp.errors import refused
 from handrail.settings import state_folder
 from handrail.store.archive import Kept, kept_sessions, reading
 from handrail.store.folder import StateFolder
 from handrail.store.messages import Messages
-from handrail.terminal.visible import one_line
 
 _PAGE = 50
-_TITLE = 80
 
 
 def list_sessions(workspaces: Sequence[str], cursor: str | None) -> ListSessionsResponse:
@@ -51,5 +50,4 @@ def _title(folder: str) -> str | None:
         messages = Messages(journal)
         if not messages.any():
             return None
-        first = one_line((messages.first_prompt() or "").strip().split("\n", 1)[0])
-    return first if len(first) <= _TITLE else f"{first[: _TITLE - 1]}…"
+        return first_line(messages.first_prompt() or "")

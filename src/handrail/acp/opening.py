@@ -5,14 +5,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from acp import RequestError
 from acp.interfaces import Client
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
-from handrail.acp.errors import NOT_FOUND
+from handrail.acp.errors import NOT_FOUND, refused
 from handrail.acp.hosting import EditorServer, Host
 from handrail.acp.session import Session
 from handrail.async_rail import AsyncHandrail
+from handrail.protocol.decision import Mode
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.sources import ToolSource
@@ -24,28 +26,43 @@ from handrail.store.identity import new_id
 Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """What an editor wants for a session."""
+
+    cwd: str
+    servers: Servers = ()
+    folders: Sequence[str] = ()
+    """Which it works on besides: roots as far as the person's settings let them be."""
+
+
 async def open_session(
-    host: Host, client: Client, cwd: str, servers: Servers, session: str | None = None, *, forms: bool
+    host: Host, client: Client, wanted: Wanted, session: str | None = None, *, forms: bool
 ) -> Session:
-    """The session by this id, or a new one. It tells the editor nothing yet."""
-    workspace = host.workspace(cwd)
+    """The session by this id, or a new one. It tells the editor nothing yet. A session that the person made stricter
+    stays so: a restart must not loosen it."""
+    workspace = host.workspace(wanted.cwd)
+    folders = [_folder(path) for path in wanted.folders]
     if session is not None and session not in sessions_of(workspace):
         raise _no_session(session, workspace)
     loaded = await asyncio.to_thread(host.settings, workspace)
-    given = tuple(_server(one) for one in servers if isinstance(one, HttpMcpServer | McpServerStdio))
+    given = tuple(map(_server, wanted.servers))
     sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
     rail = await asyncio.to_thread(_rail, workspace, session or new_id("s"), loaded, sources)
-    opened = Session(rail, loaded, host, client, forms=forms)
-    await opened.look_for_models()
+    try:
+        await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
+        opened = Session(rail, loaded, host, client, forms=forms)
+        await opened.look_for_models()
+        opened.notes = await rail.honour_roots(folders)
+    except BaseException:
+        await rail.close()
+        raise
     return opened
 
 
-async def keep_mode(session: Session) -> None:
-    """A session that the person made stricter stays so: a restart must not loosen it."""
-    said = await session.rail.in_pool(lambda: [one for one in session.rail.events() if isinstance(one, ModeEvent)])
-    mode = stricter_mode(said[-1].mode, session.rail.mode) if said else session.rail.mode
-    if mode != session.rail.mode:
-        await session.rail.set_mode(mode)
+async def keep_mode(rail: AsyncHandrail, mode: Mode) -> None:
+    """Sets a mode that the person chose before, where it is the stricter one."""
+    if stricter_mode(mode, rail.mode) != rail.mode:
+        await rail.set_mode(mode)
 
 
 def sessions_of(workspace: str) -> set[str]:
@@ -59,6 +76,11 @@ def _rail(workspace: str, session: str, loaded: Loaded, sources: tuple[ToolSourc
     return AsyncHandrail(workspace, session=session, settings=loaded, on_permission=_later, **options)
 
 
+def _last_mode(rail: AsyncHandrail) -> Mode:
+    said: list[Mode] = [one.mode for one in rail.events() if isinstance(one, ModeEvent)]
+    return said[-1] if said else rail.mode
+
+
 def _later(_: PermissionRequest) -> None:
     """Nobody is asked in the middle of a call: what waits is put to the person by `Asker`."""
 
@@ -68,8 +90,16 @@ def _no_session(session: str, workspace: str) -> RequestError:
     return RequestError(NOT_FOUND, told)
 
 
-def _server(given: HttpMcpServer | McpServerStdio) -> EditorServer:
+def _folder(path: str) -> str:
+    if not path.startswith("/") or "\0" in path:
+        raise refused(f"additionalDirectories are absolute paths: {path[:200]!r} is none. Nothing was opened.")
+    return path
+
+
+def _server(given: HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio) -> EditorServer:
     if isinstance(given, HttpMcpServer):
         return EditorServer(name=given.name, url=given.url, headers={one.name: one.value for one in given.headers})
-    variables = {one.name: one.value for one in given.env}
-    return EditorServer(name=given.name, command=given.command, args=tuple(given.args), variables=variables)
+    if isinstance(given, McpServerStdio):
+        variables = {one.name: one.value for one in given.env}
+        return EditorServer(name=given.name, command=given.command, args=tuple(given.args), variables=variables)
+    return EditorServer(name=given.name)  # over a transport that was not offered

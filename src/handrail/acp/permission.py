@@ -11,9 +11,9 @@ from acp.schema import (
 )
 from msgspec.structs import replace
 
-from handrail.acp.cards import absolute, code, kind_of
+from handrail.acp.cards import absolute, kind_of, titled
 from handrail.acp.contents import Shown, text, verbatim
-from handrail.protocol.permission import ANSWERS, Answer, AnswerKind, PermissionRequest
+from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest
 from handrail.terminal.choices import KEYS, choices
 from handrail.terminal.request import request_lines, subject
 
@@ -32,14 +32,14 @@ _NO_REASON = " and say why"
 
 def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
     """The call with all that a person has to know before they answer."""
-    shown = _shown(request, workspace)
+    shown, kind = _shown(request, workspace), kind_of(request.called)
     # What a command is judged by may be no files: words of a script, addresses.
     paths = request.paths if request.command is None else ()
     named = [ToolCallLocation(path=absolute(path, workspace)) for path in paths]
     return ToolCallUpdate(
         tool_call_id=request.tool_call_id,
-        title=code(subject(request)),
-        kind=kind_of(request.called),
+        title=titled(kind, subject(request)),
+        kind=kind,
         status="pending",
         content=_contents(request, shown),
         locations=(shown.places if shown is not None else []) or named,
@@ -56,13 +56,13 @@ def options_of(request: PermissionRequest) -> list[PermissionOption]:
     ]
 
 
-def answer_in(response: RequestPermissionResponse) -> Answer | None:
+def answer_in(response: RequestPermissionResponse, request: PermissionRequest) -> Answer | None:
     """What the person said; None where the client says that the turn is over. What is none of the options is a no."""
     outcome = response.outcome
     if not isinstance(outcome, AllowedOutcome):
         return None
-    given: dict[str, AnswerKind] = {kind: kind for kind in ANSWERS}
-    return Answer(kind=given.get(outcome.option_id, "deny"))
+    offered: dict[str, AnswerKind] = {kind: kind for kind in request.answers}
+    return Answer(kind=offered.get(outcome.option_id, "deny"))
 
 
 def _shown(request: PermissionRequest, workspace: str) -> Shown | None:

@@ -53,10 +53,13 @@ def _material(block: EmbeddedResourceContentBlock, place: str) -> str:
 
 def _place(uri: str, workspace: str) -> str:
     """A file as tools name it; anything else by its address."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # a bracket that is not closed
         return one_line(uri)
     path = unquote(parts.path)
+    if parts.scheme != "file" or not path.startswith("/"):
+        return one_line(uri)
     inside = os.path.relpath(path, workspace)
     shown = path if inside == ".." or inside.startswith("../") else inside
     return one_line(f"{shown}#{parts.fragment}" if parts.fragment else shown)

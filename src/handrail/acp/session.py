@@ -1,8 +1,9 @@
 """One session with an editor: a handrail session, a model at work in it, and one prompt at a time."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from acp import RequestError
 from acp.helpers import ContentBlock
@@ -15,12 +16,13 @@ from handrail.acp.errors import INVALID_REQUEST, failed
 from handrail.acp.hosting import Host
 from handrail.acp.prompts import prompt_of
 from handrail.acp.questions import in_words, meant
-from handrail.acp.showing import Showing, Update, words
+from handrail.acp.showing import Showing, Update, remark, words
 from handrail.acp.telling import Telling, tell_again
 from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
+from handrail.protocol.error import UsageError
 from handrail.protocol.message import AssistantMessage
 from handrail.settings import Loaded
 
@@ -37,6 +39,8 @@ class Session:
         self._asker.cancel = self.cancel
         self._showing = Showing(rail, self._window)
         self._telling: Telling | None = None
+        self.notes: tuple[str, ...] = ()
+        """What is not as the editor wanted it."""
         self.models: tuple[str, ...] = ()
         """The names of those that may be chosen."""
         self.model: str | None = None
@@ -46,26 +50,28 @@ class Session:
         self._idle = asyncio.Event()
         self._idle.set()
         self._cancelled = False
+        self._worked = False
+        """Whether there was a turn here."""
 
     async def look_for_models(self) -> None:
         """Finds out which models there are to choose from."""
         self.models = self._host.models(self.loaded, await self.rail.in_pool(self._last_model))
         self.model = self.models[0] if self.models else None
 
-    async def begin(self, after: int) -> None:
-        """Tells the editor from now on what happens behind this event."""
-        self._telling = Telling(self.rail, self._showing, self.send, after)
-        self._asker.tell = self._telling.catch_up
+    async def begin(self, *, again: bool) -> None:
+        """Tells the editor from now on what happens. `again`: first all that happened, which it does not know."""
+        with self._at_work():
+            last = await self._tell_again() if again else await self._last_event()
+            self._telling = Telling(self.rail, self._showing, self.send, last)
+            self._asker.tell = self._telling.catch_up
 
-    async def tell_again(self) -> int:
-        """Tells the editor all that happened; the number of the last event."""
+    async def _tell_again(self) -> int:
         last = await tell_again(self.rail, self._showing, self.send)
         for update in await self._showing.plan():
             await self.send(update)
         return last
 
-    async def last_event(self) -> int:
-        """The number of the last event that there is."""
+    async def _last_event(self) -> int:
         return await self.rail.in_pool(lambda: max((one.seq for one in self.rail.events()), default=0))
 
     async def send(self, update: Update | AvailableCommandsUpdate | ConfigOptionUpdate) -> None:
@@ -73,24 +79,20 @@ class Session:
         with suppress(ConnectionError):
             await self._client.session_update(session_id=self.rail.session_id, update=update)
 
-    async def offer_commands(self) -> None:
-        """Says what can be typed behind a slash."""
+    async def greet(self) -> None:
+        """Says what can be typed behind a slash, and what the person should know."""
         await self.send(available_commands())
+        for note in self.notes:
+            await self.send(words(remark(note)))
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Does what the person says, to where nothing is left to do, or somebody has to answer."""
-        if not self._idle.is_set():
-            told = f"A prompt is at work in session {self.rail.session_id}. Wait for its end, or cancel it."
-            raise RequestError(INVALID_REQUEST, told)
-        self._idle.clear()
-        self._cancelled = False
-        try:
-            return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self.rail.workspace)))
-        finally:
+        with self._at_work():
+            self._cancelled = False
             try:
-                await self._catch_up()
+                return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self.rail.workspace)))
             finally:
-                self._idle.set()
+                await self._catch_up()
 
     def cancel(self) -> None:
         """Ends the prompt that is at work; the next one works as ever."""
@@ -98,21 +100,31 @@ class Session:
         if self._agent is not None:
             self._agent.cancel()
 
-    @property
-    def at_work(self) -> bool:
-        """Whether there is a prompt."""
-        return not self._idle.is_set()
+    def must_be_idle(self) -> None:
+        """Refuses where a prompt is at work, or the editor is just told what happened before."""
+        if not self._idle.is_set():
+            told = f"Session {self.rail.session_id} is at work. Wait for the end of its prompt, or cancel it."
+            raise RequestError(INVALID_REQUEST, told)
 
     async def close(self) -> None:
         """Ends what is at work, with all that it started, background commands too. What waits for a yes goes on
-        waiting."""
+        waiting. Who only looked ends nothing: another process may be at work in the session."""
         await self._stop()
-        await self.rail.end_session()
+        await (self.rail.end_session() if self._worked else self.rail.close())
 
     async def hand_over(self) -> None:
         """The same for who opens the session anew: background commands go on."""
         await self._stop()
         await self.rail.close()
+
+    @contextmanager
+    def _at_work(self) -> Generator[None]:
+        self.must_be_idle()
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._idle.set()
 
     async def _stop(self) -> None:
         if not self._asker.leave():
@@ -135,9 +147,17 @@ class Session:
         if self._cancelled:
             return "cancelled"
         said = meant(asked[0], prompt) if asked else prompt
-        turn = await (agent.go_on() if command is not None else agent.run(said))
+        turn = await self._turn(agent.go_on() if command is not None else agent.run(said))
         await self._catch_up()
         return await self._stopped(turn)
+
+    async def _turn(self, work: Coroutine[Any, Any, Turn]) -> Turn:
+        worked, self._worked = self._worked, True
+        try:
+            return await work
+        except UsageError:  # another process is at work in the session
+            self._worked = worked
+            raise
 
     async def _stopped(self, turn: Turn) -> StopReason:
         """Why the turn ended, as the protocol says it; what it has no word for is told."""

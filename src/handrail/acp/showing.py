@@ -26,7 +26,7 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from handrail.acp.cards import kind_of, places_of, title_of
+from handrail.acp.cards import first_line, kind_of, places_of, title_of
 from handrail.acp.contents import MOST_TEXT, Shown, of_result, raw_output, verbatim
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol import event as events
@@ -50,7 +50,6 @@ Update = (
 _NO_CARD = frozenset({"display", "todo"})
 """What they do is shown by itself."""
 _STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "active": "in_progress", "done": "completed"}
-_TITLE = 80
 _MARKUP, _ESCAPED = re.compile(r"([\[\]<`])"), r"\\\1"
 
 
@@ -84,9 +83,8 @@ class Showing:
         if self._titled or not event.text.strip():
             return []
         self._titled = True
-        first = one_line(event.text.strip().split("\n", 1)[0])
-        title = first if len(first) <= _TITLE else f"{first[: _TITLE - 1]}…"
-        return [SessionInfoUpdate(session_update="session_info_update", title=title, updated_at=event.time.isoformat())]
+        title, at = first_line(event.text), event.time.isoformat()
+        return [SessionInfoUpdate(session_update="session_info_update", title=title, updated_at=at)]
 
     def _under_way(self, event: events.ToolCallStart | events.ToolCallRunning | events.ToolCallUpdate) -> list[Update]:
         call, tool = event.tool_call_id, event.tool_call_name

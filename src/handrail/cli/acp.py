@@ -58,7 +58,7 @@ def _workspace(options: Namespace, cwd: str) -> str:
     """The folder that the editor names, unless the person named one; as elsewhere, only they may name a whole home."""
     if options.workspace:
         return os.path.abspath(options.workspace)
-    if not os.path.isabs(cwd):
+    if not os.path.isabs(cwd) or "\0" in cwd:
         raise UsageError(f"cwd is an absolute path: {cwd[:200]!r} is none. Nothing was opened.")
     real = os.path.realpath(cwd)
     if not os.path.isdir(real):

@@ -34,11 +34,17 @@ def _with(loaded: Loaded, servers: tuple[EditorServer, ...]) -> Loaded:
     tables: dict[str, ServerTable] = {}
     for server in servers:
         name, table = _name(server.name), _table(server)
-        if problems := list(wrong_with(name, table)):
+        if problems := list(wrong_with(name, table)) or _also_wrong(name, table, tables):
             _tell(f"the MCP server {name} of the editor is not used: {problem}" for problem in problems)
         else:
             tables[name] = msgspec.convert(table, ServerTable)
     return msgspec.structs.replace(loaded, servers={**tables, **loaded.servers})
+
+
+def _also_wrong(name: str, table: dict[str, Any], before: dict[str, ServerTable]) -> list[str]:
+    if not table:
+        return ["it is neither started nor reached over HTTP"]
+    return [f"another one is called {name}, too"] if name in before else []
 
 
 def _name(given: str) -> str:
@@ -47,9 +53,11 @@ def _name(given: str) -> str:
 
 
 def _table(server: EditorServer) -> dict[str, Any]:
-    if server.url:
+    if server.url is not None:
         return {"url": server.url, "headers": server.headers}
-    return {"command": server.command, "args": server.args, "env": server.variables}
+    return (
+        {"command": server.command, "args": server.args, "env": server.variables} if server.command is not None else {}
+    )
 
 
 def _tell(notes: Iterable[str]) -> None:
