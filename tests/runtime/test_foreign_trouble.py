@@ -17,9 +17,14 @@ from handrail import AsyncHandrail, Context, Handrail, Output, ToolError
 from handrail.protocol.event import Notice, ToolCallError
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.result import Attachment, ToolResult
+from handrail.runtime.foreign.describing import described
+from handrail.runtime.foreign.known import Known
 from handrail.runtime.foreign.outcome import MOST_TEXT
+from handrail.runtime.foreign.servers import OtherServers
+from handrail.runtime.foreign.tools import spec_of
 from handrail.runtime.sources import ForeignTool
 from handrail.settings import Settings
+from handrail.store.known_tools import KnownTools
 
 Open = Callable[..., Handrail]
 X = "mcp__a__x"
@@ -326,3 +331,29 @@ def test_a_server_that_is_slow_to_list_does_not_hold_up_the_event_loop(workspace
             assert "mcp__a__x" in [spec.name for spec in rail.specs()]
 
     asyncio.run(look())
+
+
+def test_servers_are_ended_side_by_side(rail: Open) -> None:
+    together = threading.Barrier(3, timeout=30)
+
+    class Meets(OtherServer):
+        def close(self) -> None:
+            together.wait()
+            super().close()
+
+    servers = [Meets(name, listed("x")) for name in "abc"]
+    rail(sources=servers).close()
+    assert [server.closed for server in servers] == [1, 1, 1]
+
+
+def test_a_yes_is_not_one_to_what_the_server_says_by_then(tmp_path: Path) -> None:
+    server = OtherServer("a", listed("x"))
+    known = Known(KnownTools(str(tmp_path)))
+    servers = OtherServers((server,), known, (), lambda *_: None)
+    servers.look(lambda: None)
+    decided = spec_of("a", listed("x"), looks=False)
+    other = listed("x", description="Something else.")
+    server.now_lists(other)
+    servers.look(lambda: None)
+    servers.approve(decided)
+    assert known.difference("a", described(other)) is not None
