@@ -1,8 +1,8 @@
 """The schema of a tool's arguments as models are shown it: with nothing in it that a provider refuses.
 
-A provider that refuses one schema refuses the whole question, and with it every other tool. So each keyword of
-JSON Schema is shown where it says what it may say in 2020-12, and left out where not: what is left out is only a hint the less,
-since arguments are checked by the schema that the server wrote.
+A provider that refuses one schema refuses the whole question, and with it every other tool. So each keyword of JSON
+Schema is shown where it says what it may say in 2020-12, and left out where not: what is left out is only a hint the
+less, since arguments are checked by the schema that the server wrote.
 """
 
 import re
@@ -16,10 +16,10 @@ _NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum
 """What providers refuse at the top, whatever it says."""
 _NAMED = ("properties", "$defs", "definitions", "patternProperties")
 """What holds schemas by names."""
-_NOT_SHOWN = frozenset(
-    "id additionalItems contentEncoding contentMediaType contentSchema dependencies dependentRequired dependentSchemas"
-    " maxContains minContains readOnly unevaluatedItems writeOnly".split()
-)
+_NOT_SHOWN = {
+    "id", "additionalItems", "contentEncoding", "contentMediaType", "contentSchema", "dependencies",
+    "dependentRequired", "dependentSchemas", "maxContains", "minContains", "readOnly", "unevaluatedItems", "writeOnly",
+}  # fmt: skip
 """Words of JSON Schema, of this version or others, that help no model."""
 _LONGEST_PATTERN = 500
 _AMBIGUOUS = re.compile(r"\[\[|--|&&|~~|\|\|")
