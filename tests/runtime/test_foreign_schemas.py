@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from handrail.runtime.foreign.accepting import as_shown, why_not
+from handrail.runtime.foreign.accepting import why_not
 from handrail.runtime.foreign.checking import problems_of
+from handrail.runtime.foreign.keywords import KEYWORDS
 from handrail.runtime.foreign.patterns import pattern
+from handrail.runtime.foreign.showing import as_shown
 from handrail.runtime.sources import ForeignTool
 
 ISSUE = {
@@ -258,3 +260,59 @@ def test_models_are_shown_a_schema_that_every_provider_takes() -> None:
 @given(_SCHEMAS, st.text(max_size=5))
 def test_looking_at_a_schema_never_fails(schema: Any, name: str) -> None:
     assert isinstance(why_not(ForeignTool(name=name, input_schema=schema)), str)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ({"type": "str"}, {}),
+        ({"type": ["string", "string"]}, {}),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": ["array", "null"], "items": 3}, {"type": ["array", "null"], "items": {}}),
+        (
+            {"type": "array", "items": [{"type": "string"}]},
+            {"type": "array", "prefixItems": [{"type": "string"}], "items": {}},
+        ),
+        ({"type": "number", "minimum": 1, "exclusiveMinimum": True}, {"type": "number", "minimum": 1}),
+        ({"minimum": "3", "multipleOf": 0, "maxLength": 1.5, "minLength": -1}, {}),
+        ({"enum": []}, {}),
+        ({"anyOf": [], "oneOf": {"type": "string"}}, {}),
+        ({"anyOf": [{"type": "str"}, {"type": "null"}]}, {"anyOf": [{}, {"type": "null"}]}),
+        ({"pattern": "(", "format": 3, "description": ["x"], "required": ["a", "a", 1]}, {"required": ["a"]}),
+        ({"pattern": "^(?!x)[a-z]+$"}, {"pattern": "^(?!x)[a-z]+$"}),
+        ({"pattern": "[[a]"}, {}),
+        (True, {}),
+        (False, {"not": {}}),
+        ({"properties": {"b": 3, "c": True}}, {"properties": {"c": {}}}),
+        ({"additionalProperties": False}, {"additionalProperties": False}),
+        ({"default": {"$ref": "#/no"}}, {"default": {"$ref": "#/no"}}),
+        ({"properties": {"$ref": {"type": "string"}}}, {"properties": {"$ref": {"type": "string"}}}),
+        ({"patternProperties": {"(": {}, "^x": {}}}, {"patternProperties": {"^x": {}}}),
+        ({"$id": "::", "$anchor": "1 2", "$dynamicRef": "http://x", "dependencies": 3, "x-hint": 1}, {"x-hint": 1}),
+        ({"$ref": 3}, {}),
+        ({"$ref": "#/$defs/one"}, {"$ref": "#/$defs/one"}),
+        ({"$ref": "#/dependentSchemas/one"}, {}),
+        ({"$ref": "#/properties/a"}, {"$ref": "#/properties/a"}),
+    ],
+)  # fmt: skip
+def test_what_a_provider_would_refuse_is_not_shown(written: Any, shown: Any) -> None:
+    more = {"$defs": {"one": {"type": "string"}}, "dependentSchemas": {"one": {}}}
+    told = as_shown({"type": "object", "properties": {"a": written}, **more})
+    assert told == {"type": "object", "properties": {"a": shown}, "$defs": {"one": {"type": "string"}}}
+
+
+@given(_SCHEMAS)
+def test_whatever_is_offered_is_shown_as_a_valid_schema(schema: Any) -> None:
+    if why_not(ForeignTool(name="x", input_schema=schema)) == "":
+        shown = as_shown(schema)
+        Draft202012Validator.check_schema(shown)
+        assert as_shown(shown) == shown
+
+
+@given(st.sampled_from([ISSUE]), st.data())
+def test_a_keyword_that_says_anything_at_all_leaves_a_valid_schema(schema: dict[str, Any], data: st.DataObject) -> None:
+    keyword = data.draw(st.sampled_from(sorted({*KEYWORDS, "$ref", "$defs", "$anchor", "title", "format", "examples"})))
+    said = data.draw(_SCHEMAS)
+    shown = as_shown({**schema, "properties": {**schema["properties"], "odd": {keyword: said}}})
+    Draft202012Validator.check_schema(shown)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,18 @@ from handrail import AsyncHandrail, Context, Handrail, Output, ToolError
 from handrail.protocol.event import Notice, ToolCallError
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.result import Attachment, ToolResult
+from handrail.runtime.foreign.describing import described
+from handrail.runtime.foreign.known import Known
 from handrail.runtime.foreign.outcome import MOST_TEXT
+from handrail.runtime.foreign.servers import OtherServers
+from handrail.runtime.foreign.tools import spec_of
 from handrail.runtime.sources import ForeignTool
 from handrail.settings import Settings
+from handrail.store.known_tools import KnownTools
 
 Open = Callable[..., Handrail]
 X = "mcp__a__x"
+PNG = b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
 
 
 def result_of(rail: Open, handler: Callable[..., Any]) -> ToolResult[Any]:
@@ -127,7 +134,7 @@ def test_a_flood_is_bounded_before_it_is_kept(rail: Open) -> None:
     ],
 )
 def test_an_attachment_that_is_none_is_left_out(rail: Open, attached: Any) -> None:
-    good = Attachment(type="image", path="b", mime="image/png", content="AAAA")
+    good = Attachment(type="image", path="b", mime="image/png", content=PNG)
     output = Output(summary="", content="x", data=None, attachments=(attached, good))
     result = result_of(rail, lambda *_: output)
     assert result.attachments == (good,)
@@ -326,3 +333,48 @@ def test_a_server_that_is_slow_to_list_does_not_hold_up_the_event_loop(workspace
             assert "mcp__a__x" in [spec.name for spec in rail.specs()]
 
     asyncio.run(look())
+
+
+@pytest.mark.parametrize("content", ["A", "", "aGVsbG8gd29ybGQ=", PNG + "A", b64encode(b"<svg>").decode()])
+def test_a_picture_that_is_none_is_left_out_or_no_model_could_be_asked_any_more(rail: Open, content: str) -> None:
+    picture = Attachment(type="image", path="p.png", mime="image/png", content=content)
+    output = Output(summary="", content="x", data=None, attachments=(picture,))
+    result = result_of(rail, lambda *_: output)
+    assert result.attachments == ()
+    assert result.warnings == ("1 of what it attached is left out: too large, too many, or not what it says.",)
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [(b"\xff\xd8\xff\xe0", "jpeg"), (b"GIF89a", "gif"), (b"RIFF\0\0\0\0WEBP", "webp"), (b"\x89PNG\r\n\x1a\n", "png")],
+)
+def test_a_picture_is_what_its_bytes_say(rail: Open, start: bytes, kind: str) -> None:
+    picture = Attachment(type="image", path="p", mime="image/png", content=b64encode(start + b"...").decode())
+    output = Output(summary="", content="x", data=None, attachments=(picture,))
+    assert [one.mime for one in result_of(rail, lambda *_: output).attachments] == [f"image/{kind}"]
+
+
+def test_servers_are_ended_side_by_side(rail: Open) -> None:
+    together = threading.Barrier(3, timeout=30)
+
+    class Meets(OtherServer):
+        def close(self) -> None:
+            together.wait()
+            super().close()
+
+    servers = [Meets(name, listed("x")) for name in "abc"]
+    rail(sources=servers).close()
+    assert [server.closed for server in servers] == [1, 1, 1]
+
+
+def test_a_yes_is_not_one_to_what_the_server_says_by_then(tmp_path: Path) -> None:
+    server = OtherServer("a", listed("x"))
+    known = Known(KnownTools(str(tmp_path)))
+    servers = OtherServers((server,), known, (), lambda *_: None)
+    servers.look(lambda: None)
+    decided = spec_of("a", listed("x"), looks=False)
+    other = listed("x", description="Something else.")
+    server.now_lists(other)
+    servers.look(lambda: None)
+    servers.approve(decided)
+    assert known.difference("a", described(other)) is not None

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.mcp.hosts.command import command_here
 from handrail.settings import Loaded, SettingsError, load
 from handrail.settings.expansion import UnsetError, asked_for, expanded
+from handrail.settings.mcp_json import read_mcp_json
 from handrail.settings.policy import vouched
 from handrail.settings.project_servers import Servers, servers_of
 from handrail.settings.server_names import is_server_name
@@ -17,6 +19,8 @@ from handrail.settings.server_words import server_words
 from handrail.store.folder import StateFolder
 from handrail.store.trust import give_trust
 
+_WRITTEN = command_here({"PATH": "/nowhere"})
+"""As `handrail mcp --config` writes it."""
 SECRET = "sk-notforeverybodyseyes12"
 
 
@@ -266,6 +270,40 @@ def test_a_file_that_is_none_is_told_of_and_stops_nothing(files: Files, text: st
     found = files.servers()
     assert found.usable == ()
     assert found.notes[0].startswith(".mcp.json cannot be used: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (_WRITTEN.program, *_WRITTEN.serving(".")),
+        ("handrail", "mcp", "--workspace", "."),
+        ("/home/me/.local/bin/handrail", "mcp"),
+        ("uvx", "handrail[mcp]", "mcp", "--workspace", "."),
+        ("uvx", "--from", "handrail==1.2", "handrail", "mcp"),
+        ("python3", "-m", "handrail", "mcp"),
+    ],
+)
+def test_what_starts_handrail_itself_is_for_other_programs_and_nobody_hears_of_it(
+    files: Files, words: tuple[str, ...]
+) -> None:
+    ours = {"command": words[0], "args": list(words[1:])}
+    files.brings({"handrail": ours, "theirs": {"command": "run-me"}})
+    assert files.servers().notes == (
+        ".mcp.json brings a server (theirs), not used until you trust this project: handrail trust",
+    )
+    files.trust()
+    assert names(files.servers()) == ["theirs"]
+    assert files.servers().unusable == {}
+    files.brings({"handrail": ours})
+    assert files.servers() == Servers()
+    assert read_mcp_json(str(files.workspace)) is None
+
+
+@pytest.mark.parametrize("words", [("handrail", "console"), ("handrail-mcp", "mcp"), ("run", "nothandrail", "mcp")])
+def test_what_only_looks_like_handrail_is_a_server_like_any_other(files: Files, words: tuple[str, ...]) -> None:
+    files.brings({"theirs": {"command": words[0], "args": list(words[1:])}})
+    files.trust()
+    assert names(files.servers()) == ["theirs"]
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(files: Files) -> None:

@@ -1,8 +1,10 @@
 """The servers that a workspace brings in `.mcp.json`, the file that other agents read too."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
@@ -16,6 +18,7 @@ from handrail.settings.trust import trust_in_servers
 MCP_FILE = ".mcp.json"
 _KEYS = ("command", "args", "env", "cwd", "url", "headers")
 _OURS = frozenset(ServerTable.__struct_fields__) - frozenset(_KEYS)
+_OURSELVES = re.compile(r"(?:.*/)?handrail(?:\[[\w,-]*\])?(?:[=@].*)?", re.DOTALL)
 _REMOTE = frozenset({"http", "streamable-http", "streamableHttp"})
 
 
@@ -34,8 +37,8 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_mcp_json(workspace: str) -> Brought | None:
-    """The file in the root of a workspace, not trusted; None where there is none. Whatever is wrong with it is told,
-    never raised: others wrote it for other programs."""
+    """The file in the root of a workspace, not trusted; None where there is none, or it starts nothing but us. Whatever
+    is wrong with it is told, never raised: others wrote it for other programs."""
     root = os.path.realpath(workspace)
     path = os.path.join(root, MCP_FILE)
     if not is_there(path):
@@ -43,6 +46,8 @@ def read_mcp_json(workspace: str) -> Brought | None:
     try:
         content = read_bytes(File(path, "project"))
         said = _entries(content)
+        if said and not (said := {name: entry for name, entry in said.items() if not _is_handrail(entry)}):
+            return None
     except SettingsError as error:
         return Brought(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error.problems[0]}",))
     except ValueError as error:
@@ -78,6 +83,14 @@ def _entries(content: bytes) -> dict[str, Any]:
     if len(entries) > MOST_SERVERS:
         raise ValueError(f"it names {len(entries):,} servers; allowed: at most {MOST_SERVERS}")
     return entries
+
+
+def _is_handrail(entry: object) -> bool:
+    """Whether it starts handrail itself, as `handrail mcp --config` has it for other agents: nothing that we need."""
+    said = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    args: Any = said.get("args")
+    words = [said.get("command"), *(cast("list[Any]", args) if isinstance(args, list) else ())]
+    return any(isinstance(one, str) and _OURSELVES.fullmatch(one) and then == "mcp" for one, then in pairwise(words))
 
 
 def _wrong(name: str, entry: object) -> str | None:

@@ -10,9 +10,10 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from serving import SERVERS, Place, code_of, comes_true, hostile, plain
+from serving import PYTHON, SERVERS, Place, code_of, comes_true, hostile, plain, table
 
 from handrail.protocol.event import Network
+from handrail.runtime.server_programs import ServerProgram, ServerPrograms, Wanted
 
 
 class _Page(http.server.BaseHTTPRequestHandler):
@@ -155,6 +156,37 @@ def test_a_session_that_is_closed_while_its_servers_start_leaves_nothing(place: 
             rail.specs()
         assert not processes_with("HangsAtStart")
         assert [source.listed() for source in found.sources] == [(), (), (), ()]
+
+
+def test_a_program_that_is_there_only_after_its_session_was_closed_is_ended(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, start = threading.Event(), threading.Event(), ServerPrograms.start
+
+    def slowly(programs: ServerPrograms, wanted: Wanted) -> ServerProgram:
+        begun.set()
+        assert go_on.wait(60)
+        return start(programs, wanted)
+
+    monkeypatch.setattr(ServerPrograms, "start", slowly)
+    word = f"late-{os.getpid()}"
+    (source,) = place.found(table("late", PYTHON, "plain.py", word)).sources
+    asking = threading.Thread(target=source.listed)
+    asking.start()
+    assert begun.wait(60)
+    closing = threading.Thread(target=source.close)
+    closing.start()
+    asking.join(60)
+    go_on.set()
+    closing.join(60)
+    assert not processes_with(word)
+    assert not [one for one in threading.enumerate() if one.name.startswith("mcp-")]
+
+
+def test_servers_that_do_not_end_by_themselves_are_ended_with_their_session(place: Place) -> None:
+    with place.session("".join(hostile("StaysOn", name=f"one{number}") for number in range(5))) as rail:
+        assert rail.call("mcp__one3__echo", {"text": "hello"}).content == "hello"
+    assert not processes_with("StaysOn")
 
 
 _VICTIM = """

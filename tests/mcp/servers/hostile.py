@@ -210,6 +210,14 @@ class StartsOthers(Server):
         answer(request, text("started"))
 
 
+class StaysOn(Server):
+    """When there is nobody any more who talks to it, too."""
+
+    def run(self):
+        Server.run(self)
+        time.sleep(1000)
+
+
 WAYS = {one.__name__: one for one in list(globals().values()) if isinstance(one, type) and issubclass(one, Server)}
 
 if __name__ == "__main__":

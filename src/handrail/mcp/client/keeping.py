@@ -25,6 +25,7 @@ from handrail.mcp.client.pipes import piped
 from handrail.mcp.client.reaching import reached
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.standing import Standing
+from handrail.mcp.client.starting import Start
 from handrail.mcp.client.words import ending_words, is_closed, wrong_words
 from handrail.mcp.versions import is_modern
 from handrail.protocol.error import ToolError
@@ -158,8 +159,14 @@ class Keeper:
             network=server.network,
             writable=server.writable,
         )
-        self.program = await asyncio.to_thread(self._programs.start, wanted)
-        return piped(self.program, end)
+        start = Start(self._programs, wanted)
+        try:
+            await asyncio.to_thread(start.run)
+        finally:  # also where this is cancelled meanwhile: whatever there is by then is ended with the rest
+            self.program = program = start.taken()
+        if program is None:
+            raise ToolError("UNAVAILABLE", "it was not started")
+        return piped(program, end)
 
     async def _attend(self, client: Client, end: End) -> None:
         listing = asyncio.ensure_future(self._list_again(client))

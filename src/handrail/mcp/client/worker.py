@@ -3,8 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from handrail.settings.servers import MOST_SERVERS
 
 Result = TypeVar("Result")
 _PATIENCE = 10.0
@@ -46,6 +48,8 @@ class Worker:
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
+    # So many that no server waits for the start or the end of another.
+    loop.set_default_executor(ThreadPoolExecutor(MOST_SERVERS, "mcp-waiting"))
     try:
         loop.run_forever()
         left = asyncio.all_tasks(loop)

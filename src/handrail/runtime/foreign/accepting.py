@@ -17,9 +17,6 @@ _MOST_PARTS = 5_000
 _LONGEST_NAME = 256
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """What providers let an argument be called."""
-_NOT_AT_THE_TOP = ("$schema", "$id", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const")
-"""What providers refuse at the top of a schema, and with it the whole question. Arguments are checked by it all the
-same."""
 
 
 def why_not(tool: object) -> str:
@@ -35,12 +32,6 @@ def why_not(tool: object) -> str:
     if not tool.name or len(tool.name) > _LONGEST_NAME:
         return f"its name has {len(tool.name)} characters; it may have 1 to {_LONGEST_NAME}"
     return _why_no_arguments(tool.input_schema) or _why_unfit(tool.output_schema or {}, "outputSchema")
-
-
-def as_shown(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of arguments as models are shown it."""
-    told = {key: value for key, value in schema.items() if key not in _NOT_AT_THE_TOP}
-    return {**told, "type": "object", "properties": told.get("properties") or {}}
 
 
 def _why_no_arguments(schema: object) -> str:

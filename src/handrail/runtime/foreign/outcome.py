@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from msgspec.structs import replace
+
 from handrail.process.cleaning import cleaned
 from handrail.protocol.error import CODES, ToolError
 from handrail.protocol.plain import plain, readable
@@ -10,6 +12,7 @@ from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import visible
+from handrail.runtime.foreign.pictures import picture_kind
 from handrail.tools.contract import Output
 
 MOST_TEXT = 4_000_000
@@ -82,15 +85,26 @@ def _attachments(given: object, notes: list[str]) -> tuple[Attachment, ...]:
     found: list[Attachment] = []
     room, left_out = _MOST_ATTACHED, 0
     for one in given if isinstance(given, tuple | list) else ():  # pyright: ignore[reportUnknownVariableType]
-        size = len(one.content or "") if isinstance(one, Attachment) and _is_sound(one) else room + 1
-        if isinstance(one, Attachment) and size <= room and len(found) < _MOST_ATTACHMENTS:
+        sound = _sound(one) if isinstance(one, Attachment) else None
+        size = len(sound.content or "") if sound is not None else 0
+        if sound is not None and size <= room and len(found) < _MOST_ATTACHMENTS:
             room -= size
-            found.append(one)
+            found.append(sound)
         else:
             left_out += 1
     if left_out:
         notes.append(f"{left_out} of what it attached is left out: too large, too many, or not what it says.")
     return tuple(found)
+
+
+def _sound(one: Attachment) -> Attachment | None:
+    """It itself, as the kind of picture that it is; None where it is not what it says."""
+    if not _is_sound(one):
+        return None
+    if one.type != "image" or one.content is None:
+        return one
+    kind = picture_kind(one.content)
+    return replace(one, mime=kind) if kind is not None else None
 
 
 def _is_sound(one: Attachment) -> bool:

@@ -1,6 +1,7 @@
 """The other servers of a session: what they list is offered, what they change is noticed, and told."""
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from handrail.protocol.error import UsageError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wording import shown, visible
 from handrail.runtime.foreign.accepting import MOST_TOOLS, why_not
-from handrail.runtime.foreign.describing import described
+from handrail.runtime.foreign.describing import described, fingerprint
 from handrail.runtime.foreign.known import Known
 from handrail.runtime.foreign.naming import PREFIX, taken_apart
 from handrail.runtime.foreign.tools import foreign_tool
@@ -24,6 +25,8 @@ Warn = Callable[[str, str], None]
 """Tells a person, by a code or rule and a text."""
 _MOST_TOLD = 20
 """Tools of one listing that a person is warned about one by one."""
+_PATIENCE = 15.0
+"""Seconds that all of them have to end."""
 
 
 class _Listing(NamedTuple):
@@ -79,15 +82,16 @@ class OtherServers:
     def approve(self, spec: ToolSpec) -> None:
         """A person said yes to a tool as it is now."""
         listing, foreign = self._listings.get(spec.server), spec.foreign
-        if listing is not None and foreign is not None and (listed := listing.listed.get(foreign.name)) is not None:
-            self._known.approve(spec.server, described(listed))
+        if listing is None or foreign is None or (listed := listing.listed.get(foreign.name)) is None:
+            return
+        told = described(listed)
+        if fingerprint(told) == foreign.fingerprint:  # what it became meanwhile, nobody said yes to
+            self._known.approve(spec.server, told)
 
     def close(self) -> None:
         """Ends all of them."""
         self._closed = True
-        for source in self._sources.values():
-            with suppress(Exception):
-                source.close()
+        close_all(tuple(self._sources.values()))
 
     def _is_new(self) -> bool:
         """Whether a server lists something else than before."""
@@ -178,10 +182,22 @@ def refuse_same_names(sources: tuple[ToolSource, ...]) -> None:
 
 
 def close_all(sources: tuple[ToolSource, ...]) -> None:
-    """For sources that no session took over."""
-    for source in sources:
-        with suppress(Exception):
-            source.close()
+    """Ends all of them side by side, and waits only so long: one that does not end is left to itself."""
+    closing = [threading.Thread(target=_close, args=(source,), daemon=True) for source in sources]
+    for thread, source in zip(closing, sources, strict=True):
+        try:
+            thread.start()
+        except RuntimeError:  # none can be had, as when the program ends
+            _close(source)
+    until = time.monotonic() + _PATIENCE
+    for thread in closing:
+        if thread.ident is not None:
+            thread.join(max(0.0, until - time.monotonic()))
+
+
+def _close(source: ToolSource) -> None:
+    with suppress(Exception):
+        source.close()
 
 
 def _revision(source: ToolSource) -> int | None:

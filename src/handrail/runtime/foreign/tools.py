@@ -10,12 +10,12 @@ from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Foreign, ForeignArguments, ForeignData, ToolSpec
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import visible
-from handrail.runtime.foreign.accepting import as_shown
 from handrail.runtime.foreign.calling import call
 from handrail.runtime.foreign.checking import problems_of
 from handrail.runtime.foreign.describing import described, fingerprint
 from handrail.runtime.foreign.known import Known
 from handrail.runtime.foreign.naming import name_of
+from handrail.runtime.foreign.showing import as_shown
 from handrail.runtime.sources import ForeignTool, ToolSource
 from handrail.tools.contract import Context, Output, Tool, Touched
 from handrail.tools.custom import ANY_EFFECT
