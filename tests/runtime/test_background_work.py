@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 import pytest
 
 from handrail import AsyncHandrail, Handrail
+from handrail.process.sessions.starting import start_keeper
 from handrail.protocol.event import Event, Process
+from handrail.runtime.telling import tell
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
 
@@ -109,7 +111,7 @@ def test_who_is_killed_while_telling_is_made_up_for_exactly(named: Make, tmp_pat
 def test_who_is_killed_while_handing_over_leaves_what_is_told_to_its_end(named: Make) -> None:
     child = os.fork()
     if not child:
-        _run_until(named(), ("return", "tell"), yield_ms=0)
+        _run_until(named(), tell, yield_ms=0)
     os.waitpid(child, 0)
     [process] = named().processes()
     named().process("remove", process.id)
@@ -119,15 +121,16 @@ def test_who_is_killed_while_handing_over_leaves_what_is_told_to_its_end(named: 
 def test_who_is_killed_while_a_call_only_begins_to_wait_leaves_nothing_running(named: Make) -> None:
     child = os.fork()
     if not child:
-        _run_until(named(), ("return", "start_keeper"), yield_ms=600_000)
+        _run_until(named(), start_keeper, yield_ms=600_000)
     os.waitpid(child, 0)
     assert named().processes() == ()
     assert told(named()) == []
 
 
-def _run_until(rail: Handrail, moment: tuple[str, str], *, yield_ms: int) -> NoReturn:
-    """Starts a command in a child, which is gone as soon as something of the given name is called, or returns."""
-    sys.setprofile(lambda frame, event, _: os._exit(9) if (event, frame.f_code.co_name) == moment else None)
+def _run_until(rail: Handrail, moment: Callable[..., object], *, yield_ms: int) -> NoReturn:
+    """Starts a command in a child, which is gone as soon as the function returns."""
+    code = moment.__code__
+    sys.setprofile(lambda frame, event, _: os._exit(9) if event == "return" and frame.f_code is code else None)
     rail.exec("sleep 1000", yield_ms=yield_ms)
     os._exit(0)
 
