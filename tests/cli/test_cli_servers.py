@@ -13,8 +13,11 @@ PYTHON = os.path.realpath(sys.executable)
 
 
 @pytest.fixture
-def brings(workspace: Path) -> dict[str, object]:
-    """A workspace with a server in it and a .mcp.json that names it."""
+def brings(workspace: Path, environment: dict[str, str]) -> dict[str, object]:
+    """A workspace with a server in it and a .mcp.json that names it, and a person with much patience."""
+    own = Path(environment["HOME"], ".config", "handrail")
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text('[mcp]\nwait = "50s"\n')
     shutil.copy(SERVERS / "plain.py", workspace)
     entry = {"command": PYTHON, "args": ["plain.py"], "env": {"A_TOKEN": "${THEIR_TOKEN:-none}"}}
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"plain": entry}}))
