@@ -4,9 +4,8 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from threading import Condition, Lock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +28,8 @@ from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime.closing import interim
-from handrail.runtime.opening import Resolver, open_session, tools_of_project
+from handrail.runtime.furnishing import Resolver, Terms
+from handrail.runtime.opening import closed_on_failure, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
 from handrail.settings import Loaded, Settings, load, state_folder
 from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
 
 
 class Handrail(NamedTools, HistoryMethods, AnswerMethods):
@@ -90,56 +88,32 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
         variables: Mapping[str, str] | None = None,
         sources: "Iterable[ToolSource]" = (),
     ) -> None:
-        if mode is not None:
-            _refuse_unknown("mode", mode, MODES)
-        for permission in deny:
-            _refuse_unknown("permission", permission, PERMISSIONS)
-        if on_permission is not None and not callable(on_permission):
-            raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
-        state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
-        loaded = settings or load(os.environ, {"mode": mode}, os.fspath(workspace), state=state.path)
-        if isinstance(loaded, Settings):
-            loaded = Loaded(settings=loaded, sources={})
-        chosen = loaded.settings
-        self._loosest: Mode = managed_mode(loaded)
-        self._paths, self._state = chosen.paths, state
-        self._inside: dict[object, int] = {}
-        """The calls that are on their way, each with its thread."""
-        self._lock = Lock()
-        self._door = Condition(self._lock)
-        self._closed = False
+        super().__init__()
+        taken = tuple(sources)
+        with closed_on_failure(taken):
+            _refuse_unusable(mode, deny, on_permission)
+            self._state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
+            loaded = _loaded(settings, mode, os.fspath(workspace), self._state)
+            terms = Terms(
+                workspace=os.fspath(workspace),
+                session_id=session or new_id("s"),
+                state=self._state,
+                settings=loaded.settings,
+                rules=rules_of(loaded, mode, unattended),
+                custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
+                deny=(*loaded.settings.tools.deny, *deny),
+                repair=repair,
+                resolver=resolver,
+                variables=variables,
+                sources=taken,
+            )
+            self._session, self._database, self._runner = open_session(terms)
         self._over = not session
         """Whether nobody comes back to the session once it is closed."""
-        self._process = os.getpid()
-        self._session, self._database, self._runner = open_session(
-            workspace=os.fspath(workspace),
-            session_id=session or new_id("s"),
-            state=state,
-            settings=chosen,
-            rules=rules_of(loaded, mode, unattended),
-            custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
-            deny=(*chosen.tools.deny, *deny),
-            repair=repair,
-            resolver=resolver,
-            variables=variables,
-            sources=tuple(sources),
-        )
+        self._loosest: Mode = managed_mode(loaded)
+        self._paths = loaded.settings.paths
         self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
-        if chosen.events.jsonl:
-            from handrail.runtime.event_lines import EventLines  # noqa: PLC0415  few write them
-
-            lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
-            self._session.journal.subscribe(lines.add)
-        try:
-            if loaded.rules:
-                check_tools(loaded, self._session.offer.registered)
-            recover(self._session)
-            settle_others(self._session)
-            self._session.background.keep = self._keep_yielded
-            self._session.background.attach()
-        except BaseException:
-            self.close()
-            raise
+        self._begin(loaded)
 
     def __enter__(self) -> Self:
         return self
@@ -389,15 +363,8 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
 
         Process sessions go on; those of a session that was given no name end, since nobody could come back to it.
         """
-        if os.getpid() != self._process:
-            return  # a forked child leaves its parent's work alone
-        with self._door:
-            if get_ident() in self._inside.values():
-                raise UsageError("a Handrail cannot be closed from inside one of its calls")
-            if self._closed:
-                return
-            self._closed = True
-            self._door.wait_for(lambda: not self._inside)
+        if not self._shut():
+            return
         self._session.background.close()
         if self._over:
             self._session.background.end_all()
@@ -410,6 +377,24 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
         self._database.close()
         self._session.workspace.close()
 
+    def _begin(self, loaded: Loaded) -> None:
+        """Settles what was left before, ahead of the first call; where that cannot be, nothing stays open."""
+        try:
+            if folder := loaded.settings.events.jsonl:
+                from handrail.runtime.event_lines import EventLines  # noqa: PLC0415  few write them
+
+                lines = EventLines(self._session.workspace, folder, self._session.id)
+                self._session.journal.subscribe(lines.add)
+            if loaded.rules:
+                check_tools(loaded, self._session.offer.registered)
+            recover(self._session)
+            settle_others(self._session)
+            self._session.background.keep = self._keep_yielded
+            self._session.background.attach()
+        except BaseException:
+            self.close()
+            raise
+
     def _run(self, calls: tuple[ToolCall, ...], *, fresh: bool) -> Done | Parked:
         return self._enter(self._asking.run, calls, fresh)
 
@@ -418,24 +403,21 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
 
         keep_yielded(self._session, process)
 
-    def _enter(
-        self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
-    ) -> Returned:
-        """Does something that `close` has to wait for."""
-        token, thread = object(), get_ident()
-        if os.getpid() != self._process:
-            raise UsageError("this Handrail belongs to the process that opened it; open one of your own after a fork")
-        try:
-            with self._lock:
-                if self._closed and thread not in self._inside.values():
-                    raise UsageError("this Handrail is closed")
-                self._inside[token] = thread
-            return work(*args, **kwargs)
-        finally:
-            with self._lock:
-                self._inside.pop(token, None)
-                if self._closed:
-                    self._door.notify_all()
+
+def _loaded(given: Settings | Loaded | None, mode: Mode | None, workspace: str, state: StateFolder) -> Loaded:
+    """The settings that a program gave, else those that the files of the machine and the workspace say."""
+    loaded = given or load(os.environ, {"mode": mode}, workspace, state=state.path)
+    return Loaded(settings=loaded, sources={}) if isinstance(loaded, Settings) else loaded
+
+
+def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object) -> None:
+    """What a type checker would have found, for programs that use none."""
+    if mode is not None:
+        _refuse_unknown("mode", mode, MODES)
+    for permission in deny:
+        _refuse_unknown("permission", permission, PERMISSIONS)
+    if on_permission is not None and not callable(on_permission):
+        raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:
