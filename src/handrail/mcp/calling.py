@@ -218,12 +218,12 @@ class Calls:
 
     def _under_way(self, call_id: str, name: str) -> ToolResult[Any]:
         """What the client is told of a call that was answered, and that somebody else is running."""
-        version = next((spec.version for spec in self.rail.specs() if spec.name == name), "")
+        spec = self.rail.spec(name)
         error = ErrorInfo(code="UNAVAILABLE", message=_UNDER_WAY, details=None, retryable=True)
         return ToolResult(
             tool_call_id=call_id,
             name=name,
-            version=version,
+            version=spec.version if spec is not None else "",
             ok=False,
             title=name,
             summary=_UNDER_WAY,

@@ -17,7 +17,7 @@ class Remembered:
         self.level: Level = DEFAULT_LEVEL
         self.roots_are_known = False
         """Whether the client was asked which folders it works on, and has not said since that they changed."""
-        self.offered: tuple[int, ...] | None = None
+        self.offered: tuple[str, ...] | None = None
         """The tools that it was told of."""
 
 

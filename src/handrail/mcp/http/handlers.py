@@ -20,7 +20,6 @@ from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.roots import honour_roots
 from handrail.mcp.http.telling import telling
 from handrail.mcp.http.threads import Threads
-from handrail.mcp.listing import tool_entry
 from handrail.mcp.permission.rounds import resumed
 from handrail.mcp.results import call_result, completed
 from handrail.protocol.error import HandrailError
@@ -40,7 +39,7 @@ class Handlers:
         self._connections = Connections()
         self.changes = InMemorySubscriptionBus()
         """Who listens for changes, of those without a handshake."""
-        self._offered: dict[str, tuple[int, ...]] = {}
+        self._offered: dict[str, tuple[str, ...]] = {}
         """What each session offered at the last look."""
 
     async def list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> dict[str, Any]:
@@ -48,7 +47,7 @@ class Handlers:
         caller = caller_of(context)
         rail = (await self._calls(context, caller)).rail
         await self._look(context, caller, rail)
-        return completed({"tools": [tool_entry(spec) for spec in rail.specs()], **CACHED}, caller)
+        return completed({"tools": rail.mcp_tools(), **CACHED}, caller)
 
     async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
         """tools/call."""
@@ -89,13 +88,13 @@ class Handlers:
 
     async def _look(self, context: Context, caller: Caller, rail: Handrail) -> None:
         """Tells whoever listens, if other tools are offered than before."""
-        offered = tuple(map(id, rail.specs()))
-        if self._offered.get(rail.session_id, offered) != offered:
+        offered = rail.tool_names()
+        if self._offered.get(rail.session_id, offered) is not offered:
             await self.changes.publish(ToolsListChanged())
         self._offered[rail.session_id] = offered
         if not caller.modern:
             connection = self._connections.of(session_of(context))
-            if (connection.offered or offered) != offered:
+            if (connection.offered or offered) is not offered:
                 await context.session.send_tool_list_changed()
             connection.offered = offered
 

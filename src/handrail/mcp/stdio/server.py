@@ -218,11 +218,9 @@ class Server:
             self._listening.look(self._workplace.calls(exchange.caller).rail, tuple(ahead))
 
     def _list_offered(self, exchange: Exchange) -> None:
-        from handrail.mcp.listing import tool_entry  # noqa: PLC0415  mostly the list is made ahead
-
         rail = self._workplace.calls(exchange.caller).rail
         self._listening.look(rail)
-        self._answer_list(exchange, [tool_entry(spec) for spec in rail.specs()])
+        self._answer_list(exchange, rail.mcp_tools())
 
     def _answer_list(self, exchange: Exchange, entries: list[Any]) -> None:
         exchange.answer({"tools": entries, **(_CACHED if exchange.caller.modern else {})})
