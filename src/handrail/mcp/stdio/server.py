@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, UNKNOWN_METHOD, ProtocolError
 from handrail.mcp.instructions import INSTRUCTIONS
-from handrail.mcp.results import SERVER_INFO
+from handrail.mcp.results import CACHED, SERVER_INFO, listed
 from handrail.mcp.stdio.checking import Field, Problems, level, table, text
 from handrail.mcp.stdio.connection import Connection, Exchange
 from handrail.mcp.stdio.ending import Ending
@@ -34,8 +34,6 @@ Ahead = Callable[[], "dict[str, Raw] | None"]
 """What a session will list, by name; None where only a session knows."""
 
 CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
-_CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
-"""How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
 _CALL = {
     "name": text(),
     "arguments": table(needed=False),
@@ -197,7 +195,7 @@ class Server:
         exchange.answer({**told, "instructions": INSTRUCTIONS})
 
     def _discover(self, exchange: Exchange) -> None:
-        told = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, **_CACHED}
+        told = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, **CACHED}
         exchange.answer({**told, "instructions": INSTRUCTIONS})
 
     def _set_level(self, exchange: Exchange) -> None:
@@ -213,17 +211,14 @@ class Server:
         if ahead is None:
             self._list_offered(exchange)
         else:
-            self._answer_list(exchange, list(ahead.values()))
+            exchange.answer(listed(list(ahead.values()), exchange.caller))
             # While the client reads them, what its first call needs is made ready. What cannot be is told to that call.
             self._listening.look(self._workplace.calls(exchange.caller).rail, tuple(ahead))
 
     def _list_offered(self, exchange: Exchange) -> None:
         rail = self._workplace.calls(exchange.caller).rail
         self._listening.look(rail)
-        self._answer_list(exchange, rail.mcp_tools())
-
-    def _answer_list(self, exchange: Exchange, entries: list[Any]) -> None:
-        exchange.answer({"tools": entries, **(_CACHED if exchange.caller.modern else {})})
+        exchange.answer(listed(rail.mcp_tools(), exchange.caller))
 
     def _call(self, exchange: Exchange) -> None:
         _check("tools/call", exchange, _CALL)

@@ -7,7 +7,8 @@ from typing import Any
 
 from handrail.mcp.caller import LEVEL_KEY
 from handrail.mcp.stdio.checking import LEVELS
-from handrail.mcp.stdio.connection import Connection, Exchange, RequestId
+from handrail.mcp.stdio.connection import Connection, Exchange
+from handrail.mcp.stdio.messages import RequestId
 
 DEFAULT_LEVEL = "warning"
 """What is told to a client with a handshake that has not said from which level on."""
