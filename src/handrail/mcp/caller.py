@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import msgspec
 
-from handrail.mcp.versions import HANDSHAKE, is_modern
+from handrail.mcp.versions import HANDSHAKE, MODERN
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 INFO_KEY = "io.modelcontextprotocol/clientInfo"
@@ -27,7 +27,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def modern(self) -> bool:
         """Whether its version has no handshake."""
-        return is_modern(self.protocol)
+        return self.protocol in MODERN
 
 
 def caller_of(protocol: str, info: object, capabilities: object) -> Caller:

@@ -18,13 +18,11 @@ CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
 def call_result(result: ToolResult[Any]) -> dict[str, Any]:
     """What the model reads as text, what is attached beside it, and the whole result for programs. What is attached is
     not in there once more: twice would be twice as much. The result is left as it is: whatever encodes it knows how."""
-    attached = [_attached(one, one.content) for one in result.attachments if one.content is not None]
-    told = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
-    return {
-        "content": [{"type": "text", "text": result.content}, *attached],
-        "structuredContent": told if attached else result,
-        "isError": not result.ok,
-    }
+    content: list[dict[str, Any]] = [{"type": "text", "text": result.content}]
+    if result.attachments:
+        content += [_attached(one, one.content) for one in result.attachments if one.content is not None]
+        result = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
+    return {"content": content, "structuredContent": result, "isError": not result.ok}
 
 
 def refuse_unknown_tool(result: ToolResult[Any]) -> None:

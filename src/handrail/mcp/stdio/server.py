@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, UNKNOWN_METHOD, ProtocolError
 from handrail.mcp.instructions import INSTRUCTIONS
 from handrail.mcp.results import CACHED, SERVER_INFO, listed
-from handrail.mcp.stdio.checking import Field, Problems, level, table, text
+from handrail.mcp.stdio.checking import Field, level, problems, refuse, table, text
 from handrail.mcp.stdio.connection import Connection, Exchange
 from handrail.mcp.stdio.ending import Ending
 from handrail.mcp.stdio.era import Era
@@ -252,9 +252,7 @@ def _ended(seconds: float, *those: Workers) -> bool:
 
 
 def _check(method: str, exchange: Exchange, fields: dict[str, Field]) -> None:
-    problems = Problems(method)
-    problems.look("", exchange.params, fields)
-    problems.tell()
+    refuse(method, problems(exchange.params, fields))
 
 
 def _never(_: object) -> bool:

@@ -55,9 +55,9 @@ class Telling:
 
     def follow(self, exchange: Exchange, call_id: str) -> None:
         """Tells of this call from here on, if its client asked for that."""
-        meta: dict[str, Any] = exchange.params.get("_meta") or {}
-        token = meta.get("progressToken")
-        if token is None and _level_of(exchange) is None:
+        meta: dict[str, Any] | None = exchange.params.get("_meta")
+        token = meta.get("progressToken") if meta else None
+        if token is None and (not meta or _level_of(exchange) is None):
             return
         if token is not None and exchange not in self._names:
             exchange.tell = Progress(self._connection.send, token).tell
