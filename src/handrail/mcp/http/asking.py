@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Calls
 from handrail.mcp.http.following import Following
-from handrail.mcp.http.news import News
+from handrail.mcp.news import News
 from handrail.mcp.outcomes import Asks, Left, Outcome
 from handrail.mcp.permission.answering import answered
 from handrail.mcp.permission.forms import form_of

@@ -2,12 +2,10 @@
 
 from collections import OrderedDict
 
-from handrail.mcp.http.news import Level
+from handrail.mcp.caller import DEFAULT_LEVEL, Level
 
 MOST = 256
 """Connections that there can be at the same time."""
-DEFAULT_LEVEL: Level = "warning"
-"""What is told to a client that has not said from which level on."""
 
 
 class Remembered:

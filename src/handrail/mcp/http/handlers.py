@@ -9,14 +9,13 @@ import msgspec
 from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from handrail.mcp.caller import Caller
+from handrail.mcp.caller import LEVELS, Caller, Level
 from handrail.mcp.calling import Calls, brings_answer
 from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.http.asking import Asking
 from handrail.mcp.http.callers import Context, caller_of, level_of, session_of
 from handrail.mcp.http.connections import Connections
 from handrail.mcp.http.following import Following
-from handrail.mcp.http.news import LEVELS, Level
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.roots import honour_roots
 from handrail.mcp.http.telling import telling
