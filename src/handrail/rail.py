@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import msgspec
 from msgspec.structs import replace
 
 from handrail.answer_methods import AnswerMethods
 from handrail.asking import Asking, OnPermission
 from handrail.history_methods import HistoryMethods
 from handrail.named_tools import NamedTools
+from handrail.offer_methods import OfferMethods
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
@@ -25,7 +25,6 @@ from handrail.protocol.permission import (
     Permission,
 )
 from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime.closing import interim
 from handrail.runtime.furnishing import Resolver, Terms
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.memory import Memory
     from handrail.protocol.process import ProcessRecord
-    from handrail.protocol.skill import SkillEntry
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.sources import ToolSource
@@ -53,7 +51,7 @@ _LONG_NAME = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 
 
-class Handrail(NamedTools, HistoryMethods, AnswerMethods):
+class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
     """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement.
 
     Where a call needs a person's yes, `on_permission` is asked. Without it the person at this process's terminal is, if
@@ -234,58 +232,6 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
             raise UsageError(f"the managed file lets no mode be that is looser than {self._loosest}; got {mode}")
         self._session.rules = replace(self._session.rules, mode=mode)
         self._session.journal.append((ModeEvent, {"mode": mode}))
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools this session offers. Other servers are asked what theirs are, where that may have changed."""
-        self.look_at_servers()
-        return tuple(tool.spec for tool in self._session.offer.tools)
-
-    def tool_names(self) -> tuple[str, ...]:
-        """The names of the tools that this session offers; none is loaded for that. As long as it is the same tuple,
-        nothing about them has changed."""
-        self._session.look_at_servers()
-        return self._session.offer.names
-
-    def spec(self, name: str) -> ToolSpec | None:
-        """The tool of this name, if this session offers it."""
-        tool = self._session.offer.get(name)
-        return None if tool is None else tool.spec
-
-    def look_at_servers(self) -> None:
-        """Asks other servers what they list, where that may have changed; it may have to wait for one to start. Calls
-        of their tools do so too."""
-        if self._session.others is not None and not self._closed:
-            self._enter(self._session.look_at_servers)
-
-    @property
-    def has_servers(self) -> bool:
-        """Whether there are other servers."""
-        return self._session.others is not None
-
-    def why_off(self, name: str) -> str | None:
-        """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
-        return self._session.offer.why_off(name)
-
-    def skills(self) -> "tuple[SkillEntry, ...]":
-        """The skills that this session finds, in the order of their names, and which of them are active. Their files
-        are read for that."""
-        return self._enter(self._session.skills.entries)
-
-    def active_skills(self) -> tuple[str, ...]:
-        """The names of the skills that are active, in order. No file is read."""
-        return self._enter(self._session.skills.active_names)
-
-    def openai_tools(self) -> list[dict[str, Any]]:
-        """The offered tools as an OpenAI tool list."""
-        return [openai_tool(spec) for spec in self.specs()]
-
-    def anthropic_tools(self) -> list[dict[str, Any]]:
-        """The offered tools as an Anthropic tool list."""
-        return [anthropic_tool(spec) for spec in self.specs()]
-
-    def mcp_tools(self) -> list[dict[str, Any]]:
-        """The offered tools as an MCP tool list; `structuredContent` of a call is then a whole ToolResult."""
-        return msgspec.to_builtins([mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event of the session after a number, oldest first."""
