@@ -38,7 +38,7 @@ def test_what_a_command_is_judged_by_is_no_place_to_go_to() -> None:
     paths = ("s/a/b/", "https://example.org")
     assert card_of(request(paths=paths), "/work").locations == []
     [place] = card_of(request(paths=("a.txt",), command=None, tool_name="delete"), "/work").locations
-    assert place.path == "/work/a.txt"
+    assert place.path == "/project/a.txt"
 
 
 def test_the_first_no_drops_everything_and_showing_the_output_is_no_yes() -> None:
