@@ -30,6 +30,7 @@ def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: P
             diff, told = asked.card.content
             assert "asks: writes ask in ask mode" in told.content.text
             assert "Your files are untouched." in told.content.text
+            assert told.content.text.endswith("undo takes it back\n```")
             assert (diff.path, diff.old_text) == (str(workspace / "a.txt"), "one\ntwo\nthree\n")
             assert (asked.card.kind, asked.card.status) == ("edit", "pending")
             assert [(one.path, one.line) for one in asked.card.locations] == [(str(workspace / "a.txt"), 2)]

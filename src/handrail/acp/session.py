@@ -50,6 +50,7 @@ class Session:
         self._idle = asyncio.Event()
         self._idle.set()
         self._cancelled = False
+        self._cancels = 0
         self._worked = False
         """Whether there was a turn here."""
 
@@ -87,6 +88,8 @@ class Session:
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Does what the person says, to where nothing is left to do, or somebody has to answer."""
+        if self._cancelled and await self._cancelled_while(self._idle.wait()):
+            return PromptResponse(stop_reason="cancelled")
         with self._at_work():
             self._cancelled = False
             try:
@@ -97,8 +100,16 @@ class Session:
     def cancel(self) -> None:
         """Ends the prompt that is at work; the next one works as ever."""
         self._cancelled = True
+        self._cancels += 1
         if self._agent is not None:
             self._agent.cancel()
+
+    async def _cancelled_while(self, waiting: Coroutine[Any, Any, object]) -> bool:
+        """Waits; whether the person cancelled meanwhile. Who speaks right after a cancel is not refused: what it ended
+        is about to be over."""
+        before = self._cancels
+        await waiting
+        return self._cancels != before
 
     def must_be_idle(self) -> None:
         """Refuses where a prompt is at work, or the editor is just told what happened before."""
