@@ -76,7 +76,7 @@ def _shown(request: PermissionRequest, workspace: str) -> Shown | None:
 def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallContentVariant]:
     """What a file would become is first: some clients show a difference only there. Of a command they show what is
     first, too, and that is not a part of what it would change."""
-    told = verbatim("\n".join(request_lines(_without_diff(request), width=None)).removesuffix(":"))
+    told = verbatim("\n".join(request_lines(_without_diff(request), width=None)).rstrip("\n").removesuffix(":"))
     differences = shown.contents if shown is not None else []
     contents = [told, *differences] if request.command is not None else [*differences, told]
     if shown is not None and (not shown.all or (request.preview is not None and request.preview.truncated)):
