@@ -69,7 +69,7 @@ class Face:
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
                 load_session=True,
-                prompt_capabilities=PromptCapabilities(embedded_context=True),
+                prompt_capabilities=PromptCapabilities(embedded_context=True, image=True),
                 mcp_capabilities=McpCapabilities(http=self._host.serves_http),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),

@@ -14,7 +14,7 @@ from handrail.acp.asking import Asker
 from handrail.acp.commands import CONTINUE, available_commands, command_in, run_command
 from handrail.acp.errors import INVALID_REQUEST, failed
 from handrail.acp.hosting import Host
-from handrail.acp.prompts import prompt_of
+from handrail.acp.prompts import Said, prompt_of
 from handrail.acp.questions import in_words, meant
 from handrail.acp.showing import Showing, Update, remark, words
 from handrail.acp.telling import Telling, tell_again
@@ -145,8 +145,8 @@ class Session:
             await self._telling.close()
         await self._let_go()
 
-    async def _do(self, prompt: str) -> StopReason:
-        command = command_in(prompt)
+    async def _do(self, prompt: Said) -> StopReason:
+        command = command_in(prompt.text)
         if command is not None and command[0] != CONTINUE:
             told = await run_command(self.rail, *command)
             await self._catch_up()
@@ -157,8 +157,8 @@ class Session:
         asked = await self.rail.waiting_questions()
         if self._cancelled:
             return "cancelled"
-        said = meant(asked[0], prompt) if asked else prompt
-        turn = await self._turn(agent.go_on() if command is not None else agent.run(said))
+        said = meant(asked[0], prompt.text) if asked else prompt.text
+        turn = await self._turn(agent.go_on() if command is not None else agent.run(said, prompt.pictures))
         await self._catch_up()
         return await self._stopped(turn)
 
