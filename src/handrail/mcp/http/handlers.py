@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import mcp_types as types
 import msgspec
 from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
@@ -11,12 +12,14 @@ from mcp.shared.exceptions import MCPError
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Asks, Calls
 from handrail.mcp.errors import INTERNAL, INVALID_PARAMS, ProtocolError
-from handrail.mcp.http.asking import Asking
+from handrail.mcp.http.asking import Asking, Settled
 from handrail.mcp.http.callers import Context, caller_of, level_of, session_of
 from handrail.mcp.http.connections import Connections
 from handrail.mcp.http.following import Following
+from handrail.mcp.http.hand import Hand
 from handrail.mcp.http.news import LEVELS, Level
 from handrail.mcp.http.rails import Rails
+from handrail.mcp.http.replies import reply_of
 from handrail.mcp.http.roots import honour_roots
 from handrail.mcp.http.telling import telling
 from handrail.mcp.http.threads import Threads
@@ -54,18 +57,18 @@ class Handlers:
         """tools/call."""
         caller = caller_of(context)
         calls = await self._calls(context, caller)
-        call_id = await self._threads.run(calls.rail.new_call_id)
+        hand = Hand(calls)
         try:
-            async with telling(context, self._least(context, caller)) as tell:
-                following = Following(self._threads, calls.rail, tell)
-                begun = await following.run(lambda: _begun(calls, caller, context.params or {}, call_id), call_id)
-                settled = await Asking(context, caller, calls, following, tell).settled(begun)
+            settled = await self._called(context, caller, calls, hand)
+            await self._look(context, caller, calls.rail)
+            told = settled if isinstance(settled, dict) else _told(settled)
+            hand.offered = True
+            return completed(told, caller)
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
             raise MCPError(INTERNAL, str(error)) from None
         finally:
-            calls.rail.drop_call_id(call_id)
-        await self._look(context, caller, calls.rail)
-        return completed(settled if isinstance(settled, dict) else await self._handed_over(calls, settled), caller)
+            if not hand.is_empty:
+                await self._settle(context, hand)
 
     async def set_level(self, context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
         """logging/setLevel: for this connection, from now on."""
@@ -105,13 +108,31 @@ class Handlers:
             return self._connections.of(session_of(context)).level
         return next((level for level in LEVELS if level == level_of(context)), None)
 
-    async def _handed_over(self, calls: Calls, result: ToolResult[Any]) -> dict[str, Any]:
-        """A tool that is not there is an error of the protocol; all else is a result that the model can read and
-        mend."""
-        if result.error is not None and result.error.code == "UNKNOWN_TOOL":
-            raise MCPError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
-        await self._threads.run(lambda: calls.delivered(result.tool_call_id))
-        return msgspec.to_builtins(call_result(result))
+    async def _called(self, context: Context, caller: Caller, calls: Calls, hand: Hand) -> Settled:
+        call_id = await self._threads.run(calls.rail.new_call_id)
+        try:
+            async with telling(context, self._least(context, caller)) as tell:
+                following = Following(self._threads, calls.rail, hand, tell)
+                begun = await following.run(lambda: _begun(calls, caller, context.params or {}, call_id), call_id)
+                return await Asking(context, caller, calls, following, tell).settled(begun)
+        finally:
+            calls.rail.drop_call_id(call_id)
+
+    async def _settle(self, context: Context, hand: Hand) -> None:
+        """What is in hand when a request is over goes to the client with the answer, or is there for the same call."""
+
+        async def settle(reached: bool) -> None:
+            await self._threads.run(lambda: hand.settle(reached))
+
+        with anyio.CancelScope(shield=True):
+            await (reply_of(context).then(settle) if hand.offered else settle(reached=False))
+
+
+def _told(result: ToolResult[Any]) -> dict[str, Any]:
+    """A tool that is not there is an error of the protocol; all else is a result that the model can read and mend."""
+    if result.error is not None and result.error.code == "UNKNOWN_TOOL":
+        raise MCPError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
+    return msgspec.to_builtins(call_result(result))
 
 
 def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> ToolResult[Any] | Asks:
