@@ -72,7 +72,7 @@ class ServerSource:
         self._begin()
         if self._standing.wait(lambda phase: phase in {"up", "off"}, _BACK) != "up":
             raise self._unavailable("is not there", self._standing.reason or "it is still being started")
-        keeper, progress = self._keeper, Progress()
+        keeper, progress = self._keeper, Progress(self._secrets)
         if keeper is None:
             raise self._unavailable("is not there", "it was ended")
         try:
@@ -145,10 +145,10 @@ class ServerSource:
     def _failed(self, name: str, error: Exception, keeper: "Keeper") -> ToolError:
         from handrail.mcp.client.failures import failure_of  # noqa: PLC0415  as above
 
-        failure = failure_of(error, self._server, name)
+        failure = failure_of(error, self._server, name, self._secrets)
         if failure is not None:
             keeper.look_again()
-            return ToolError(failure.code, self._secrets.hidden(failure.message))
+            return failure
         self._standing.wait(lambda phase: phase != "up", _WHY)
         why = self._standing.reason or "the connection was lost"
         return self._unavailable("ended before it answered", f"{why}. Whether it did anything is not known")
