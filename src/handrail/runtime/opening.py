@@ -135,10 +135,10 @@ def open_outside(
 
 
 def _take_over(sources: "tuple[ToolSource, ...]", opened: ExitStack) -> None:
-    from handrail.runtime.foreign.servers import close_all, refuse_same_names  # noqa: PLC0415  few have other servers
+    from handrail.runtime.foreign.taking_over import close_all, refuse_unfit  # noqa: PLC0415  few have other servers
 
     opened.callback(close_all, sources)
-    refuse_same_names(sources)
+    refuse_unfit(sources)
 
 
 def _other_servers(sources: "tuple[ToolSource, ...]", folder: str, rules: Rules, journal: Journal) -> "OtherServers":

@@ -12,6 +12,7 @@ from handrail.mcp.client.standing import Standing
 from handrail.mcp.client.words import clipped
 from handrail.mcp.client.worker import Worker
 from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.permission import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool
 from handrail.settings.project_servers import Server
@@ -56,6 +57,11 @@ class ServerSource:
     def server(self) -> str:
         """What the settings call it."""
         return self._server.name
+
+    @property
+    def reach(self) -> tuple[Permission, ...]:
+        """What the settings open to it: `[tools] deny` takes its tools away by that."""
+        return self._server.reach
 
     @property
     def revision(self) -> int:

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.decision import ForeignFact
-from handrail.protocol.permission import Preview
+from handrail.protocol.permission import Permission, Preview
 from handrail.protocol.tool import Foreign, ForeignArguments, ForeignData, ToolSpec
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import visible
@@ -29,7 +29,7 @@ _MOST_SHOWN = 20_000
 def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks: bool) -> Tool:
     """The tool. `known`: as what it was met before; `looks`: whether somebody vouches that it changes nothing."""
     server = source.server
-    spec = spec_of(server, listed, looks=looks)
+    spec = spec_of(server, listed, looks=looks, reach=getattr(source, "reach", ()))
 
     def fact() -> ForeignFact:
         changed = known.difference(server, described(listed)) is not None
@@ -47,7 +47,7 @@ def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks
     return Tool(spec, run, lambda _: Touched(foreign=fact()), preview)
 
 
-def spec_of(server: str, listed: ForeignTool, *, looks: bool) -> ToolSpec:
+def spec_of(server: str, listed: ForeignTool, *, looks: bool, reach: tuple[Permission, ...] = ()) -> ToolSpec:
     """All that is said of a tool here. What its server says is cleaned, cut, and nowhere believed."""
     title = visible(" ".join(seen(listed.title).split()), 80)
     return ToolSpec(
@@ -67,6 +67,7 @@ def spec_of(server: str, listed: ForeignTool, *, looks: bool) -> ToolSpec:
             output_schema=seen_in(listed.output_schema),
             fingerprint=fingerprint(described(listed)),
             problems=lambda given: problems_of(listed.input_schema, given),
+            reach=reach,
         ),
     )
 
