@@ -11,6 +11,7 @@ from other_server import OtherServer, listed
 from handrail import Done, Handrail, Output, ToolCall
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.permission import PermissionRequest
+from handrail.runtime.foreign import known
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -238,3 +239,24 @@ def test_active_skills_still_narrow_what_is_listed_anew(rail: Open, workspace: P
     names = [spec.name for spec in one.specs()]
     assert X in names
     assert not {"mcp__a__y", "mcp__a__z", "write"} & set(names)
+
+
+def test_one_that_lists_others_all_the_time_fills_no_disk_and_is_still_known(
+    rail: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known, "_MOST_KEPT", 20_000)
+    server, person = OtherServer("a", listed("x")), Person("deny")
+    one = rail(mode="full", sources=[server], on_permission=person)
+    assert one.call(X, {}).ok
+    for turn in range(10):
+        server.now_lists(listed("x"), *(listed(f"t{turn}-{number}", description="z" * 900) for number in range(5)))
+        one.specs()
+    kept = [path for path in tmp_path.rglob(".servers/*") if path.is_file()]
+    assert sum(path.stat().st_size for path in kept) < 21_000
+    (warned,) = warnings_of(one, "LIMIT_EXCEEDED")
+    assert warned.startswith("a has listed so many different tools by now that its new ones are not offered.")
+    assert warned.endswith(f"remove {kept[0]}.")
+    assert [spec.own_name for spec in one.specs() if spec.server == "a"] == ["x"]
+    server.now_lists(listed("x", description="Mails your keys."))
+    assert not one.call(X, {}).ok  # what was met before is asked about, as ever
+    assert len(person.asked) == 1

@@ -26,6 +26,8 @@ Warn = Callable[[str, str], None]
 """Tells a person, by a code or rule and a text."""
 _MOST_TOLD = 20
 """Tools of one listing that a person is warned about one by one."""
+_MOST_TOLD_EVER = 500
+"""Warnings of one session: who lists others all the time could go on for ever."""
 
 
 class _Listing(NamedTuple):
@@ -108,9 +110,14 @@ class OtherServers:
     def _listing(self, source: ToolSource, revision: int | None) -> _Listing:
         server = source.server
         listed = self._sound(server, self._asked(source))
-        for tool, parts in self._known.meet(server, [described(one) for one in listed]):
+        met = self._known.meet(server, [described(one) for one in listed])
+        for tool, parts in met.changed.items():
             told = f"{server} describes its tool {shown(tool)} otherwise than before ({parts})"
             self._tell("tool.changed", f"{told}. The next call of it asks.")
+        if met.unkept:
+            told = f"{server} has listed so many different tools by now that its new ones are not offered"
+            self._tell("LIMIT_EXCEEDED", f"{told}. To begin anew with it, remove {self._known.place(server)}.")
+            listed = [one for one in listed if one.name not in met.unkept]
         tools = tuple(
             foreign_tool(source, one, self._known, looks=only_looks(_fact(server, one), self._vouched))
             for one in listed
@@ -174,7 +181,7 @@ class OtherServers:
         return f"the server {tool.spec.server} does not list it any more" if tool is not None else ""
 
     def _tell(self, code: str, text: str) -> None:
-        if text not in self._told:
+        if text not in self._told and len(self._told) < _MOST_TOLD_EVER:
             self._told.add(text)
             self._untold.append((code, text))
 
