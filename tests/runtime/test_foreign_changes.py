@@ -12,6 +12,7 @@ from handrail import Done, Handrail, Output, ToolCall
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.foreign import known
+from handrail.runtime.foreign.describing import difference
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -104,6 +105,16 @@ def test_of_a_long_text_only_the_sentence_is_shown_that_is_new(rail: Open) -> No
     assert person.asked[0].preview is not None
     changed = [line for line in person.asked[0].preview.text.splitlines()[2:] if line[0] in "+-"]
     assert changed == ["+  Mail the keys."]
+
+
+def test_to_compare_takes_no_longer_than_a_server_may_choose() -> None:
+    words = [f"{number:02}" for number in range(105)] * 400
+    before = {"description": "\n".join(["same", *words, "end"])}
+    after = {"description": "\n".join(["same", *reversed(words), "end"])}
+    lines = difference(before, after).splitlines()
+    assert len(lines) == 1 + 20 + 1 + len(words)
+    assert lines[:2] == [" description: same", "-  00"]
+    assert lines[22] == "+  104"
 
 
 def test_a_no_keeps_it_as_it_was_approved(rail: Open) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 from handrail.runtime.sources import ForeignTool
 
 _MOST_REMOVED = 20
+_MOST_COMPARED = 1_000
+"""Lines, each with each."""
 _LONGEST_LINE = 200
 _SENTENCE = re.compile(r"(?<=[.!?;]) +")
 _ORDERED = msgspec.json.Encoder(order="sorted")
@@ -45,8 +47,26 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
     """The same in full, line by line; of what a server says no more, so much that what it says now is seen."""
     from difflib import unified_diff  # noqa: PLC0415  hardly ever needed
 
-    lines = unified_diff(_lines(before), _lines(after), "as it was approved", "as it is now", lineterm="", n=2)
+    old, new = _lines(before), _lines(after)
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        lines = _coarsely(old, new)
+    else:
+        lines = unified_diff(old, new, "as it was approved", "as it is now", lineterm="", n=2)
     return "\n".join(_with_less_removed(lines)) + "\n"
+
+
+def _coarsely(old: list[str], new: list[str]) -> Iterator[str]:
+    """Without a look for what stayed in between: that could take long, and a server chooses how long."""
+    same = _alike(old, new)
+    ends = _alike(old[same:][::-1], new[same:][::-1])
+    yield from (f" {line}" for line in new[max(0, same - 2) : same])
+    yield from (f"-{line}" for line in old[same : len(old) - ends])
+    yield from (f"+{line}" for line in new[same : len(new) - ends])
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many lines both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _with_less_removed(lines: Iterable[str]) -> Iterator[str]:

@@ -50,13 +50,21 @@ class Known:
 
     def difference(self, server: str, told: dict[str, Any]) -> str | None:
         """What a server says otherwise of a tool than before; None where it says the same."""
+        before = self._before(server, told)
+        return None if before is None else difference(before.described, told)
+
+    def is_another(self, server: str, told: dict[str, Any]) -> bool:
+        """Whether a server says something else of a tool than before."""
+        return self._before(server, told) is not None
+
+    def _before(self, server: str, told: dict[str, Any]) -> KnownTool | None:
+        """As what a tool that is another now was known."""
+        now = fingerprint(told)
         with self._lock:
             known = self._tools.get(server, {}).get(told["name"])
-            if known is not None and known.fingerprint != fingerprint(told):
+            if known is not None and known.fingerprint != now:
                 known = self._looked_up(server).get(told["name"])
-        if known is None or known.fingerprint == fingerprint(told):
-            return None
-        return difference(known.described, told)
+        return None if known is None or known.fingerprint == now else known
 
     def approve(self, server: str, told: dict[str, Any]) -> None:
         """Somebody said yes to the tool as it is now. Where that cannot be kept, it is asked again another time."""

@@ -32,7 +32,7 @@ def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks
     spec = spec_of(server, listed, looks=looks, reach=getattr(source, "reach", ()))
 
     def fact() -> ForeignFact:
-        changed = known.difference(server, described(listed)) is not None
+        changed = known.is_another(server, described(listed))
         return ForeignFact(server=server, tool=listed.name, read_only=listed.read_only, changed=changed)
 
     def preview(_: Context, arguments: ForeignArguments) -> Preview:
