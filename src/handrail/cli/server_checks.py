@@ -8,6 +8,7 @@ from handrail.cli.preferences import has_servers, project_folder
 from handrail.cli.rows import Row, without_home
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Loaded, SettingsError, load
+from handrail.settings.extras import installing
 
 _GROUP = "mcp"
 
@@ -28,7 +29,7 @@ def _rows(loaded: Loaded, folder: str) -> Iterator[Row]:
 
     found = found_sources(loaded, folder, os.environ)
     for text in found.notes:
-        fix = "pip install 'handrail[mcp]'" if "handrail[mcp]" in text else None
+        fix = without_home(installing("mcp")) if "handrail[mcp]" in text else None
         yield Row(_GROUP, "warning", without_home(text), "handrail trust" if "handrail trust" in text else fix)
     try:
         told = "\n".join(found.notes)
