@@ -330,6 +330,13 @@ def test_the_persons_own_settings_may_be_a_link_which_stays_one(run, workspace: 
     assert '"theme": "One", // light\n' in kept.read_text()
 
 
+def test_zed_is_told_what_its_agent_lacks(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "handrail is in the list of external agents." in run("mcp", "--config", "zed", "--write").err
+    monkeypatch.setitem(sys.modules, "acp", None)
+    written = run("mcp", "--config", "zed", "--mode", "plan", "--write").err
+    assert f"external agents, once its extra is installed: {sys.executable} -m pip install 'handrail[acp]'." in written
+
+
 def test_a_file_keeps_its_mode(run, workspace: Path) -> None:
     file = workspace / ".mcp.json"
     file.write_text("{}\n")

@@ -237,3 +237,9 @@ def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: 
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
     assert run_here(["burst"]) == 4
     assert "No report could be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["tools", "config"])
+def test_a_folder_that_is_not_there_is_nothing_to_look_at(name: str, capsys) -> None:
+    assert run_here([name, "--workspace", "/nowhere"]) == 2
+    assert "the workspace /nowhere is no folder. Name one that is there." in capsys.readouterr().err

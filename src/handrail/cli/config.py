@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, note, table
-from handrail.cli.preferences import has_servers, project_folder, with_unknown_tools
+from handrail.cli.preferences import folder_to_look_at, has_servers, with_unknown_tools
 from handrail.protocol.schema import DIALECT, flat_schema
 from handrail.protocol.wire import encode
 from handrail.settings import MANAGED_FILE, REFERENCE, Loaded, Settings, flat, load, state_folder, user_file
@@ -19,7 +19,7 @@ def run(options: Namespace) -> int:
     if options.schema:
         answer_json(msgspec.json.format(encode(settings_schema()), indent=2))
         return OK
-    folder = project_folder(options)
+    folder = folder_to_look_at(options)
     loaded = with_unknown_tools(load(os.environ, {}, folder))
     servers = _servers(loaded, folder)
     if options.json:
