@@ -19,7 +19,7 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Asks, Calls
 from handrail.mcp.http.following import Following
 from handrail.mcp.http.news import News
-from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.permission.forms import form_for, said_in
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
@@ -67,7 +67,7 @@ class Asking:
 
     def _round(self, asks: Asks) -> dict[str, Any]:
         self._calls.let_go(asks.call_id)
-        return input_required(asks, self._calls.signer, self._caller.protocol)
+        return input_required(asks, self._calls.signer, self._caller)
 
     async def _elsewhere(self, asks: Asks) -> Outcome:
         """Waits for somebody to answer elsewhere, for a while."""
@@ -95,7 +95,7 @@ class Asking:
 
     async def _sent_back(self, asks: Asks) -> dict[str, Any] | None:
         """What the client sends back; None where it says that it has forms, and fails to show one."""
-        params = types.ElicitRequestFormParams.model_validate(form_of(asks, self._caller.protocol))
+        params = types.ElicitRequestFormParams.model_validate(form_for(asks, self._caller))
         metadata = ServerMessageMetadata(related_request_id=self._context.request_id)
         try:
             reply = await self._context.session.send_request(

@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec.structs import replace
 
+from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Asks, Calls, digest_of
 from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
-from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.permission.forms import form_for, said_in
 from handrail.mcp.permission.signing import LONGEST, Signer
 from handrail.mcp.versions import MODERN
 from handrail.protocol.result import ToolResult
@@ -21,6 +22,7 @@ SECONDS = 24 * 3600.0
 """How long a state counts: people may come back the next day. What waits does so without it, too."""
 _SKEW = 60.0
 """Seconds that a clock may have been set back."""
+_MODERN = Caller(protocol=MODERN[-1])
 _KEY = "permission"
 """What our one question is called, in the request and in the response."""
 
@@ -37,14 +39,14 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     again: bool
 
 
-def input_required(asks: Asks, signer: Signer, protocol: str = MODERN[-1]) -> dict[str, Any]:
+def input_required(asks: Asks, signer: Signer, caller: Caller = _MODERN) -> dict[str, Any]:
     """The answer to a call that asks: the form, and the state that the call is made again with. Whoever sends it lets
     go of the call first (`calls.let_go`), or nobody could take it up."""
     now = time.time()
-    state = State(signer.place, asks.call_id, asks.shown, asks.digest, protocol, now, asks.again)
+    state = State(signer.place, asks.call_id, asks.shown, asks.digest, caller.protocol, now, asks.again)
     return {
         "resultType": "input_required",
-        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_of(asks, protocol)}},
+        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_for(asks, caller)}},
         "requestState": signer.signed(msgspec.json.encode(state)),
     }
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Asks, Calls
 from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.permission.forms import form_for, said_in
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required, resumed
 from handrail.mcp.permission.waiting import SECONDS, Watched
@@ -94,7 +94,7 @@ class _Asked:
             _Elsewhere(self).begin()
         elif caller.modern:
             self.calls.let_go(outcome.call_id)
-            self.exchange.answer(input_required(outcome, self.calls.signer, caller.protocol))
+            self.exchange.answer(input_required(outcome, self.calls.signer, caller))
         else:
             _Form(self).begin()
 
@@ -155,7 +155,7 @@ class _Form:
     def begin(self) -> None:
         """Opens it, and has it watched."""
         exchange = self._asked.exchange
-        form = form_of(self._asked.asks, exchange.caller.protocol)
+        form = form_for(self._asked.asks, exchange.caller)
         self._number = exchange.connection.ask("elicitation/create", form, self._sent_back)
         WATCH.add(self)
 
