@@ -20,7 +20,7 @@ from handrail.mcp.http.following import Following
 from handrail.mcp.news import News
 from handrail.mcp.outcomes import Asks, Left, Outcome
 from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_of
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
@@ -66,7 +66,7 @@ class Asking:
         self._tell(News("info", text, progress=True))
 
     def _round(self, asks: Asks) -> dict[str, Any]:
-        return input_required(self._calls, asks, self._caller.protocol)
+        return input_required(self._calls, asks, self._caller)
 
     async def _elsewhere(self, asks: Asks) -> Outcome:
         """Waits for somebody to answer elsewhere, for a while."""
@@ -94,7 +94,7 @@ class Asking:
 
     async def _sent_back(self, asks: Asks) -> dict[str, Any] | None:
         """What the client sends back; None where it says that it has forms, and fails to show one."""
-        params = types.ElicitRequestFormParams.model_validate(form_of(asks, self._caller.protocol))
+        params = types.ElicitRequestFormParams.model_validate(form_for(asks, self._caller))
         metadata = ServerMessageMetadata(related_request_id=self._context.request_id)
         try:
             reply = await self._context.session.send_request(

@@ -22,7 +22,7 @@ from handrail.mcp.http.telling import telling
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.outcomes import Left, Outcome
 from handrail.mcp.permission.rounds import resumed
-from handrail.mcp.results import call_result, completed, listed, refuse_unknown_tool
+from handrail.mcp.results import call_result, completed, refuse_unknown_tool, tool_list
 from handrail.protocol.error import HandrailError
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
@@ -45,7 +45,7 @@ class Handlers:
         caller = caller_of(context)
         rail = (await self._calls(context, caller)).rail
         await self._look(context, caller, rail)
-        return completed(listed(rail.mcp_tools(), caller), caller)
+        return completed(tool_list(rail.mcp_tools(), caller), caller)
 
     async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
         """tools/call."""
