@@ -1,15 +1,13 @@
 """A call over HTTP that a person has to say yes to: by a form, by rounds, or by somebody who answers elsewhere."""
 
 import asyncio
-import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from http_process import PATIENCE, HttpProcess, environment
+from http_process import PATIENCE, HttpProcess
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
@@ -30,25 +28,6 @@ class _Person:
             return ElicitResult(action="decline")
         assert self._choice in [one["const"] for one in params.requested_schema["properties"]["answer"]["oneOf"]]
         return ElicitResult(action="accept", content={"answer": self._choice})
-
-
-def _approvals(folder: Path, *words: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "handrail", "approvals", *words, "--workspace", str(folder / "workspace"), "--json"],
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
-
-
-async def _waiting(folder: Path) -> str:
-    """The id of the request that waits, as soon as there is one."""
-    async with asyncio.timeout(PATIENCE):
-        while not (found := (await asyncio.to_thread(_approvals, folder))["waiting"]):
-            await asyncio.sleep(0.05)
-    return found[0]["id"]
 
 
 @ERAS
@@ -80,8 +59,8 @@ def test_somebody_else_says_it_while_the_call_waits(tmp_path: Path, era: str) ->
     async def talk() -> None:
         async with server.client(era) as client:
             call = asyncio.ensure_future(client.call_tool("write", WRITE, progress_callback=hear))
-            request = await _waiting(tmp_path)
-            await asyncio.to_thread(_approvals, tmp_path, "allow", request)
+            request = await asyncio.to_thread(server.waiting)
+            await asyncio.to_thread(server.approvals, "allow", request)
             assert not (await call).is_error
 
     with HttpProcess(tmp_path, "--mode", "ask") as server:
@@ -103,7 +82,7 @@ def test_a_form_that_is_open_is_taken_back_when_somebody_else_says_it(tmp_path: 
     async def talk() -> None:
         async with server.client("legacy", elicitation_callback=person) as client:
             call = asyncio.ensure_future(client.call_tool("write", WRITE))
-            await asyncio.to_thread(_approvals, tmp_path, "allow", await _waiting(tmp_path))
+            await asyncio.to_thread(server.approvals, "allow", await asyncio.to_thread(server.waiting))
             assert not (await call).is_error
             await asyncio.wait_for(taken_back.wait(), PATIENCE)
 
@@ -116,12 +95,12 @@ def test_a_call_that_is_given_up_waits_on_and_the_same_call_gets_what_came_of_it
     async def talk() -> None:
         async with server.client(era) as client:
             call = asyncio.ensure_future(client.call_tool("write", WRITE))
-            request = await _waiting(tmp_path)
+            request = await asyncio.to_thread(server.waiting)
             call.cancel()
-            await asyncio.to_thread(_approvals, tmp_path, "allow", request)
+            await asyncio.to_thread(server.approvals, "allow", request)
             again = await client.call_tool("write", WRITE)
             assert not again.is_error, again
-            assert len((await asyncio.to_thread(_approvals, tmp_path))["waiting"]) == 0
+            assert len((await asyncio.to_thread(server.approvals))["waiting"]) == 0
 
     with HttpProcess(tmp_path, "--mode", "ask") as server:
         asyncio.run(talk())
@@ -166,7 +145,7 @@ def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collect
         async with server.client("legacy") as client:
             left = (await client.call_tool("write", WRITE)).structured_content["error"]
             assert left["code"] == "PERMISSION_REQUIRED"
-            await asyncio.to_thread(_approvals, tmp_path, "allow", left["details"]["id"])
+            await asyncio.to_thread(server.approvals, "allow", left["details"]["id"])
             assert not (await client.call_tool("write", WRITE)).is_error
             again = (await client.call_tool("write", WRITE)).structured_content["error"]
             assert again["code"] == "PERMISSION_REQUIRED", "it was handed over twice"

@@ -29,14 +29,9 @@ def ask_person(exchange: Exchange, calls: Calls, asks: Asks, seconds: float = SE
 
 def hand_over(exchange: Exchange, calls: Calls, result: ToolResult[Any]) -> None:
     """Answers a call with its result. What nobody waits for any more, and what could not be written to the client, is
-    kept for the same call; but not that it was cancelled."""
-    call_id = result.tool_call_id
-    answered = exchange.answer(call_result(result), lambda: calls.delivered(call_id))
-    was_ended = result.error is not None and result.error.code == "CANCELLED"
-    if not answered and was_ended:
-        calls.delivered(call_id)
-    elif not answered:
-        calls.let_go(call_id)
+    kept for the same call."""
+    if not exchange.answer(call_result(result), lambda: calls.handed_over(result, reached=True)):
+        calls.handed_over(result, reached=False)
 
 
 class _Asked:
