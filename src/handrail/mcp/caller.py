@@ -1,6 +1,6 @@
 """Who is at the other end, as far as it said."""
 
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
@@ -11,6 +11,13 @@ INFO_KEY = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 """What a request of a version without a handshake says about itself, in its `_meta`."""
+
+
+Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""How grave a log message is, the least first."""
+DEFAULT_LEVEL: Level = "warning"
+"""From where on a client with a handshake is told that has not said so."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,20 +12,19 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from msgspec.structs import replace
 from pydantic import ValidationError
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.calling import Calls
 from handrail.mcp.http.following import Following
-from handrail.mcp.http.news import News
-from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.news import News
+from handrail.mcp.outcomes import Asks, Left, Outcome
+from handrail.mcp.permission.answering import answered
+from handrail.mcp.permission.forms import form_of
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
 from handrail.protocol.result import ToolResult
-
-Outcome = ToolResult[Any] | Asks
 
 
 class Asking:
@@ -46,8 +45,9 @@ class Asking:
         self._tell = tell
         self._until = time.monotonic() + SECONDS
 
-    async def settled(self, outcome: Outcome) -> ToolResult[Any] | dict[str, Any]:
-        """What a call comes to: its result, or what a version without a handshake asks by another round."""
+    async def settled(self, outcome: Outcome) -> ToolResult[Any] | Left | dict[str, Any]:
+        """What a call comes to: its result, that it is left, or what a version without a handshake asks by another
+        round."""
         while isinstance(outcome, Asks):
             asks = outcome
             try:
@@ -66,8 +66,7 @@ class Asking:
         self._tell(News("info", text, progress=True))
 
     def _round(self, asks: Asks) -> dict[str, Any]:
-        self._calls.let_go(asks.call_id)
-        return input_required(asks, self._calls.signer, self._caller.protocol)
+        return input_required(self._calls, asks, self._caller.protocol)
 
     async def _elsewhere(self, asks: Asks) -> Outcome:
         """Waits for somebody to answer elsewhere, for a while."""
@@ -106,14 +105,9 @@ class Asking:
         return reply.model_dump(mode="json", exclude_none=True)
 
     async def _said(self, asks: Asks, reply: dict[str, Any] | None) -> Outcome:
-        said = said_in(asks, reply)
         if reply is None:
             return await self._elsewhere(asks)
-        if said.unclear and not asks.again:
-            return replace(asks, again=True)
-        if said.later:
-            return await self._following.run(lambda: self._calls.leave(asks))
-        return await self._run(asks, lambda: self._calls.answer(asks, said))
+        return await self._run(asks, lambda: answered(self._calls, asks, reply))
 
     async def _run(self, asks: Asks, work: Callable[[], Outcome]) -> Outcome:
         return await self._following.run(work, asks.call_id)

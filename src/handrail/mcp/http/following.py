@@ -4,8 +4,8 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TypeVar
 
-from handrail.mcp.http.news import News, news_of
 from handrail.mcp.http.threads import Threads
+from handrail.mcp.news import News, news_of
 from handrail.protocol.event import Event
 from handrail.rail import Handrail
 

@@ -1,6 +1,7 @@
 """What is done for each request."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import mcp_types as types
@@ -8,27 +9,23 @@ import msgspec
 from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Calls
-from handrail.mcp.errors import INTERNAL, INVALID_PARAMS, ProtocolError
+from handrail.mcp.caller import LEVELS, Caller, Level
+from handrail.mcp.calling import Calls, brings_answer
+from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.http.asking import Asking
 from handrail.mcp.http.callers import Context, caller_of, level_of, session_of
 from handrail.mcp.http.connections import Connections
 from handrail.mcp.http.following import Following
-from handrail.mcp.http.news import LEVELS, Level
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.roots import honour_roots
 from handrail.mcp.http.telling import telling
 from handrail.mcp.http.threads import Threads
-from handrail.mcp.listing import tool_entry
+from handrail.mcp.outcomes import Left, Outcome
 from handrail.mcp.permission.rounds import resumed
-from handrail.mcp.results import call_result, completed
+from handrail.mcp.results import call_result, completed, listed, refuse_unknown_tool
 from handrail.protocol.error import HandrailError
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
-
-CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
-"""How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
 
 
 class Handlers:
@@ -40,7 +37,7 @@ class Handlers:
         self._connections = Connections()
         self.changes = InMemorySubscriptionBus()
         """Who listens for changes, of those without a handshake."""
-        self._offered: dict[str, tuple[int, ...]] = {}
+        self._offered: dict[str, tuple[str, ...]] = {}
         """What each session offered at the last look."""
 
     async def list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> dict[str, Any]:
@@ -48,7 +45,7 @@ class Handlers:
         caller = caller_of(context)
         rail = (await self._calls(context, caller)).rail
         await self._look(context, caller, rail)
-        return completed({"tools": [tool_entry(spec) for spec in rail.specs()], **CACHED}, caller)
+        return completed(listed(rail.mcp_tools(), caller), caller)
 
     async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
         """tools/call."""
@@ -65,7 +62,8 @@ class Handlers:
         finally:
             calls.rail.drop_call_id(call_id)
         await self._look(context, caller, calls.rail)
-        return completed(settled if isinstance(settled, dict) else await self._handed_over(calls, settled), caller)
+        told = settled if isinstance(settled, dict) else await self._handed_over(calls, settled)
+        return completed(told, caller)
 
     async def set_level(self, context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
         """logging/setLevel: for this connection, from now on."""
@@ -89,13 +87,13 @@ class Handlers:
 
     async def _look(self, context: Context, caller: Caller, rail: Handrail) -> None:
         """Tells whoever listens, if other tools are offered than before."""
-        offered = tuple(map(id, rail.specs()))
-        if self._offered.get(rail.session_id, offered) != offered:
+        offered = rail.tool_names()
+        if self._offered.get(rail.session_id, offered) is not offered:
             await self.changes.publish(ToolsListChanged())
         self._offered[rail.session_id] = offered
         if not caller.modern:
             connection = self._connections.of(session_of(context))
-            if (connection.offered or offered) != offered:
+            if (connection.offered or offered) is not offered:
                 await context.session.send_tool_list_changed()
             connection.offered = offered
 
@@ -105,20 +103,27 @@ class Handlers:
             return self._connections.of(session_of(context)).level
         return next((level for level in LEVELS if level == level_of(context)), None)
 
-    async def _handed_over(self, calls: Calls, result: ToolResult[Any]) -> dict[str, Any]:
-        """A tool that is not there is an error of the protocol; all else is a result that the model can read and
-        mend."""
-        if result.error is not None and result.error.code == "UNKNOWN_TOOL":
-            raise MCPError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
+    async def _handed_over(self, calls: Calls, result: ToolResult[Any] | Left) -> dict[str, Any]:
+        if isinstance(result, Left):
+            return msgspec.to_builtins(call_result(result.told))
         await self._threads.run(lambda: calls.delivered(result.tool_call_id))
+        with _as_the_sdk_says():
+            refuse_unknown_tool(result)
         return msgspec.to_builtins(call_result(result))
 
 
-def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> ToolResult[Any] | Asks:
+def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> Outcome:
     """Makes a call, or goes on with one that this request brings an answer for."""
+    with _as_the_sdk_says():
+        if brings_answer(params) and caller.modern:
+            return resumed(calls, params, caller.protocol)
+    return calls.begin(params["name"], params.get("arguments") or {}, call_id)
+
+
+@contextmanager
+def _as_the_sdk_says() -> Generator[None]:
+    """An error of the protocol, as what the SDK makes one of."""
     try:
-        brings = params.get("requestState") is not None or params.get("inputResponses") is not None
-        found = resumed(calls, params, calls.signer, caller.protocol) if brings and caller.modern else None
-        return calls.begin(params["name"], params.get("arguments") or {}, call_id) if found is None else found
+        yield
     except ProtocolError as error:
         raise MCPError(error.code, error.message, error.data) from None

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from handrail.mcp.caller import LEVELS
 from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
 from handrail.mcp.stdio.messages import is_id
-
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""How grave a log message is, the least first."""
 
 Check = Callable[[object], bool]
 

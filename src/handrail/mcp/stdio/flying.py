@@ -3,7 +3,8 @@
 import threading
 
 from handrail.mcp.errors import BUSY, ProtocolError
-from handrail.mcp.stdio.connection import Exchange, RequestId
+from handrail.mcp.stdio.connection import Exchange
+from handrail.mcp.stdio.messages import RequestId
 
 MOST = 4_096
 """Requests at once."""
