@@ -1,11 +1,13 @@
 """`handrail mcp --http` as a process of its own, as a person starts it."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -59,6 +61,7 @@ class HttpProcess:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.folder = folder
         self.workspace = workspace
         self.printed = ""
         """What it wrote to stdout, once it has ended."""
@@ -109,6 +112,19 @@ class HttpProcess:
             Client(streamable_http_client(self.url, http_client=web), mode=era, **options) as client,
         ):
             yield client
+
+    def approvals(self, *words: str) -> Any:
+        """What `handrail approvals` says in another terminal."""
+        command = [sys.executable, "-m", "handrail", "approvals", *words, "--workspace", str(self.workspace), "--json"]
+        done = subprocess.run(command, env=environment(self.folder), capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def waiting(self) -> str:
+        """The id of the request that waits, as soon as there is one."""
+        until = time.monotonic() + PATIENCE
+        while not (found := self.approvals()["waiting"]):
+            assert time.monotonic() < until, self.said
+        return found[0]["id"]
 
     def _read(self) -> None:
         assert self.process.stderr is not None

@@ -14,6 +14,7 @@ from handrail.mcp.http.application import manager_of
 from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
 from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.rails import Rails
+from handrail.mcp.http.replies import Replies
 from handrail.mcp.http.threads import Threads
 
 _GOODBYE = 2
@@ -33,7 +34,7 @@ def serve(listening: socket.socket, token: str, rails: Rails) -> None:
 
 async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads) -> None:
     manager = manager_of(Handlers(rails, threads))
-    posts = _Posts(manager.handle_request)
+    posts = _Posts(Replies(manager.handle_request))
     names = Address(*listening.getsockname()[:2]).names()
     config = uvicorn.Config(
         Guard(posts, names, token),

@@ -7,11 +7,11 @@ from typing import Any
 from handrail.mcp.caller import Caller
 from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.results import completed
+from handrail.mcp.stdio.messages import RequestId
 from handrail.mcp.stdio.outlet import Outlet
 from handrail.mcp.stdio.workers import Job, Workers
 
 Then = Callable[[dict[str, Any] | None], None]
-RequestId = str | int
 
 
 class Connection:
