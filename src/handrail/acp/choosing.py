@@ -40,9 +40,9 @@ def options_of(session: Session) -> Options:
         for mode, told in _allowed(session)
     ]
     options = [_select("mode", "Mode", session.rail.mode, modes)]
-    if session.model is not None:
-        models = [SessionConfigSelectOption(value=name, name=name) for name in session.models]
-        options.append(_select("model", "Model", session.model, models))
+    if session.work.model is not None:
+        models = [SessionConfigSelectOption(value=name, name=name) for name in session.work.models]
+        options.append(_select("model", "Model", session.work.model, models))
     return options
 
 
@@ -50,8 +50,8 @@ async def choose(session: Session, option: str, value: object) -> Options:
     """Sets an option; all of them as they are then. Another model is asked from the next prompt on."""
     if option == "mode" and isinstance(value, str):
         await session.rail.set_mode(cast("Mode", value))  # which refuses what is none
-    elif option == "model" and isinstance(value, str) and value in session.models:
-        session.model = value
+    elif option == "model" and isinstance(value, str) and value in session.work.models:
+        session.work.model = value
     else:
         raise refused(f"There is no option {option[:80]!r} with a value {str(value)[:80]!r}. Nothing was changed.")
     return options_of(session)
