@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
 from types import FrameType
+from typing import cast
 
 import uvicorn
 
@@ -17,6 +18,7 @@ from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
 from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.replies import Replies
+from handrail.mcp.http.strangers import Strangers
 from handrail.mcp.http.threads import Threads
 
 _GOODBYE = 2
@@ -42,9 +44,10 @@ def serve(listening: socket.socket, token: str, rails: Rails, at_once: int) -> N
 async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads, at_once: int) -> None:
     manager = manager_of(Handlers(rails, threads))
     posts = _Posts(Replies(manager.handle_request))
-    names = Address(*listening.getsockname()[:2]).names()
+    names, strangers = Address(*listening.getsockname()[:2]).names(), Strangers()
     config = uvicorn.Config(
-        Guard(posts, names, token),
+        Guard(strangers.until_here(posts), names, token),
+        http=cast("type[asyncio.Protocol]", strangers.connection),  # it is called, and no more
         lifespan="off",
         ws="none",
         log_config=None,
