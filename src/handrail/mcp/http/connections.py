@@ -5,7 +5,7 @@ from collections import OrderedDict
 from handrail.mcp.http.news import Level
 
 MOST = 256
-"""Connections that there can be at the same time."""
+"""Connections that are kept though nobody uses them."""
 DEFAULT_LEVEL: Level = "warning"
 """What is told to a client that has not said from which level on."""
 
