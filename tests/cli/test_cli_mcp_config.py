@@ -158,6 +158,12 @@ def test_a_program_that_is_nowhere_is_not_fetched_under_its_name(
     assert "handrail is on no PATH" in done.err
 
 
+def test_codex_passes_on_where_the_settings_the_state_and_the_desktop_are(run, workspace: Path) -> None:
+    run("mcp", "--config", "codex", "--write")
+    passed = tomllib.loads((workspace / ".codex/config.toml").read_text())["mcp_servers"]["handrail"]["env_vars"]
+    assert {"HANDRAIL_CONFIG", "HANDRAIL_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "DISPLAY"} <= set(passed)
+
+
 @pytest.mark.parametrize("name", ["claude-code", "zed", "codex", "opencode"])
 def test_a_client_that_starts_it_in_the_home_does_not_make_all_of_that_the_workspace(
     run, workspace: Path, environment: dict[str, str], installed: str, name: str

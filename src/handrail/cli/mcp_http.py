@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from socket import socket
 
-from handrail.cli.exits import OK, Stop
+from handrail.cli.exits import INTERRUPTED, OK, Stop
 from handrail.cli.mcp import opened
 from handrail.cli.output import note
 from handrail.cli.place import workspace_of
@@ -38,11 +38,11 @@ def run(options: Namespace) -> int:
     _tell(Address(*listening.getsockname()[:2]), token)
     with ExitStack() as held:
         rails = Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller))
-        serve(listening, token, rails)
+        serve(listening, token, rails, INTERRUPTED)
     return OK
 
 
-def _loaded() -> Callable[[socket, str, Rails], None]:
+def _loaded() -> Callable[[socket, str, Rails, int], None]:
     """What serves. It is heavy, and not everybody has it."""
     try:
         from handrail.mcp.http.serving import serve  # noqa: PLC0415

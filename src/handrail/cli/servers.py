@@ -31,7 +31,7 @@ def described_tools(options: Namespace, loaded: Loaded, workspace: str) -> list[
     sources, told = found.sources, "\n".join(found.notes)
     _say(options, found.notes)
     try:
-        specs = foreign_specs(sources, vouched(loaded))
+        specs = foreign_specs(sources, vouched(loaded), loaded.settings.tools.disable)
         problems = [f"{source.server}: {one}" for source in sources for one in source.problems() if one not in told]
         _say(options, problems)
     finally:

@@ -21,14 +21,14 @@ from handrail.mcp.http.replies import reply_of
 from handrail.mcp.news import News
 from handrail.mcp.outcomes import Asks, Left, Outcome
 from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_of
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
 from handrail.protocol.result import ToolResult
 
 Settled = ToolResult[Any] | Left | dict[str, Any]
-"""What a call comes to, or what is told of one that goes on waiting."""
+"""What a call comes to; what a version without a handshake asks by another round is an answer that is ready."""
 
 
 class Asking:
@@ -51,8 +51,7 @@ class Asking:
         self._until = time.monotonic() + SECONDS
 
     async def settled(self, outcome: Outcome) -> Settled:
-        """What a call comes to: its result, that it is left, or what a version without a handshake asks by another
-        round."""
+        """What a call comes to, once nobody has to be asked here any more."""
         while isinstance(outcome, Asks):
             asks = outcome
             if not self._caller.elicits or not asks.shown:
@@ -67,7 +66,7 @@ class Asking:
         self._tell(News("info", text, progress=True))
 
     def _round(self, asks: Asks) -> dict[str, Any]:
-        return input_required(self._calls, asks, self._caller.protocol)
+        return input_required(self._calls, asks, self._caller)
 
     async def _elsewhere(self, asks: Asks) -> Outcome:
         """Waits for somebody to answer elsewhere, for a while, and while the client does."""
@@ -97,7 +96,7 @@ class Asking:
 
     async def _sent_back(self, asks: Asks) -> dict[str, Any] | None:
         """What the client sends back; None where it says that it has forms, and fails to show one."""
-        params = types.ElicitRequestFormParams.model_validate(form_of(asks, self._caller.protocol))
+        params = types.ElicitRequestFormParams.model_validate(form_for(asks, self._caller))
         metadata = ServerMessageMetadata(related_request_id=self._context.request_id)
         try:
             reply = await self._context.session.send_request(

@@ -11,7 +11,7 @@ from handrail.mcp.calling import Calls
 from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.outcomes import Asks, Left, Outcome
 from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_of
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import SECONDS, Watched
@@ -74,7 +74,7 @@ class _Asked:
         elif not caller.elicits or not outcome.shown:
             _Elsewhere(self).begin()
         elif caller.modern:
-            self.exchange.answer(input_required(self.calls, outcome, caller.protocol))
+            self.exchange.answer(input_required(self.calls, outcome, caller))
         else:
             _Form(self).begin()
 
@@ -135,7 +135,7 @@ class _Form:
     def begin(self) -> None:
         """Opens it, and has it watched."""
         exchange = self._asked.exchange
-        form = form_of(self._asked.asks, exchange.caller.protocol)
+        form = form_for(self._asked.asks, exchange.caller)
         self._number = exchange.connection.ask("elicitation/create", form, self._sent_back)
         WATCH.add(self)
 

@@ -32,7 +32,7 @@ def merged(value: Any, wanted: Any, path: str = "") -> Any:
     kind."""
     match wanted:
         case Server(entry=entry):
-            return merged(value, entry, path) if wanted.stays(value) else entry
+            return merged(value if wanted.stays(value) else None, entry, path)
         case Include(items=items):
             there: list[Any] = _of_kind(list, value, path)
             return [*there, *(item for item in items if item not in there)]
