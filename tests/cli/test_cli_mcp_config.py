@@ -336,6 +336,12 @@ def test_the_persons_own_settings_may_be_a_link_which_stays_one(run, workspace: 
     assert '"theme": "One", // light\n' in kept.read_text()
 
 
+def test_a_session_that_could_never_be_opened_is_not_written(run, workspace: Path) -> None:
+    done = run("mcp", "--config", "codex", "--session", "a/b", "--write")
+    assert (done.code, contents(workspace)) == (2, {})
+    assert "a session id is made of letters, digits, dot, dash and underscore" in done.err
+
+
 def test_zed_is_told_what_its_agent_lacks(run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "handrail is in the list of external agents." in run("mcp", "--config", "zed", "--write").err
     monkeypatch.setitem(sys.modules, "acp", None)
