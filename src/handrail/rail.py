@@ -163,10 +163,10 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         given = (version, trace_id, message_id, provider_call_id, requested_permissions)
         if given != _NOTHING_GIVEN or type(name) is not str or not name.isidentifier() or len(name) > _LONG_NAME:
             call = cleaned(call)
-        if tool_call_id is not None:
+        fresh = tool_call_id is None or (type(tool_call_id) is str and self._session.cancelling.expected(tool_call_id))
+        if not fresh:
             _refuse_bad_id(tool_call_id)
-        fresh = tool_call_id is None or self._session.cancelling.expected(tool_call_id)
-        outcome = self._run((call,), fresh=fresh)
+        outcome = self._enter(self._asking.run, (call,), fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         if not outcome.requests:
@@ -185,7 +185,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
                 raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in given}) != len(given):
             raise UsageError("two calls of one batch have the same tool_call_id")
-        return self._run(given, fresh=False)
+        return self._enter(self._asking.run, given, fresh=False)
 
     # What the model keeps besides files
 
@@ -340,9 +340,6 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         except BaseException:
             self.close()
             raise
-
-    def _run(self, calls: tuple[ToolCall, ...], *, fresh: bool) -> Done | Parked:
-        return self._enter(self._asking.run, calls, fresh)
 
     def _keep_yielded(self, process: "ProcessSession") -> None:
         from handrail.runtime.yielded import keep_yielded  # noqa: PLC0415  few commands go on after their calls

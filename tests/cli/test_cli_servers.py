@@ -26,9 +26,11 @@ def brings(workspace: Path, environment: dict[str, str]) -> dict[str, object]:
 
 def test_trust_shows_what_a_project_would_start_and_what_it_would_be_told(run, brings) -> None:
     done = run("trust")
-    first, server, last = done.out.splitlines()
+    first, server, file, last = done.out.splitlines()
     assert first == "Servers from .mcp.json, started in a sandbox when a session needs them:"
     assert server == f"  plain: runs {PYTHON} plain.py; with A_TOKEN; is told your THEIR_TOKEN"
+    told = "is in the workspace: whoever changes it, an agent too, changes what is started with that."
+    assert file == f"    plain.py {told}"
     assert last.startswith("Trusted as it is now (SHA-256 ")
 
 

@@ -95,6 +95,11 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(
     assert found.startswith(f"line 2: {key} is {shown}; allowed: {allowed}")
 
 
+def test_who_denies_a_tool_of_another_server_is_told_how_it_is_taken_away(tmp_path: Path) -> None:
+    (found,) = problems_of(tmp_path, 'tools.deny = ["mcp__github__*"]\n')
+    assert found.endswith("git.write; tools of other servers are taken away by tools.disable")
+
+
 @pytest.mark.parametrize("folder", [".tasklogs", "logs/tasks", "..logs", "logs/a..b/"])
 def test_a_folder_inside_the_workspace_is_allowed_for_events(tmp_path: Path, folder: str) -> None:
     file = tmp_path / "config.toml"

@@ -35,7 +35,7 @@ from acp.schema import (
 from handrail.acp.choosing import choose, modes_of, options_of, tell_options
 from handrail.acp.errors import INVALID_REQUEST, NOT_FOUND, answered, refused
 from handrail.acp.hosting import Host
-from handrail.acp.listing import list_sessions
+from handrail.acp.listing import list_sessions, noted_workspaces
 from handrail.acp.opening import Servers, Wanted, keep_mode, open_session
 from handrail.acp.questions import has_forms
 from handrail.acp.session import Session
@@ -69,7 +69,7 @@ class Face:
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
                 load_session=True,
-                prompt_capabilities=PromptCapabilities(embedded_context=True),
+                prompt_capabilities=PromptCapabilities(embedded_context=True, image=True),
                 mcp_capabilities=McpCapabilities(http=self._host.serves_http),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
@@ -149,11 +149,8 @@ class Face:
 
     @answered
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
-        """The sessions of a folder; where none is named, of those that sessions are open in: the state folder knows
-        workspaces by a digest only, so that nobody can list all."""
-        open_in = {session.rail.workspace for session in self._sessions.values()}
-        folders = [self._host.workspace(cwd)] if cwd is not None else sorted(open_in)
-        return await asyncio.to_thread(list_sessions, folders, cursor)
+        """The sessions of a folder; where none is named, of all that are known."""
+        return await asyncio.to_thread(self._list, cwd, cursor)
 
     @answered
     async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> SetSessionModeResponse:
@@ -220,6 +217,10 @@ class Face:
             return await session.rail.fork_session(), session.rail.mode
         finally:
             await session.hand_over()
+
+    def _list(self, cwd: str | None, cursor: str | None) -> ListSessionsResponse:
+        only = self._host.workspace(cwd) if cwd is not None else self._host.only
+        return list_sessions(noted_workspaces() if only is None else [only], cursor)
 
     def _session(self, session_id: str) -> Session:
         if (session := self._sessions.get(session_id)) is None:

@@ -14,7 +14,7 @@ from handrail.acp.asking import Asker
 from handrail.acp.commands import CONTINUE, available_commands, command_in, run_command
 from handrail.acp.errors import INVALID_REQUEST, failed
 from handrail.acp.hosting import Host
-from handrail.acp.prompts import prompt_of
+from handrail.acp.prompts import Said, prompt_of
 from handrail.acp.questions import in_words, meant
 from handrail.acp.showing import Showing, Update, remark, words
 from handrail.acp.telling import Telling, tell_again
@@ -50,6 +50,7 @@ class Session:
         self._idle = asyncio.Event()
         self._idle.set()
         self._cancelled = False
+        self._cancels = 0
         self._worked = False
         """Whether there was a turn here."""
 
@@ -87,6 +88,8 @@ class Session:
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Does what the person says, to where nothing is left to do, or somebody has to answer."""
+        if self._cancelled and await self._cancelled_while(self._idle.wait()):
+            return PromptResponse(stop_reason="cancelled")
         with self._at_work():
             self._cancelled = False
             try:
@@ -97,8 +100,16 @@ class Session:
     def cancel(self) -> None:
         """Ends the prompt that is at work; the next one works as ever."""
         self._cancelled = True
+        self._cancels += 1
         if self._agent is not None:
             self._agent.cancel()
+
+    async def _cancelled_while(self, waiting: Coroutine[Any, Any, object]) -> bool:
+        """Waits; whether the person cancelled meanwhile. Who speaks right after a cancel is not refused: what it ended
+        is about to be over."""
+        before = self._cancels
+        await waiting
+        return self._cancels != before
 
     def must_be_idle(self) -> None:
         """Refuses where a prompt is at work, or the editor is just told what happened before."""
@@ -134,8 +145,8 @@ class Session:
             await self._telling.close()
         await self._let_go()
 
-    async def _do(self, prompt: str) -> StopReason:
-        command = command_in(prompt)
+    async def _do(self, prompt: Said) -> StopReason:
+        command = command_in(prompt.text)
         if command is not None and command[0] != CONTINUE:
             told = await run_command(self.rail, *command)
             await self._catch_up()
@@ -146,8 +157,8 @@ class Session:
         asked = await self.rail.waiting_questions()
         if self._cancelled:
             return "cancelled"
-        said = meant(asked[0], prompt) if asked else prompt
-        turn = await self._turn(agent.go_on() if command is not None else agent.run(said))
+        said = meant(asked[0], prompt.text) if asked else prompt.text
+        turn = await self._turn(agent.go_on() if command is not None else agent.run(said, prompt.pictures))
         await self._catch_up()
         return await self._stopped(turn)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acp.helpers import (
+    image_block,
     plan_entry,
     start_tool_call,
     text_block,
@@ -32,7 +33,8 @@ from handrail.async_rail import AsyncHandrail
 from handrail.protocol import event as events
 from handrail.protocol.error import HandrailError, ToolError
 from handrail.protocol.event import AnyEvent
-from handrail.protocol.result import ToolResult
+from handrail.protocol.message import UserMessage
+from handrail.protocol.result import Attachment, ToolResult
 from handrail.protocol.todo import TodoItem
 from handrail.terminal.visible import one_line
 
@@ -72,7 +74,7 @@ class Showing:
             case events.ToolCallEnd() | events.ToolCallError():
                 return await self._ended(event.result)
             case events.User():
-                return [*self._named(event), *([_said(event)] if again else [])]
+                return [*self._named(event), *(await self._said(event) if again else ())]
             case events.Usage():
                 return self._used(event)
             case _:
@@ -126,6 +128,22 @@ class Showing:
         # A card after all, since it failed.
         return [start_tool_call(result.tool_call_id, one_line(result.name), kind=kind_of(result.name)), update]
 
+    async def _said(self, event: events.User) -> list[Update]:
+        pictures = await self._rail.in_pool(lambda: self._pictures(event))
+        shown = [text_block(event.text), *(image_block(one.content or "", one.mime) for one in pictures)]
+        return [
+            UserMessageChunk(session_update="user_message_chunk", content=one, message_id=event.message_id)
+            for one in shown
+        ]
+
+    def _pictures(self, event: events.User) -> tuple[Attachment, ...]:
+        """Which the person put beside their words; the talk has them, and words that name them."""
+        if "[picture " not in event.text:
+            return ()
+        said = (one.message for one in self._rail.conversation.messages())
+        found = (one for one in said if isinstance(one, UserMessage) and one.message_id == event.message_id)
+        return next((one.attachments for one in found), ())
+
     async def plan(self) -> list[Update]:
         """What the model has to do, where it said so."""
         return [update_plan(map(_entry, items))] if (items := await self._rail.todo()) else []
@@ -161,12 +179,6 @@ def _spoken(event: AnyEvent, *, again: bool) -> list[Update]:
         case _:
             told = _told(event, again=again)
             return [words(told)] if told else []
-
-
-def _said(event: events.User) -> UserMessageChunk:
-    return UserMessageChunk(
-        session_update="user_message_chunk", content=text_block(event.text), message_id=event.message_id
-    )
 
 
 def words(text: str, message: str | None = None) -> AgentMessageChunk:

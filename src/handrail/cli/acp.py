@@ -45,6 +45,7 @@ def host_of(options: Namespace) -> "Host":
 
     return Host(
         workspace=lambda cwd: _workspace(options, cwd),
+        only=os.path.abspath(options.workspace) if options.workspace else None,
         settings=lambda workspace: _settings(options, workspace),
         limits=limits_of,
         models=lambda loaded, before: _models(options, loaded, before),

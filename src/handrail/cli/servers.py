@@ -30,7 +30,7 @@ def described_tools(options: Namespace, loaded: Loaded, workspace: str) -> list[
     """What the servers offer: they are started for that, and ended."""
     sources = sources_for(options, loaded, workspace)
     try:
-        specs = foreign_specs(sources, vouched(loaded))
+        specs = foreign_specs(sources, vouched(loaded), loaded.settings.tools.disable)
         if not options.quiet:
             for source in sources:
                 for problem in source.problems():

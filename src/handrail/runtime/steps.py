@@ -16,7 +16,7 @@ from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, Path
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.plain import plain, readable
-from handrail.protocol.tool import ToolSpec, major
+from handrail.protocol.tool import SideEffect, ToolSpec, major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
@@ -27,6 +27,7 @@ from handrail.workspace.workspace import Workspace
 
 _MANY = 100
 """Files that are locked one by one."""
+_ONLY_SAID: frozenset[SideEffect] = frozenset(("conversation",))
 
 # Deciding
 
@@ -342,7 +343,7 @@ def write_started(session: Session, flight: Flight) -> None:
     """The journal knows of a call with effects before the first of them; of a tool we did not write we never know.
     What is only said is written with the result."""
     spec = flight.tool.spec
-    if spec.category != "builtin" or any(effect != "conversation" for effect in spec.side_effects):
+    if spec.category != "builtin" or not _ONLY_SAID.issuperset(spec.side_effects):
         mark_started(session, flight)
 
 

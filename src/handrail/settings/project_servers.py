@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from handrail.protocol.permission import Permission
 from handrail.settings.errors import plain
 from handrail.settings.expansion import UnsetError, expanded
 from handrail.settings.load import Loaded
@@ -32,6 +33,14 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     network: tuple[str, ...] = ()
     writable: bool = False
     seconds: float = 60.0
+
+    @property
+    def reach(self) -> tuple[Permission, ...]:
+        """What is open to it. One that is started here sees the workspace."""
+        if not self.words:
+            return ("net.connect",)
+        changes: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write") if self.writable else ()
+        return ("fs.read", *changes, *(("net.connect",) if self.network else ()))
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):

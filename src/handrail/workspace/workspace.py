@@ -54,26 +54,28 @@ class AtHand(threading.local):
     """The file a decision was made about, kept for the call that follows: one look instead of two, and no moment
     between them in which it could become another file."""
 
-    path: str = ""
-    opened: Opened | None = None
+    kept: tuple[str, Opened] | None = None
+    """By the path that it was asked for by. One value: each look at what is a thread's own costs."""
 
     def keep(self, path: str, opened: Opened) -> None:
         """Keeps one file, instead of the one before."""
         self.drop()
-        self.path, self.opened = path, opened
+        self.kept = path, opened
 
     def take(self, path: str) -> Opened | None:
         """Hands the file over, if it is the one."""
-        opened = self.opened if self.path == path else None
-        if opened is not None:
-            self.opened = None
-        return opened
+        kept = self.kept
+        if kept is None or kept[0] != path:
+            return None
+        self.kept = None
+        return kept[1]
 
     def drop(self) -> None:
         """Closes the file that nobody took."""
-        if self.opened is not None:
-            os.close(self.opened.descriptor)
-            self.opened = None
+        kept = self.kept
+        if kept is not None:
+            self.kept = None
+            os.close(kept[1].descriptor)
 
 
 class Workspace:

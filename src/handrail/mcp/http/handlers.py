@@ -57,9 +57,9 @@ class Handlers:
         try:
             settled = await self._called(context, caller, calls, hand)
             await self._look(context, caller, calls.rail)
-            told = _told(settled)
+            told = completed(_told(settled), caller)
             hand.offered = True
-            return completed(told, caller)
+            return told
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
             raise MCPError(INTERNAL, str(error)) from None
         finally:
@@ -127,11 +127,10 @@ class Handlers:
 def _told(settled: Settled) -> dict[str, Any]:
     if isinstance(settled, dict):
         return settled
-    if isinstance(settled, Left):
-        return msgspec.to_builtins(call_result(settled.told))
+    result = settled.told if isinstance(settled, Left) else settled
     with _as_the_sdk_says():
-        refuse_unknown_tool(settled)
-    return msgspec.to_builtins(call_result(settled))
+        refuse_unknown_tool(result)
+    return msgspec.to_builtins(call_result(result))
 
 
 def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> Outcome:
