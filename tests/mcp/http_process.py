@@ -24,14 +24,21 @@ PATIENCE = 60.0
 class HttpProcess:
     """A server over HTTP; it ends with the block, and must have been able to."""
 
-    def __init__(self, folder: Path, *options: str, token: str | None = TOKEN, words: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        token: str | None = TOKEN,
+        words: list[str] | None = None,
+        variables: dict[str, str] | None = None,
+    ) -> None:
         told = {} if token is None else {"HANDRAIL_TOKEN": token}
         workspace = folder / "workspace"
         workspace.mkdir(exist_ok=True)
         started = words or [sys.executable, "-m", "handrail", "mcp", "--http", "127.0.0.1:0"]
         self.process = subprocess.Popen(
             [*started, "--workspace", str(workspace), *options],
-            env={**environment(folder), **told},
+            env={**(variables or environment(folder)), **told},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

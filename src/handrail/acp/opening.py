@@ -53,7 +53,7 @@ async def open_session(
         await rail.in_pool(lambda: note_workspace(workspace))
         await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
         opened = Session(rail, loaded, host, client, forms=forms)
-        await opened.look_for_models()
+        await opened.work.look_for_models()
         opened.notes = await rail.honour_roots(folders)
     except BaseException:
         await rail.close()

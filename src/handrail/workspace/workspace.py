@@ -349,7 +349,10 @@ class Workspace:
             if error.errno not in {errno.ELOOP, errno.EXDEV}:
                 raise
             return self._walked(where, flags)
-        return self._as_opened(descriptor, where.owner, where.straight, where.spelled)
+        if where.straight is None or where.named is None:
+            os.close(descriptor)
+            raise outside(where.spelled)
+        return Opened(descriptor, os.fstat(descriptor), where.owner, where.straight, where.named)
 
     def _walked(self, where: Place, flags: int) -> Opened:
         with walk(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
@@ -361,12 +364,6 @@ class Workspace:
         except OSError:
             os.close(descriptor)
             raise
-        return self._as_opened(descriptor, root, relative, where.spelled)
-
-    def _as_opened(self, descriptor: int, root: Root, relative: str | None, spelled: str) -> Opened:
-        if relative is None:
-            os.close(descriptor)
-            raise outside(spelled)
         return Opened(descriptor, os.fstat(descriptor), root, relative, root.shown(relative))
 
     def _root_of(self, descriptor: int, spelled: str) -> tuple[Root, str]:

@@ -28,7 +28,7 @@ from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
 from handrail.protocol.result import ToolResult
 
 Settled = ToolResult[Any] | Left | dict[str, Any]
-"""What a call comes to, or what is told of one that goes on waiting."""
+"""What a call comes to; what a version without a handshake asks by another round is an answer that is ready."""
 
 
 class Asking:
@@ -51,8 +51,7 @@ class Asking:
         self._until = time.monotonic() + SECONDS
 
     async def settled(self, outcome: Outcome) -> Settled:
-        """What a call comes to: its result, that it is left, or what a version without a handshake asks by another
-        round."""
+        """What a call comes to, once nobody has to be asked here any more."""
         while isinstance(outcome, Asks):
             asks = outcome
             if not self._caller.elicits or not asks.shown:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from handrail.mcp.http.hand import Found, Hand
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.news import News, news_of
+from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.event import Event
 from handrail.rail import Handrail
 
@@ -16,8 +17,11 @@ Returned = TypeVar("Returned")
 class Following:
     """The calls of one request, as far as they run here."""
 
-    def __init__(self, threads: Threads, rail: Handrail, hand: Hand, tell: Callable[[News], None]) -> None:
+    def __init__(
+        self, threads: Threads, workers: Workers, rail: Handrail, hand: Hand, tell: Callable[[News], None]
+    ) -> None:
         self._threads = threads
+        self._workers = workers
         self._rail = rail
         self._hand = hand
         self._tell = tell
@@ -29,7 +33,7 @@ class Following:
         """What some work comes to that makes a call, answers one or leaves it; it is in hand from then on, or not."""
         if call_id is not None:
             self._own.add(call_id)
-        return await self._threads.run(lambda: self._followed(work), self._stop)
+        return await self._threads.run(lambda: self._followed(work), self._stop, self._workers)
 
     async def look(self, work: Callable[[], Returned]) -> Returned:
         """What some work comes to that runs nothing."""

@@ -105,11 +105,13 @@ class Handlers:
         return next((level for level in LEVELS if level == level_of(context)), None)
 
     async def _called(self, context: Context, caller: Caller, calls: Calls, hand: Hand) -> Settled:
-        call_id = await self._threads.run(calls.rail.new_call_id)
+        params, call_id = context.params or {}, await self._threads.run(calls.rail.new_call_id)
+        spec = calls.rail.spec(params["name"])
+        workers = self._threads.of(calls.rail.session_id, does=spec is not None and bool(spec.side_effects))
         try:
             async with telling(context, self._least(context, caller)) as tell:
-                following = Following(self._threads, calls.rail, hand, tell)
-                begun = await following.run(lambda: _begun(calls, caller, context.params or {}, call_id), call_id)
+                following = Following(self._threads, workers, calls.rail, hand, tell)
+                begun = await following.run(lambda: _begun(calls, caller, params, call_id), call_id)
                 return await Asking(context, caller, calls, following, tell).settled(begun)
         finally:
             calls.rail.drop_call_id(call_id)
@@ -127,10 +129,11 @@ class Handlers:
 def _told(settled: Settled) -> dict[str, Any]:
     if isinstance(settled, dict):
         return settled
-    result = settled.told if isinstance(settled, Left) else settled
+    if isinstance(settled, Left):
+        return msgspec.to_builtins(call_result(settled.told))
     with _as_the_sdk_says():
-        refuse_unknown_tool(result)
-    return msgspec.to_builtins(call_result(result))
+        refuse_unknown_tool(settled)
+    return msgspec.to_builtins(call_result(settled))
 
 
 def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> Outcome:
