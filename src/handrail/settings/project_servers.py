@@ -79,11 +79,12 @@ def _joined(
             found[name] = table
             unusable.pop(name, None)
         elif name in found:
-            found[name] = _with(found[name], table)
+            found[name] = joined_with(found[name], table)
     return {name: table for name, table in found.items() if table.enabled}, unusable
 
 
-def _with(brought: ServerTable, ours: ServerTable) -> ServerTable:
+def joined_with(brought: ServerTable, ours: ServerTable) -> ServerTable:
+    """A server that somebody else brought, with what the settings add to it."""
     return msgspec.structs.replace(
         brought,
         network=ours.network,
