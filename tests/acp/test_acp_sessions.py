@@ -27,7 +27,7 @@ def test_what_the_agent_says_of_itself(start, script) -> None:
             can = said.agent_capabilities
             assert (said.protocol_version, said.agent_info.name) == (1, "handrail")
             assert (can.load_session, can.prompt_capabilities.embedded_context) == (True, True)
-            assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (False, False)
+            assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (True, False)
             offered = can.session_capabilities.model_dump(exclude_none=True)
             assert set(offered) == {"list", "resume", "fork", "close", "additional_directories"}
             with pytest.raises(RequestError, match="environment variable"):
@@ -301,8 +301,8 @@ def test_files_that_the_person_points_at_are_in_the_prompt(start, script, worksp
 )
 def test_whatever_the_person_points_at_has_a_name(uri: str, place: str) -> None:
     embedded = resource_block(embedded_text_resource(uri, "text"))
-    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/work")
-    assert prompt.split("\n\n")[0] == f"See @{place}@{place}"
+    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/project")
+    assert prompt.text.split("\n\n")[0] == f"See @{place}@{place}"
 
 
 def test_commands_are_done_without_the_model(start, script, workspace: Path) -> None:

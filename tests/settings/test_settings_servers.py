@@ -249,7 +249,7 @@ def test_a_bad_server_keeps_no_other_from_working(files: Files) -> None:
     found = files.servers()
     assert names(found) == ["good"]
     assert set(found.unusable) == {"old", "odd", "empty", "text", "unset", "outside", "numbers", "a__b", "web"}
-    assert found.unusable["unset"] == "the variable NOT_SET is not set, and the server asks for it"
+    assert found.unusable["unset"] == "the variable NOT_SET, which it asks for, is not set; export NOT_SET=…"
     assert found.unusable["empty"] == "it has no command"
 
 

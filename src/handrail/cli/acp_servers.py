@@ -12,7 +12,7 @@ from handrail.cli.output import note
 from handrail.mcp.client.sources import found_sources
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Loaded
-from handrail.settings.project_servers import joined_with
+from handrail.settings.project_servers import added
 from handrail.settings.servers import ServerTable, wrong_with
 
 _OTHER = re.compile(r"[^A-Za-z0-9-]+")
@@ -40,7 +40,7 @@ def _with(loaded: Loaded, servers: tuple[EditorServer, ...]) -> Loaded:
         else:
             tables[name] = msgspec.convert(table, ServerTable)
     for name, ours in loaded.servers.items():
-        tables[name] = joined_with(tables[name], ours) if ours.adds and name in tables else ours
+        tables[name] = added(tables[name], ours) if ours.adds and name in tables else ours
     return msgspec.structs.replace(loaded, servers=tables)
 
 

@@ -22,25 +22,25 @@ def sources_for(
     is called, so that no other server is started."""
     server = taken_apart(called) if called is not None else None
     found = found_sources(loaded, workspace, os.environ, only=server[0] if server else None)
-    _tell(options, found.notes)
+    _say(options, found.notes)
     return found.sources
 
 
 def described_tools(options: Namespace, loaded: Loaded, workspace: str) -> list[ToolSpec]:
     """What the servers offer: they are started for that, and ended."""
     found = found_sources(loaded, workspace, os.environ)
-    _tell(options, found.notes)
+    sources, told = found.sources, "\n".join(found.notes)
+    _say(options, found.notes)
     try:
-        specs = foreign_specs(found.sources, vouched(loaded), loaded.settings.tools.disable)
-        problems = [(source.server, problem) for source in found.sources for problem in source.problems()]
-        told = "\n".join(found.notes)
-        _tell(options, [f"{server}: {problem}" for server, problem in problems if problem not in told])
+        specs = foreign_specs(sources, vouched(loaded), loaded.settings.tools.disable)
+        problems = [f"{source.server}: {one}" for source in sources for one in source.problems() if one not in told]
+        _say(options, problems)
     finally:
-        close_all(found.sources)
+        close_all(sources)
     return specs
 
 
-def _tell(options: Namespace, notes: Iterable[str]) -> None:
+def _say(options: Namespace, texts: Iterable[str]) -> None:
     if not options.quiet:
-        for text in notes:
+        for text in texts:
             note(one_line(text))

@@ -62,7 +62,7 @@ def servers_of(loaded: Loaded, workspace: str, environ: Mapping[str, str], state
         try:
             usable.append(_server(name, table, environ))
         except UnsetError as error:
-            unusable[name] = f"the variable {error} is not set, and the server asks for it"
+            unusable[name] = f"the variable {error}, which it asks for, is not set; export {error}=…"
         except ValueError as error:
             unusable[name] = str(error)
     return Servers(usable=tuple(usable), unusable=unusable, notes=_notes(brought))
@@ -79,12 +79,12 @@ def _joined(
             found[name] = table
             unusable.pop(name, None)
         elif name in found:
-            found[name] = joined_with(found[name], table)
+            found[name] = added(found[name], table)
     return {name: table for name, table in found.items() if table.enabled}, unusable
 
 
-def joined_with(brought: ServerTable, ours: ServerTable) -> ServerTable:
-    """A server that somebody else brought, with what the settings add to it."""
+def added(brought: ServerTable, ours: ServerTable) -> ServerTable:
+    """What .mcp.json says of a server, with what the settings add to it."""
     return msgspec.structs.replace(
         brought,
         network=ours.network,

@@ -11,9 +11,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import ListenHandler
 
 from handrail.mcp.http.connections import MOST
-from handrail.mcp.http.handlers import CACHED, Handlers
+from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.instructions import INSTRUCTIONS
-from handrail.mcp.results import SERVER_INFO
+from handrail.mcp.results import CACHED, SERVER_INFO
 from handrail.mcp.versions import negotiated
 
 LARGEST_BODY = 16 << 20
