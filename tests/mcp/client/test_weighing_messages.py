@@ -30,6 +30,13 @@ def test_an_answer_with_very_many_parts_is_an_error_of_its_call() -> None:
     assert (error.id, error.error.message) == (7, "its answer has more than 10,000 parts")
 
 
+def test_of_a_long_list_of_tools_the_first_are_passed_on() -> None:
+    tools = [{"name": f"t{number}", "inputSchema": {}} for number in range(50_000)]
+    answer = passed_on(JSONRPCResponse(jsonrpc="2.0", id=7, result={"tools": tools, "nextCursor": "x"}))
+    assert answer.result == {"tools": tools[:257], "nextCursor": "x"}
+    assert isinstance(passed_on(JSONRPCResponse(jsonrpc="2.0", id=7, result={"tools": [MANY] * 300})), JSONRPCError)
+
+
 def test_what_nobody_looks_into_may_have_any_number_of_them() -> None:
     answer = JSONRPCResponse(jsonrpc="2.0", id=7, result={"content": [], "structuredContent": {"rows": MANY}})
     assert passed_on(answer) is answer

@@ -7,6 +7,8 @@ from typing import Any, cast
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from handrail.mcp.client.listed_tools import MOST_TOOLS
+
 _MOST_PARTS = 10_000
 _TAKEN_WHOLE = frozenset({"structuredContent", "inputSchema", "outputSchema", "_meta"})
 """What nobody looks into there, and may have any number."""
@@ -19,6 +21,9 @@ def weighed(one: SessionMessage) -> SessionMessage | None:
         case JSONRPCRequest() if message.method != "ping":
             # None of these is let, whatever it asks for: what it asks for is not read.
             return replace(one, message=message.model_copy(update={"params": None}))
+        case JSONRPCResponse() if _lists_too_much(message.result):
+            some = {**message.result, "tools": message.result["tools"][: MOST_TOOLS + 1]}
+            return weighed(replace(one, message=message.model_copy(update={"result": some})))
         case JSONRPCResponse() if has_too_many_parts(message.result):
             error = ErrorData(code=INTERNAL_ERROR, message=f"its answer has more than {_MOST_PARTS:,} parts")
             return replace(one, message=JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
@@ -26,6 +31,12 @@ def weighed(one: SessionMessage) -> SessionMessage | None:
             return None
         case _:
             return one
+
+
+def _lists_too_much(result: dict[str, Any]) -> bool:
+    """More tools than are taken: one more tells who takes them that there are."""
+    tools = result.get("tools")
+    return isinstance(tools, list) and len(cast("list[Any]", tools)) > MOST_TOOLS + 1
 
 
 def has_too_many_parts(value: Any) -> bool:
