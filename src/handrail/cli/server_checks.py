@@ -28,6 +28,7 @@ def servers() -> Iterator[Row]:
 
 def _rows(loaded: Loaded, folder: str) -> Iterator[Row]:
     from handrail.mcp.client.sources import found_sources  # noqa: PLC0415  few have other servers
+    from handrail.runtime.foreign.taking_over import close_all  # noqa: PLC0415  as above
 
     found = found_sources(loaded, folder, os.environ)
     for text in found.notes:
@@ -36,8 +37,7 @@ def _rows(loaded: Loaded, folder: str) -> Iterator[Row]:
         told = "\n".join(found.notes)
         yield from (_row(source) for source in found.sources if not _is_told(source, told))
     finally:
-        for source in found.sources:
-            source.close()
+        close_all(found.sources)
 
 
 def _settled_by(text: str) -> str | None:

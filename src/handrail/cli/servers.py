@@ -8,6 +8,7 @@ from handrail.cli.output import note, one_line
 from handrail.mcp.client.sources import found_sources
 from handrail.protocol.tool import ToolSpec
 from handrail.runtime.foreign.naming import taken_apart
+from handrail.runtime.foreign.taking_over import close_all
 from handrail.runtime.offering import foreign_specs
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Loaded
@@ -35,8 +36,7 @@ def described_tools(options: Namespace, loaded: Loaded, workspace: str) -> list[
         problems = [f"{source.server}: {one}" for source in sources for one in source.problems() if one not in told]
         _say(options, problems)
     finally:
-        for source in sources:
-            source.close()
+        close_all(sources)
     return specs
 
 

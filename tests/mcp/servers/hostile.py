@@ -107,6 +107,7 @@ class Misspeaks(Server):
             "content": {"content": "a text"},
             "nothing": {},
             "list": {"content": [{"type": "nonsense"}]},
+            "many": {"content": [{"type": "nonsense"}] * 300_000},
         }
         if arguments["text"] == "error":
             refuse(request, -32603, "it went wrong \x1b[31m" + "x" * 100_000)

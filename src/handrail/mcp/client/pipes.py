@@ -60,7 +60,7 @@ async def _messages(output: int, end: End) -> AsyncIterator[JSONRPCMessage]:
         if message is None:
             garbage += bool(line.strip())
             if garbage > _MOST_GARBAGE:
-                end.note("it writes lines to its output that are no messages")
+                end.note("it writes lines to its output that are no messages", sure=True)
                 return
             continue
         garbage = 0
@@ -76,7 +76,7 @@ async def _lines(output: int, end: End) -> AsyncIterator[bytes]:
         parts.append(first)
         size += len(first)
         if size > LONGEST_LINE:
-            end.note(f"it sent a message of more than {LONGEST_LINE:,} bytes")
+            end.note(f"it sent a message of more than {LONGEST_LINE:,} bytes", sure=True)
             return
         for rest in others:
             yield b"".join(parts)
@@ -104,7 +104,7 @@ async def _written(given: int, data: bytes, end: End) -> bool:
                 async with asyncio.timeout(_SECONDS_TO_READ):
                     await _ready(given, writing=True)
             except TimeoutError:
-                end.note(f"it has read nothing of what it was sent for {_SECONDS_TO_READ:.0f} seconds")
+                end.note(f"it has read nothing of what it was sent for {_SECONDS_TO_READ:.0f} seconds", sure=True)
                 return False
         except OSError:  # it is gone
             return False

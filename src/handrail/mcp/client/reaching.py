@@ -1,7 +1,7 @@
 """Messages to a server that is reached by streamable HTTP."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,8 +11,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from handrail.mcp.client.ends import End
 from handrail.mcp.client.pace import BYTES, Pace
+from handrail.mcp.client.streams import LARGEST_ANSWER, Answer, Events
 
-_LARGEST_ANSWER = 8 << 20
 _CONNECT = 10.0
 _WHO_ARE_YOU = 401
 _STREAMS = (8, 1.0)
@@ -30,7 +30,7 @@ async def reached(
     given = [*headers, ("Accept-Encoding", _TEXT)]
     async with (
         _Client(headers=given, timeout=times, end=end) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=_LARGEST_ANSWER) as streams,
+        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_ANSWER) as streams,
     ):
         yield streams
 
@@ -57,24 +57,5 @@ class _Client(httpx2.AsyncClient):
             await response.aclose()
             raise httpx2.DecodingError("the answer is packed, which was not asked for", request=request)
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = _Bounded(response.stream, self._bytes, None if is_stream else _LARGEST_ANSWER)
+        response.stream = (Events if is_stream else Answer)(response.stream, self._bytes)
         return response
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of one answer, as many as one may have, and no faster than a server may talk."""
-
-    def __init__(self, stream: Any, pace: Pace, most: int | None) -> None:
-        self._stream, self._pace, self._most = stream, pace, most
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for piece in self._stream:
-            size += len(piece)
-            if self._most is not None and size > self._most:
-                raise httpx2.StreamError(f"the answer has more than {self._most:,} bytes")
-            await asyncio.sleep(self._pace.wait(asyncio.get_running_loop().time(), len(piece)))
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()

@@ -44,7 +44,7 @@ def is_closed(error: BaseException) -> bool:
 def ending_words(end: "End", program: "ServerProgram | None", secrets: "Secrets") -> str:
     """Why a connection is over: how its program ended, where it did, and the last of what that said."""
     how = program.how_it_ended if program is not None else None
-    reason = how or end.reason or "it ended"
+    reason = (end.reason if end.sure else None) or how or end.reason or "it ended"
     said = "; ".join(program.said.splitlines()[-_LAST_LINES:]) if program is not None else ""
     return f"{reason}: {clipped(secrets.hidden(said))}" if said else reason
 
