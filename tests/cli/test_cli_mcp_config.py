@@ -472,3 +472,11 @@ def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_
         for file in host.files:
             assert all(f"`{path}`" in rows[host.name] for path in file.paths)
     assert ", ".join(OWN_TOOLS) in rows["claude-code"]
+    tried = dict(zip(("Claude Code", "Codex", "opencode"), _versions_of_hosts(), strict=True))
+    assert all(f"{name} {version}" in page for name, version in tried.items()), "the page says what is tried"
+
+
+def _versions_of_hosts() -> list[str]:
+    declared = Path(__file__).parents[1] / "mcp" / "node_hosts" / "package.json"
+    pinned = json.loads(declared.read_text())["dependencies"].values()
+    return [version.rpartition("@")[2].partition("-")[0] for version in pinned]
