@@ -154,7 +154,7 @@ class Journal:
                 row = (call_id, decided.batch_id, self.runner, state, first)
                 self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
-        self._write(drafts, insert if given or state != "finished" else None, encode(decided))
+        self._write(drafts, insert if given or state != "finished" else None, _blob(decided))
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...], decided: Decided | None = None) -> None:
         """Takes a call that is written down already to its next state; a finished one is no longer open. `decided`:
@@ -256,7 +256,7 @@ class Journal:
         return calls.split()
 
     def _write(
-        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None] | None, decided: bytes | None = None
+        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None] | None, decided: bytearray | None = None
     ) -> None:
         """One transaction: the events, then what belongs to them. What it stored is told afterwards, and only then.
 
@@ -297,7 +297,7 @@ class Journal:
             for path, mark in marks.items():
                 self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
-    def _numbered(self, drafts: tuple[Draft, ...], decided: bytes | None) -> tuple[list[Event], list[Any]]:
+    def _numbered(self, drafts: tuple[Draft, ...], decided: bytearray | None) -> tuple[list[Event], list[Any]]:
         """The drafts as events that follow the last one, and the values of their rows; the first has `decided`."""
         now, session, seq = datetime.now(UTC), self.session_id, self._seq
         events: list[Event] = []
@@ -306,8 +306,9 @@ class Journal:
             seq += 1
             event = kind(event_id=f"{session}:{seq}", seq=seq, session_id=session, time=now, **fields)
             events.append(event)
-            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, encode(event), decided)
-            decided = None
+            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, _blob(event))
+            if len(events) == 1:
+                values.append(decided)
         return events, values
 
     def _read_on(self, error: StoreError) -> None:
@@ -488,7 +489,13 @@ class Journal:
 
 @cache
 def _insert_events(count: int) -> str:
-    return f"INSERT INTO event VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}"  # noqa: S608  only question marks
+    """Only the first has what was decided."""
+    return f"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?){', (?, ?, ?, ?, ?, NULL)' * (count - 1)}"  # noqa: S608  only question marks
+
+
+def _blob(value: object) -> bytearray:
+    """For bytes, and for None, sqlite3 looks for an adapter at every statement: that costs more than to copy them."""
+    return bytearray(encode(value))
 
 
 def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
