@@ -40,7 +40,7 @@ def find_tool(session: Session, flight: Flight) -> None:
     session.skills.refresh()
     if session.others is not None and name.startswith(FOREIGN):
         session.look_at_servers()
-    tool = session.offer.get(name)
+    tool = session.skills.offer.get(name)
     if tool is None and session.repair == "case":
         tool = session.offer.differing_in_case(name)
         if tool is not None:

@@ -7,7 +7,7 @@ effects is written once, when its result is known. What was reported as done is 
 import contextlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -147,14 +147,18 @@ class Journal:
         An id that was given to us may have been used before, and is kept in a table of its own: DuplicateCallError.
         """
 
-        def insert(first: int, _last: int) -> None:
-            if given:
-                self.database.execute(_INSERT_GIVEN, (call_id, first))
-            if state != "finished":
-                row = (call_id, decided.batch_id, self.runner, state, first)
-                self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
+        if not given and state == "finished":
+            insert = None
+        else:
+            insert = partial(self._insert_call, call_id, decided.batch_id, state, given)
+        self._write(drafts, insert, _blob(decided))
 
-        self._write(drafts, insert if given or state != "finished" else None, _blob(decided))
+    def _insert_call(self, call_id: str, batch_id: str, state: str, given: bool, first: int, _last: int) -> None:
+        if given:
+            self.database.execute(_INSERT_GIVEN, (call_id, first))
+        if state != "finished":
+            row = (call_id, batch_id, self.runner, state, first)
+            self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...], decided: Decided | None = None) -> None:
         """Takes a call that is written down already to its next state; a finished one is no longer open. `decided`:
