@@ -151,7 +151,7 @@ class Journal:
             insert = None
         else:
             insert = partial(self._insert_call, call_id, decided.batch_id, state, given)
-        self._write(drafts, insert, _blob(decided))
+        self._write(drafts, insert, bytearray(encode(decided)))
 
     def _insert_call(self, call_id: str, batch_id: str, state: str, given: bool, first: int, _last: int) -> None:
         if given:
@@ -302,7 +302,10 @@ class Journal:
                 self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
     def _numbered(self, drafts: tuple[Draft, ...], decided: bytearray | None) -> tuple[list[Event], list[Any]]:
-        """The drafts as events that follow the last one, and the values of their rows; the first has `decided`."""
+        """The drafts as events that follow the last one, and the values of their rows; the first has `decided`.
+
+        For bytes sqlite3 would look for an adapter, each time: that costs more than to copy them.
+        """
         now, session, seq = datetime.now(UTC), self.session_id, self._seq
         events: list[Event] = []
         values: list[Any] = []
@@ -310,7 +313,7 @@ class Journal:
             seq += 1
             event = kind(event_id=f"{session}:{seq}", seq=seq, session_id=session, time=now, **fields)
             events.append(event)
-            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, _blob(event))
+            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, bytearray(encode(event)))
             if len(events) == 1:
                 values.append(decided)
         return events, values
@@ -495,11 +498,6 @@ class Journal:
 def _insert_events(count: int) -> str:
     """Only the first has what was decided."""
     return f"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?){', (?, ?, ?, ?, ?, NULL)' * (count - 1)}"  # noqa: S608  only question marks
-
-
-def _blob(value: object) -> bytearray:
-    """For bytes, and for None, sqlite3 looks for an adapter at every statement: that costs more than to copy them."""
-    return bytearray(encode(value))
 
 
 def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
