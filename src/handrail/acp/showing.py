@@ -42,10 +42,10 @@ _STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "active": "in_progr
 class Showing:
     """Turns events into updates. It remembers what later events do not say again."""
 
-    def __init__(self, rail: AsyncHandrail, window: Callable[[], int | None]) -> None:
-        """`window`: how many tokens the model takes, where that is known."""
+    def __init__(self, rail: AsyncHandrail, folder: str, window: Callable[[], int | None]) -> None:
+        """`folder`: the workspace as the editor calls it. `window`: how many tokens the model takes, if known."""
         self._rail, self._window = rail, window
-        self._calls = Calls(rail)
+        self._calls = Calls(rail, folder)
         self._cost: float | None = None
         self._titled = False
 
