@@ -30,15 +30,15 @@ def request(**fields) -> PermissionRequest:
 
 def test_only_a_difference_is_shown_as_one() -> None:
     for kind, shown in (("diff", 1), ("run", 1), ("input", 0), ("none", 0)):
-        card = card_of(request(preview=Preview(kind=kind, text=DIFF)), "/work")
+        card = card_of(request(preview=Preview(kind=kind, text=DIFF)), "/project")
         assert sum(one.type == "diff" for one in card.content) == shown, kind
 
 
 def test_what_a_command_is_judged_by_is_no_place_to_go_to() -> None:
     paths = ("s/a/b/", "https://example.org")
-    assert card_of(request(paths=paths), "/work").locations == []
-    [place] = card_of(request(paths=("a.txt",), command=None, tool_name="delete"), "/work").locations
-    assert place.path == "/work/a.txt"
+    assert card_of(request(paths=paths), "/project").locations == []
+    [place] = card_of(request(paths=("a.txt",), command=None, tool_name="delete"), "/project").locations
+    assert place.path == "/project/a.txt"
 
 
 def test_who_knows_only_the_kinds_of_buttons_takes_the_narrower_yes_and_the_plain_no() -> None:

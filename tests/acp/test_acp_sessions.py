@@ -301,7 +301,7 @@ def test_files_that_the_person_points_at_are_in_the_prompt(start, script, worksp
 )
 def test_whatever_the_person_points_at_has_a_name(uri: str, place: str) -> None:
     embedded = resource_block(embedded_text_resource(uri, "text"))
-    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/work")
+    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/project")
     assert prompt.text.split("\n\n")[0] == f"See @{place}@{place}"
 
 

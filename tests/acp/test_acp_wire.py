@@ -191,7 +191,7 @@ def test_without_the_extra_it_says_what_to_install(
     with talking(workspace, {**environment, "PYTHONPATH": path}) as talk:
         out, err = talk.process.communicate(timeout=30)
     assert (talk.process.returncode, out) == (2, b"")
-    assert b"pip install 'handrail[acp]'" in err
+    assert f"Install it: {sys.executable} -m pip install 'handrail[acp]'\n".encode() in err
 
 
 _JSON = st.recursive(

@@ -33,7 +33,7 @@ def run(options: Namespace) -> int:
     host = _host(options, command)
     workspace = os.path.realpath(workspace_of(options))
     if not os.path.isdir(workspace):
-        raise Stop(f"the workspace {workspace} is no folder. Nothing was written.")
+        raise Stop(f"the workspace {workspace} is no folder. Nothing was written. Name one that is there.")
     plans = [_plan(file, workspace) for file in host.files]
     for plan in plans:
         if plan.after is not None:
@@ -74,7 +74,9 @@ def _nearest(name: str) -> str:
 
     near = get_close_matches(name.lower()[:80], NAMES, n=1)
     meant_so = f" Did you mean {near[0]}?" if near else ""
-    return f"{meant_so} There are {', '.join(NAMES)}. docs/mcp.md says what any other client needs."
+    return (
+        f"{meant_so} There are {', '.join(NAMES)}. Any other client is told to start: handrail mcp --workspace FOLDER"
+    )
 
 
 def _plan(file: HostFile, workspace: str) -> Plan:

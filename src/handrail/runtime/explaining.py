@@ -32,7 +32,7 @@ def open_roots(workspace: str, settings: Settings, rules: Rules, state: StateFol
     extra = [Root(path, writable=False) for path in settings.paths.read_only]
     house = Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
     if rules.outside == "ask":
-        from handrail.runtime.opening import open_outside  # noqa: PLC0415  few settings let people be asked
+        from handrail.runtime.furnishing import open_outside  # noqa: PLC0415  few settings let people be asked
 
         opened = OpenedFolders(state.opened(os.path.realpath(workspace)))
         open_outside(house, {"workspace": opened}, "", state, rules)

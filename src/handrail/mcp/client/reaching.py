@@ -10,7 +10,7 @@ from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
 from handrail.mcp.client.ends import End
-from handrail.mcp.client.pace import Pace
+from handrail.mcp.client.pace import BYTES, Pace
 
 _LARGEST_ANSWER = 8 << 20
 _CONNECT = 10.0
@@ -42,6 +42,7 @@ class _Client(httpx2.AsyncClient):
         super().__init__(**given)
         self._end = end
         self._streams = Pace(*_STREAMS)
+        self._bytes = Pace(*BYTES)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if request.method == "GET":
@@ -55,23 +56,24 @@ class _Client(httpx2.AsyncClient):
         if response.headers.get("content-encoding", _TEXT) != _TEXT:
             await response.aclose()
             raise httpx2.DecodingError("the answer is packed, which was not asked for", request=request)
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = _Bounded(response.stream)
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        response.stream = _Bounded(response.stream, self._bytes, None if is_stream else _LARGEST_ANSWER)
         return response
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of one answer, as many as one may have."""
+    """The bytes of one answer, as many as one may have, and no faster than a server may talk."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, pace: Pace, most: int | None) -> None:
+        self._stream, self._pace, self._most = stream, pace, most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for piece in self._stream:
             size += len(piece)
-            if size > _LARGEST_ANSWER:
-                raise httpx2.StreamError(f"the answer has more than {_LARGEST_ANSWER:,} bytes")
+            if self._most is not None and size > self._most:
+                raise httpx2.StreamError(f"the answer has more than {self._most:,} bytes")
+            await asyncio.sleep(self._pace.wait(asyncio.get_running_loop().time(), len(piece)))
             yield piece
 
     async def aclose(self) -> None:

@@ -4,7 +4,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.errors import BUSY, ProtocolError
-from handrail.mcp.stdio.connection import Connection, Exchange, RequestId
+from handrail.mcp.stdio.connection import Connection, Exchange
+from handrail.mcp.stdio.messages import RequestId
 
 if TYPE_CHECKING:
     from handrail.rail import Handrail
