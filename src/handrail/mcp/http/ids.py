@@ -69,7 +69,9 @@ class Ids:
 
 
 def _head(body: bytes) -> _Head | None:
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):  # what is none is refused by who reads all of it
+    with suppress(
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError
+    ):  # what is none is refused by who reads all of it
         return msgspec.json.decode(body, type=_Head)
     return None
 
