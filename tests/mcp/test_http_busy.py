@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from http_process import PATIENCE, HttpProcess, environment
-from plain_http import Session, call, hears
+from plain_http import ACCEPT, Session, call, hears, message
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.http.rails import Rails
@@ -64,6 +65,25 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         server = _hanging(tmp_path, hold, PATIENCE)
         server.process.send_signal(signal.SIGHUP)
         assert server.stop() == 130
+
+
+def test_who_listens_is_told_that_the_server_ends(tmp_path: Path) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
+    headers = {**ACCEPT, "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
+    listen: dict[str, Any] = {"json": message("subscriptions/listen", params), "headers": headers, "timeout": PATIENCE}
+    with HttpProcess(tmp_path) as server:
+        listen["headers"] |= server.headers
+        with httpx2.stream("POST", server.url, **listen) as stream:
+            lines = (line for line in stream.iter_lines() if line.startswith("data: "))
+            next(lines)  # it listens
+            server.process.send_signal(signal.SIGTERM)
+            assert '"result"' in list(lines)[-1]
+        assert server.process.wait(PATIENCE) == 0
 
 
 def test_calls_that_take_turns_keep_neither_other_clients_nor_their_own_from_looking(tmp_path: Path) -> None:

@@ -48,6 +48,13 @@ def test_other_connections_have_the_same_ids(server: HttpProcess) -> None:
         one.web.delete(server.url)
 
 
+def test_a_message_that_is_too_deep_is_refused_as_what_it_is(server: HttpProcess) -> None:
+    deep = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":%s}' % (b"[" * 100_000)
+    with Session(server) as client:
+        refused = client.web.post(server.url, content=deep, headers={"content-type": "application/json"})
+    assert (refused.status_code, told(refused)[0]["error"]["code"]) == (400, -32700)
+
+
 def test_who_asks_for_what_it_missed_gets_what_comes(server: HttpProcess) -> None:
     with Session(server) as client, client.web.stream("GET", server.url, headers={"last-event-id": "1"}) as stream:
         assert (stream.status_code, stream.headers["content-type"].split(";")[0]) == (200, "text/event-stream")

@@ -8,7 +8,6 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.subscriptions import ListenHandler
 
 from handrail.mcp.http.connections import MOST
 from handrail.mcp.http.handlers import Handlers
@@ -50,9 +49,7 @@ def _server(handlers: Handlers) -> Server[Any]:
     server.add_request_handler("tools/list", types.PaginatedRequestParams, handlers.list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, handlers.call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, handlers.set_level)
-    server.add_request_handler(
-        "subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(handlers.changes)
-    )
+    server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, handlers.listening)
     changed = "notifications/roots/list_changed"
     server.add_notification_handler(changed, types.NotificationParams, handlers.roots_changed)
     server.middleware.append(_only_our_versions)

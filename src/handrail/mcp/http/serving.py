@@ -45,7 +45,8 @@ def serve(listening: socket.socket, token: str, rails: Rails, at_once: int) -> N
 
 async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads, at_once: int) -> None:
     ids = Ids()
-    manager = manager_of(Handlers(rails, threads), ids)
+    handlers = Handlers(rails, threads)
+    manager = manager_of(handlers, ids)
     posts = _Posts(Replies(Sessions(ids.before(manager.handle_request))))
     names, strangers = Address(*listening.getsockname()[:2]).names(), Strangers()
     config = uvicorn.Config(
@@ -65,6 +66,7 @@ async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Th
 
         async def end() -> None:
             rails.stop()
+            handlers.listening.close()
             await posts.answered(_GOODBYE)
             threads.leave()
             await sessions.aclose()
