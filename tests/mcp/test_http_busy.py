@@ -1,7 +1,6 @@
 """Over HTTP, who is busy keeps nobody waiting but itself, and nothing that hangs keeps the server."""
 
 import signal
-import socket
 import sys
 import threading
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from http_process import PATIENCE, HttpProcess, environment
-from plain_http import Session, call
+from plain_http import Session, call, hears
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.http.rails import Rails
@@ -34,14 +33,6 @@ def _appears(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < until
         time.sleep(0.01)
-
-
-def _hears(connection: socket.socket, text: bytes) -> None:
-    heard = b""
-    while text not in heard:
-        more = connection.recv(4096)
-        assert more, heard
-        heard += more
 
 
 def _hanging(folder: Path, hold: ExitStack, patience: float) -> HttpProcess:
@@ -80,9 +71,9 @@ def test_calls_that_take_turns_keep_neither_other_clients_nor_their_own_from_loo
         (server.workspace / "a.txt").write_text("a\n")
         busy, other = (hold.enter_context(Session(server, name)) for name in ("busy", "other"))
         begun = call("exec", {"command": "echo begun; sleep 600"}, _meta={"progressToken": 1})
-        _hears(hold.enter_context(busy.begin(begun)), b"begun")
-        for number in range(100, 140):
-            hold.enter_context(busy.begin(call("exec", {"command": "true"}, number)))
+        hears(hold.enter_context(busy.begin(begun)), b"begun")
+        for _ in range(40):
+            hold.enter_context(busy.begin(call("exec", {"command": "true"})))
         for client in (busy, other):
             assert client.result(call("read", {"path": "a.txt"}))["content"][0]["text"] == "a\n"
 

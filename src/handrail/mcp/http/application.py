@@ -11,30 +11,19 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import ListenHandler
 
 from handrail.mcp.http.connections import MOST
-from handrail.mcp.http.guard import Receive, Scope, Send
 from handrail.mcp.http.handlers import Handlers
-from handrail.mcp.http.ids import Ids
+from handrail.mcp.http.ids import LARGEST_BODY, Ids
 from handrail.mcp.instructions import INSTRUCTIONS
 from handrail.mcp.results import CACHED, SERVER_INFO
 from handrail.mcp.versions import negotiated
 
-LARGEST_BODY = 16 << 20
 
-
-def manager_of(handlers: Handlers) -> StreamableHTTPSessionManager:
-    """What answers requests that the guard has let through."""
-    ids = Ids(LARGEST_BODY)
-    return _Manager(ids, _server(handlers, ids), max_request_body_size=LARGEST_BODY, max_sessions=MOST)
-
-
-class _Manager(StreamableHTTPSessionManager):
-    def __init__(self, ids: Ids, server: Server[Any], **options: Any) -> None:
-        super().__init__(server, **options)
-        self._ids = ids
-
-    async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request at a time of an id."""
-        await self._ids.answer(super().handle_request, scope, receive, send)
+def manager_of(handlers: Handlers, ids: Ids) -> StreamableHTTPSessionManager:
+    """What answers requests that the guard has let through. There can be more sessions than usual only while most of
+    them are at work."""
+    server = _server(handlers)
+    server.middleware.append(ids.at_work)
+    return StreamableHTTPSessionManager(server, max_request_body_size=LARGEST_BODY, max_sessions=MOST * 2)
 
 
 class _Server(Server[Any]):
@@ -49,7 +38,7 @@ class _Server(Server[Any]):
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
 
-def _server(handlers: Handlers, ids: Ids) -> Server[Any]:
+def _server(handlers: Handlers) -> Server[Any]:
     server = _Server(
         SERVER_INFO["name"],
         version=SERVER_INFO["version"],
@@ -67,7 +56,6 @@ def _server(handlers: Handlers, ids: Ids) -> Server[Any]:
     changed = "notifications/roots/list_changed"
     server.add_notification_handler(changed, types.NotificationParams, handlers.roots_changed)
     server.middleware.append(_only_our_versions)
-    server.middleware.append(ids.handled)
     return server
 
 

@@ -1,101 +1,91 @@
-"""Of the requests of a connection with a handshake no two have one id at the same time.
+"""The ids of requests on connections with a handshake. The SDK sends an answer to whoever used its id last: what was
+read of one file for another."""
 
-The SDK sends answers by the id. Of two with the same one the first would wait for ever, and the second could be given
-what was read for the first.
-"""
-
-from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any
 
 import msgspec
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.transport_security import RequestBodyLimitMiddleware
 
-from handrail.mcp.errors import INVALID_REQUEST
-from handrail.mcp.http.callers import session_of
-from handrail.mcp.http.guard import App, Message, Receive, Scope, Send
+from handrail.mcp.errors import INVALID_REQUEST, SAME_ID
+from handrail.mcp.http.callers import Context, session_of
+from handrail.mcp.http.guard import App, Message, Receive, Refusal, Scope, Send, answer, header, speaks_modern
 
-_REFUSED = "A request of this id is on its way, and is answered by itself; use every id once."
-_Key = tuple[str, str]
+LARGEST_BODY = 16 << 20
+
+Key = tuple[str, str]
 
 
-class _Request(msgspec.Struct):
-    id: int | str
+class _Head(msgspec.Struct):
+    """What of a message is looked at. Not everything that has an id is a request: answers to ours have one, too."""
+
     method: str
+    id: int | str | float
 
 
 class Ids:
-    """Those on their way: from when a request is read until it is answered and nobody is at work on it any more."""
+    """Those that are on their way. A client may hang up and its request still be at work, so both count."""
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
-        self._count: Counter[_Key] = Counter()
+    def __init__(self) -> None:
+        self._sent: set[Key] = set()
+        self._at_work: set[Key] = set()
 
-    async def answer(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
-        """Has a request answered by the server, or refuses it."""
-        session = dict(scope["headers"]).get(b"mcp-session-id")
-        if scope["method"] != "POST" or session is None:
-            await app(scope, receive, send)
-            return
-        came = await _body(receive, self._longest)
-        request = _request(b"".join(message.get("body", b"") for message in came))
-        if request is None:  # whatever it is, nobody waits for an answer by its id
-            await app(scope, _again(came, receive), send)
-        elif self._count[key := (session.decode("latin-1"), str(request.id))]:
-            await _refuse(request.id, send)
+    def before(self, app: App) -> App:
+        """Refuses a request whose id is on its way, and has all others answered. Bodies have a bound."""
+
+        async def looked_at(scope: Scope, receive: Receive, send: Send) -> None:
+            session = header(scope, b"mcp-session-id")
+            if scope["method"] != "POST" or session is None or speaks_modern(scope):
+                await app(scope, receive, send)
+                return
+            whole = await receive()
+            await self._passed_on(session.decode("latin-1"), whole, app, (scope, _after(whole, receive), send))
+
+        return RequestBodyLimitMiddleware(looked_at, LARGEST_BODY)
+
+    async def _passed_on(self, session: str, whole: Message, app: App, given: tuple[Scope, Receive, Send]) -> None:
+        head = _head(whole.get("body", b""))
+        key = None if head is None else (session, str(head.id))
+        if head is None or key is None:
+            await app(*given)
+        elif key in self._sent or key in self._at_work:
+            await answer(_refusal(head), given[2])
         else:
-            with self._held(key):
-                await app(scope, _again(came, receive), send)
+            self._sent.add(key)
+            try:
+                await app(*given)
+            finally:
+                self._sent.discard(key)
 
-    async def handled(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Middleware of the server: a client that hung up has not ended its request."""
-        with self._held((session_of(ctx), str(ctx.request_id))):
-            return await call_next(ctx)
-
-    @contextmanager
-    def _held(self, key: _Key) -> Generator[None]:
-        self._count[key] += 1
+    async def at_work(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """For the SDK: around all that is done for a request."""
+        key = (session_of(ctx), str(ctx.request_id))
+        self._at_work.add(key)
         try:
-            yield
+            return await call_next(ctx)
         finally:
-            self._count[key] -= 1
-            if not self._count[key]:
-                del self._count[key]
+            self._at_work.discard(key)
 
 
-async def _body(receive: Receive, longest: int) -> list[Message]:
-    """What comes of a body; of one that is too long only so much that the server sees that it is."""
-    came: list[Message] = []
-    size, more = 0, True
-    while more and size <= longest:
-        came.append(message := await receive())
-        size += len(message.get("body", b""))
-        more = message["type"] == "http.request" and message.get("more_body", False)
-    return came
+def _head(body: bytes) -> _Head | None:
+    with suppress(
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError
+    ):  # what is none is refused by who reads all of it
+        return msgspec.json.decode(body, type=_Head)
+    return None
 
 
-def _again(came: list[Message], receive: Receive) -> Receive:
-    """What came once more, and then what comes."""
-    rest = iter(came)
+def _after(first: Message, receive: Receive) -> Receive:
+    left = [first]
 
-    async def receive_again() -> Message:
-        message = next(rest, None)
-        return await receive() if message is None else message
+    async def next_one() -> Message:
+        return left.pop() if left else await receive()
 
-    return receive_again
+    return next_one
 
 
-def _request(body: bytes) -> _Request | None:
-    try:
-        return msgspec.json.decode(body, type=_Request)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-async def _refuse(request_id: int | str, send: Send) -> None:
-    error = {"code": INVALID_REQUEST, "message": _REFUSED}
-    body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(head: _Head) -> Refusal:
+    error: dict[str, Any] = {"code": INVALID_REQUEST, "message": f"{head.method[:80]}: {SAME_ID}"}
+    text = msgspec.json.encode({"jsonrpc": "2.0", "id": head.id, "error": error}).decode()
+    return Refusal(400, text, kind=b"application/json")
