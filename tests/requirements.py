@@ -704,7 +704,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_exports.py::test_the_mcp_list_has_other_servers_tools_and_promises_nothing_of_their_data",
             "mcp/test_mcp_export.py::test_the_sdk_takes_the_list_in_every_version",
             "mcp/test_mcp_export.py::test_both_schemas_of_every_tool_are_json_schema_of_an_object",
-            "mcp/test_mcp_export.py::test_server_library_and_asyncio_library_list_the_same",
+            "mcp/test_mcp_export.py::test_library_and_asyncio_library_list_the_same",
             "cli/test_cli_listings.py::test_tools_come_as_an_mcp_list",
         ),
         clause("pydantic-ai toolset, LangChain tools", *planned),
@@ -2134,7 +2134,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "tool-call cards with diffs and locations",
             "acp/test_acp_prompts.py::test_a_prompt_streams_words_and_thoughts_and_cards_and_changes_the_file",
-            "acp/test_acp_diffs.py::test_the_pieces_put_in_their_places_make_the_new_text_of_the_old",
+            "acp/test_acp_diffs.py::test_the_hunks_put_in_their_places_make_the_new_text_of_the_old",
             "acp/test_acp_diffs.py::test_files_that_come_and_go_and_have_strange_names",
             "acp/test_acp_diffs.py::test_titles_say_what_a_call_is_about",
         ),
