@@ -66,8 +66,8 @@ async def _greeted(server: HttpProcess) -> AsyncIterator[Callable[..., Any]]:
     """Posts messages of a connection with a handshake."""
     async with httpx2.AsyncClient(headers={**_ACCEPT, **server.headers}, timeout=PATIENCE) as web:
 
-        async def post(**message: Any) -> httpx2.Response:
-            return await web.post(server.url, json={"jsonrpc": "2.0", **message})
+        async def post(body: bytes | None = None, **message: Any) -> httpx2.Response:
+            return await web.post(server.url, content=body or json.dumps({"jsonrpc": "2.0", **message}).encode())
 
         hello = await post(id="hello", method="initialize", params=_HELLO)
         web.headers["mcp-session-id"] = hello.headers["mcp-session-id"]
@@ -97,6 +97,26 @@ def test_whatever_is_posted_is_answered(server: HttpProcess, body: bytes, versio
         response = web.post(server.url, content=body)
     assert response.status_code < 500, response.text
     assert not {"handrail.", "Traceback"} & set(response.text.split()), response.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"nonsense",
+        b"[]",
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000,
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+    ids=["no JSON", "no request", "no end", "too deep"],
+)
+def test_what_is_broken_is_refused_and_the_connection_goes_on(server: HttpProcess, body: bytes) -> None:
+    async def talk() -> None:
+        async with _greeted(server) as post:
+            refused = await post(body)
+            assert refused.status_code == 400, refused.text
+            assert _answers(await post(id=2, method="ping")) == [{"jsonrpc": "2.0", "id": 2, "result": {}}]
+
+    asyncio.run(talk())
 
 
 @pytest.mark.parametrize(
