@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,20 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-import handrail
+from apart import environment_in
 
 PATIENCE = 60.0
 MODERN = "2026-07-28"
-_SOURCE = str(Path(handrail.__file__).parent.parent)
 _KEY = "io.modelcontextprotocol/"
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Nothing of this machine but the search path: a home and a state folder below the folder."""
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    own = {"HOME": str(home), "HANDRAIL_STATE_DIR": str(folder / "state"), "HANDRAIL_NOTIFY": "off"}
-    return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": _SOURCE, **own, **more}
+    """What a server gets: nobody is told on the desktop."""
+    return environment_in(folder, HANDRAIL_NOTIFY="off", **more)
 
 
 def envelope(**more: Any) -> dict[str, Any]:

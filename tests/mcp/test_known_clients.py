@@ -13,7 +13,7 @@ from stdio_process import Server, envelope
 
 from handrail import Handrail, Output, tool
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks
+from handrail.mcp.outcomes import Asks
 from handrail.mcp.permission.forms import form_for
 from handrail.mcp.results import call_result
 from handrail.protocol.question import Question

@@ -11,17 +11,19 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import ListenHandler
 
 from handrail.mcp.http.connections import MOST
-from handrail.mcp.http.handlers import CACHED, Handlers
+from handrail.mcp.http.handlers import Handlers
+from handrail.mcp.http.ids import LARGEST_BODY, Ids
 from handrail.mcp.instructions import INSTRUCTIONS
-from handrail.mcp.results import SERVER_INFO
+from handrail.mcp.results import CACHED, SERVER_INFO
 from handrail.mcp.versions import negotiated
 
-LARGEST_BODY = 16 << 20
 
-
-def manager_of(handlers: Handlers) -> StreamableHTTPSessionManager:
-    """What answers requests that the guard has let through."""
-    return StreamableHTTPSessionManager(_server(handlers), max_request_body_size=LARGEST_BODY, max_sessions=MOST)
+def manager_of(handlers: Handlers, ids: Ids) -> StreamableHTTPSessionManager:
+    """What answers requests that the guard has let through. There can be more sessions than usual only while most of
+    them are at work."""
+    server = _server(handlers)
+    server.middleware.append(ids.at_work)
+    return StreamableHTTPSessionManager(server, max_request_body_size=LARGEST_BODY, max_sessions=MOST * 2)
 
 
 class _Server(Server[Any]):

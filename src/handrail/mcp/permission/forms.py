@@ -7,7 +7,7 @@ came says nothing.
 from typing import Any
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Said
+from handrail.mcp.outcomes import Asks, Said
 from handrail.mcp.permission.question_forms import question_form, said_to_question
 from handrail.mcp.permission.schema import choice_of
 from handrail.mcp.versions import HANDSHAKE

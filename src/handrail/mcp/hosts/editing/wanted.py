@@ -84,6 +84,14 @@ def has_server(value: Any, wanted: Any) -> bool:
     return all(has_server(_inside(value, key), inner) for key, inner in _pairs(wanted))
 
 
+def entries_in(value: Any, wanted: Any) -> list[dict[str, Any]]:
+    """What a value says of the servers that are wanted."""
+    if isinstance(wanted, Server):
+        return [value] if isinstance(value, dict) else []
+    pairs = _pairs(wanted) if isinstance(wanted, dict) else []
+    return [entry for key, inner in pairs for entry in entries_in(_inside(value, key), inner)]
+
+
 def without_servers(wanted: Any) -> Any:
     """All else that is wanted."""
     kept = [(key, inner) for key, inner in _pairs(wanted) if not isinstance(inner, Server)]
