@@ -336,6 +336,12 @@ def test_the_persons_own_settings_may_be_a_link_which_stays_one(run, workspace: 
     assert '"theme": "One", // light\n' in kept.read_text()
 
 
+def test_a_session_that_could_never_be_opened_is_not_written(run, workspace: Path) -> None:
+    done = run("mcp", "--config", "codex", "--session", "a/b", "--write")
+    assert (done.code, contents(workspace)) == (2, {})
+    assert "a session id is made of letters, digits, dot, dash and underscore" in done.err
+
+
 def test_zed_is_told_what_its_agent_lacks(run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "handrail is in the list of external agents." in run("mcp", "--config", "zed", "--write").err
     monkeypatch.setitem(sys.modules, "acp", None)
@@ -466,3 +472,11 @@ def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_
         for file in host.files:
             assert all(f"`{path}`" in rows[host.name] for path in file.paths)
     assert ", ".join(OWN_TOOLS) in rows["claude-code"]
+    tried = dict(zip(("Claude Code", "Codex", "opencode"), _versions_of_hosts(), strict=True))
+    assert all(f"{name} {version}" in page for name, version in tried.items()), "the page says what is tried"
+
+
+def _versions_of_hosts() -> list[str]:
+    declared = Path(__file__).parents[1] / "mcp" / "node_hosts" / "package.json"
+    pinned = json.loads(declared.read_text())["dependencies"].values()
+    return [version.rpartition("@")[2].partition("-")[0] for version in pinned]

@@ -1,7 +1,6 @@
 """`handrail mcp --http` as a process of its own, as a person starts it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -16,26 +15,10 @@ from typing import Any, Self
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
-
-import handrail
+from stdio_process import environment
 
 TOKEN = "a-token-of-the-tests-0123456789"
 PATIENCE = 60.0
-_SOURCE = str(Path(handrail.__file__).parent.parent)
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Nothing of this machine but the search path: a home and a state folder below the folder."""
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "HANDRAIL_STATE_DIR": str(folder / "state"),
-        "HANDRAIL_NOTIFY": "off",
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": _SOURCE,
-    }
 
 
 class HttpProcess:

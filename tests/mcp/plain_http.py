@@ -1,5 +1,6 @@
 """Clients over HTTP that do what no client of the SDK would: every byte is said by the test."""
 
+import itertools
 import json
 import socket
 from types import TracebackType
@@ -8,8 +9,8 @@ from typing import Any, Self
 import httpx2
 from http_process import PATIENCE, HttpProcess
 
+_NUMBERS = itertools.count(1_000)
 ACCEPT = {"accept": "application/json, text/event-stream"}
-MODERN = "2026-07-28"
 
 
 def greeting(name: str = "probe", **capabilities: Any) -> dict[str, Any]:
@@ -18,29 +19,14 @@ def greeting(name: str = "probe", **capabilities: Any) -> dict[str, Any]:
     return {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info}
 
 
-def message(method: str, params: Any = None, number: Any = 1) -> dict[str, Any]:
-    """A request."""
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
+def message(method: str, params: Any = None, number: Any = None) -> dict[str, Any]:
+    """A request, by an id that no other has."""
+    return {"jsonrpc": "2.0", "id": number or next(_NUMBERS), "method": method, "params": params or {}}
 
 
-def call(name: str, arguments: Any, number: Any = 1, **more: Any) -> dict[str, Any]:
+def call(name: str, arguments: Any, number: Any = None, **more: Any) -> dict[str, Any]:
     """A request for a tool."""
     return message("tools/call", {"name": name, "arguments": arguments, **more}, number)
-
-
-def modern_call(name: str, arguments: Any, **more: Any) -> dict[str, Any]:
-    """The same, of the version without a handshake."""
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
-    }
-    return call(name, arguments, _meta=meta, **more)
-
-
-def modern_headers(name: str) -> dict[str, str]:
-    """What goes with it."""
-    return {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": name}
 
 
 def told(answer: httpx2.Response) -> list[dict[str, Any]]:
@@ -96,3 +82,12 @@ def raw(server: HttpProcess, body: Any, headers: dict[str, str]) -> socket.socke
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
     connection.sendall("\r\n".join(lines).encode() + text)
     return connection
+
+
+def hears(connection: socket.socket, text: bytes) -> None:
+    """Waits until a text has come."""
+    heard = b""
+    while text not in heard:
+        more = connection.recv(4096)
+        assert more, heard
+        heard += more

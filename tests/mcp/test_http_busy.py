@@ -1,7 +1,6 @@
 """Over HTTP, who is busy keeps nobody waiting but itself, and nothing that hangs keeps the server."""
 
 import signal
-import socket
 import sys
 import threading
 import time
@@ -10,8 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from http_process import PATIENCE, HttpProcess, environment
-from plain_http import Session, call
+from plain_http import ACCEPT, Session, call, hears, message
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.http.rails import Rails
@@ -34,14 +34,6 @@ def _appears(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < until
         time.sleep(0.01)
-
-
-def _hears(connection: socket.socket, text: bytes) -> None:
-    heard = b""
-    while text not in heard:
-        more = connection.recv(4096)
-        assert more, heard
-        heard += more
 
 
 def _hanging(folder: Path, hold: ExitStack, patience: float) -> HttpProcess:
@@ -75,14 +67,33 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert server.stop() == 130
 
 
+def test_who_listens_is_told_that_the_server_ends(tmp_path: Path) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
+    headers = {**ACCEPT, "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
+    listen: dict[str, Any] = {"json": message("subscriptions/listen", params), "headers": headers, "timeout": PATIENCE}
+    with HttpProcess(tmp_path) as server:
+        listen["headers"] |= server.headers
+        with httpx2.stream("POST", server.url, **listen) as stream:
+            lines = (line for line in stream.iter_lines() if line.startswith("data: "))
+            next(lines)  # it listens
+            server.process.send_signal(signal.SIGTERM)
+            assert '"result"' in list(lines)[-1]
+        assert server.process.wait(PATIENCE) == 0
+
+
 def test_calls_that_take_turns_keep_neither_other_clients_nor_their_own_from_looking(tmp_path: Path) -> None:
     with HttpProcess(tmp_path, "--mode", "full") as server, ExitStack() as hold:
         (server.workspace / "a.txt").write_text("a\n")
         busy, other = (hold.enter_context(Session(server, name)) for name in ("busy", "other"))
         begun = call("exec", {"command": "echo begun; sleep 600"}, _meta={"progressToken": 1})
-        _hears(hold.enter_context(busy.begin(begun)), b"begun")
-        for number in range(100, 140):
-            hold.enter_context(busy.begin(call("exec", {"command": "true"}, number)))
+        hears(hold.enter_context(busy.begin(begun)), b"begun")
+        for _ in range(40):
+            hold.enter_context(busy.begin(call("exec", {"command": "true"})))
         for client in (busy, other):
             assert client.result(call("read", {"path": "a.txt"}))["content"][0]["text"] == "a\n"
 

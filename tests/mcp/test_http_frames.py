@@ -6,14 +6,28 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from http_process import PATIENCE, HttpProcess
+from http_process import PATIENCE, HttpProcess, environment
 from hypothesis import given
 from hypothesis import strategies as st
 
+_HOLD = """
+import pathlib, time
+from handrail import Context, tool
+
+@tool(read_only=True, auto_execute=True)
+def hold(context: Context, folder: str) -> str:
+    "Says that it has begun, and waits."
+    pathlib.Path(folder, "begun").touch()
+    while not pathlib.Path(folder, "go").exists():
+        context.check_cancelled()
+        time.sleep(0.005)
+    return "went on"
+"""
 _ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _INFO = {"name": "fuzz", "version": "1"}
 _HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _INFO}
@@ -34,7 +48,13 @@ _BODIES = st.binary(max_size=60) | (_MESSAGES | _JSON).map(lambda said: json.dum
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpProcess]:
-    with HttpProcess(tmp_path_factory.mktemp("fuzzed"), "--mode", "full") as one:
+    folder = tmp_path_factory.mktemp("fuzzed")
+    settings = Path(environment(folder)["HOME"], ".config", "handrail")
+    settings.mkdir(parents=True)
+    (folder / "tools").mkdir()
+    (folder / "tools" / "own.py").write_text(_HOLD)
+    (settings / "config.toml").write_text(f'[tools]\nfolders = ["{folder}/tools"]\n')
+    with HttpProcess(folder, "--mode", "full") as one:
         (one.workspace / "a.txt").write_text("here\n")
         yield one
         assert one.stop() == 0
@@ -46,8 +66,8 @@ async def _greeted(server: HttpProcess) -> AsyncIterator[Callable[..., Any]]:
     """Posts messages of a connection with a handshake."""
     async with httpx2.AsyncClient(headers={**_ACCEPT, **server.headers}, timeout=PATIENCE) as web:
 
-        async def post(**message: Any) -> httpx2.Response:
-            return await web.post(server.url, json={"jsonrpc": "2.0", **message})
+        async def post(body: bytes | None = None, **message: Any) -> httpx2.Response:
+            return await web.post(server.url, content=body or json.dumps({"jsonrpc": "2.0", **message}).encode())
 
         hello = await post(id="hello", method="initialize", params=_HELLO)
         web.headers["mcp-session-id"] = hello.headers["mcp-session-id"]
@@ -80,6 +100,26 @@ def test_whatever_is_posted_is_answered(server: HttpProcess, body: bytes, versio
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        b"nonsense",
+        b"[]",
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000,
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+    ids=["no JSON", "no request", "no end", "too deep"],
+)
+def test_what_is_broken_is_refused_and_the_connection_goes_on(server: HttpProcess, body: bytes) -> None:
+    async def talk() -> None:
+        async with _greeted(server) as post:
+            refused = await post(body)
+            assert refused.status_code == 400, refused.text
+            assert _answers(await post(id=2, method="ping")) == [{"jsonrpc": "2.0", "id": 2, "result": {}}]
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize(
     ("said", "code"),
     [
         ({"method": "prompts/list"}, -32601),
@@ -98,16 +138,54 @@ def test_what_is_not_there_is_an_error_of_the_protocol(server: HttpProcess, said
     asyncio.run(talk())
 
 
-def test_an_id_that_comes_twice_gives_nobody_the_others_answer(server: HttpProcess) -> None:
+def test_an_id_that_is_on_its_way_is_refused_and_the_first_goes_on(server: HttpProcess, tmp_path: Path) -> None:
+    """Else one of the two would wait for ever, and the other could be given what was read for the first."""
+
     async def talk() -> None:
-        async with _greeted(server) as post:
-            (server.workspace / "b.txt").write_text("there\n")
-            both = await asyncio.gather(*(post(id="same", **_read(path)) for path in ("a.txt", "b.txt") * 10))
-        for response, text in zip(both, ("here\n", "there\n") * 10, strict=True):
-            for answer in _answers(response) if response.status_code == 200 else ():
-                assert "error" in answer or answer["result"]["content"][0]["text"] == text
+        async with asyncio.timeout(PATIENCE), _greeted(server) as post:
+            first = await _held(post, 7, tmp_path)
+            for same in (7, "7"):  # they are the same to who answers by them
+                refused = await post(id=same, **_read())
+                [answer] = _answers(refused)
+                assert (refused.status_code, answer["id"], answer["error"]["code"]) == (400, same, -32600)
+            (tmp_path / "go").touch()
+            [answer] = _answers(await first)
+            assert answer["result"]["content"][0]["text"] == "went on"
+            assert await _free_again(post, 7) == "here\n"
 
     asyncio.run(talk())
+
+
+def test_an_id_is_on_its_way_until_its_call_is_over_though_its_client_hung_up(
+    server: HttpProcess, tmp_path: Path
+) -> None:
+    async def talk() -> None:
+        async with asyncio.timeout(PATIENCE), _greeted(server) as post:
+            first = await _held(post, 8, tmp_path)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            [answer] = _answers(await post(id=8, **_read()))
+            assert answer["error"]["code"] == -32600, "it could be given what the first one comes to"
+            (tmp_path / "go").touch()
+            assert await _free_again(post, 8) == "here\n"
+
+    asyncio.run(talk())
+
+
+async def _free_again(post: Callable[..., Any], number: int) -> str:
+    """What is read under an id, once nobody is at work on the request that had it: a moment after its answer."""
+    while "error" in (answer := _answers(await post(id=number, **_read()))[0]):
+        assert answer["error"]["code"] == -32600
+    return answer["result"]["content"][0]["text"]
+
+
+async def _held(post: Callable[..., Any], number: int, folder: Path) -> "asyncio.Future[httpx2.Response]":
+    """A call that is on its way, and stays so until there is a file `go`."""
+    call = {"name": "hold", "arguments": {"folder": str(folder)}}
+    first = asyncio.ensure_future(post(id=number, method="tools/call", params=call))
+    while not (folder / "begun").exists():
+        await asyncio.sleep(0.01)
+    return first
 
 
 def test_cancelled_and_hung_up_calls_leave_nothing_behind(server: HttpProcess) -> None:

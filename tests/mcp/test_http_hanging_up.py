@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from http_process import PATIENCE, HttpProcess
-from plain_http import Session, call
+from plain_http import Session, call, hears
 
 from handrail.mcp.calling import Calls
 from handrail.mcp.http.hand import Hand
@@ -67,7 +67,8 @@ def test_who_hangs_up_and_calls_again_is_asked_about_the_one_call(server: HttpPr
         with client.begin(_write(name)):
             request = server.waiting()
         _wait_until_left(server)
-        with client.begin(_write(name)):
+        with client.begin(_write(name)) as again:
+            hears(again, b"200 OK")
             server.approvals("deny", request)
             assert server.approvals()["waiting"] == []
     _wait_until_left(server)

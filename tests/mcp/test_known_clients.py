@@ -18,7 +18,7 @@ from handrail.mcp.permission.forms import form_for
 from handrail.mcp.results import call_result
 from handrail.protocol.question import Question
 
-PUTS_STRUCTURE_FIRST = ("claude-code", "codex-mcp-client")
+PUTS_STRUCTURE_FIRST = ("claude-code", "codex-mcp-client", "Visual Studio Code")
 PAGED = "".join(f"{number}\n" for number in range(1, 11))
 
 

@@ -21,8 +21,9 @@ _NO_CARD = frozenset({"display", "todo"})
 class Calls:
     """Turns the events of calls into updates. It remembers what a call printed, which later events do not say again."""
 
-    def __init__(self, rail: AsyncHandrail) -> None:
-        self._rail = rail
+    def __init__(self, rail: AsyncHandrail, folder: str) -> None:
+        """`folder`: the workspace as the editor calls it."""
+        self._rail, self._folder = rail, folder
         self._printed: dict[str, str] = {}
         """The last of what running calls printed."""
 
@@ -64,7 +65,7 @@ class Calls:
             title_of(tool, event.args),
             kind=kind_of(tool),
             status="pending",
-            locations=places_of(tool, event.args, self._rail.workspace),
+            locations=places_of(tool, event.args, self._folder),
             raw_input=event.args,
         )
 
@@ -72,6 +73,6 @@ class Calls:
         if number is None:
             return None
         try:
-            return Shown(await self._rail.diff(number), self._rail.workspace)
+            return Shown(await self._rail.diff(number), self._folder)
         except (ToolError, HandrailError):
             return None  # older than changes are kept for

@@ -1,11 +1,13 @@
 """What a line of the client is: a message, why it is none, or nothing."""
 
+import json
 from typing import Any, cast
 
 import msgspec
 
 LONGEST = 64 << 20
 """Bytes of one message: an editor may put whole files into a prompt."""
+_HALF = b"\\ud"
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
@@ -25,12 +27,23 @@ def message_in(line: bytearray) -> dict[str, Any] | Refusal | None:
     if len(line) > LONGEST:
         return _refusal(_INVALID_REQUEST, f"a message has at most {LONGEST:,} bytes")
     try:
-        read: Any = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        read = _decoded(line)
+    except (ValueError, RecursionError):
         return _refusal(_PARSE_ERROR, "a message is one line of JSON; this is none")
     if not isinstance(read, dict):
         return _refusal(_INVALID_REQUEST, f"a message is an object, not {type(read).__name__}; batches are not served")
     return _checked(cast("dict[str, Any]", read))
+
+
+def _decoded(line: bytearray) -> Any:
+    """What JSON says. Editors that count in halves of characters may cut one in two: the half is replaced, since what
+    cannot be read has no id to answer, and whoever asked would wait for ever."""
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        if _HALF not in line.lower():
+            raise
+        return msgspec.json.decode(json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace"))
 
 
 def _checked(message: dict[str, Any]) -> dict[str, Any] | Refusal:

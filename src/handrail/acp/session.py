@@ -7,7 +7,6 @@ from typing import Any
 
 from acp import RequestError
 from acp.helpers import ContentBlock
-from acp.interfaces import Client
 from acp.schema import AvailableCommandsUpdate, ConfigOptionUpdate, PromptResponse, StopReason
 
 from handrail.acp.asking import Asker
@@ -17,6 +16,7 @@ from handrail.acp.errors import INVALID_REQUEST
 from handrail.acp.hosting import Host
 from handrail.acp.prompts import Said, prompt_of
 from handrail.acp.questions import meant
+from handrail.acp.reached import Reached
 from handrail.acp.showing import Showing, Update
 from handrail.acp.telling import Telling, tell_again
 from handrail.acp.wording import remark, words
@@ -30,13 +30,13 @@ from handrail.settings import Loaded
 class Session:
     """Opened by `opening`. Everything of it happens in one event loop; calls run in threads of the rail."""
 
-    def __init__(self, rail: AsyncHandrail, loaded: Loaded, host: Host, client: Client, *, forms: bool) -> None:
+    def __init__(self, rail: AsyncHandrail, loaded: Loaded, host: Host, editor: Reached) -> None:
         self.rail, self.loaded = rail, loaded
-        self._client = client
-        self._asker = Asker(rail, client, forms=forms)
+        self._editor = editor
+        self._asker = Asker(rail, editor)
         self._asker.cancel = self.cancel
         self.work = Working(rail, loaded, host, self._asker)
-        self._showing = Showing(rail, self.work.window)
+        self._showing = Showing(rail, editor.folder, self.work.window)
         self._telling: Telling | None = None
         self.notes: tuple[str, ...] = ()
         """What is not as the editor wanted it."""
@@ -66,7 +66,7 @@ class Session:
     async def send(self, update: Update | AvailableCommandsUpdate | ConfigOptionUpdate) -> None:
         """One update. An editor that has gone is told nothing, and what happens goes on."""
         with suppress(ConnectionError):
-            await self._client.session_update(session_id=self.rail.session_id, update=update)
+            await self._editor.client.session_update(session_id=self.rail.session_id, update=update)
 
     async def greet(self) -> None:
         """Says what can be typed behind a slash, and what the person should know."""
@@ -81,7 +81,7 @@ class Session:
         with self._at_work():
             self._cancelled = False
             try:
-                return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self.rail.workspace)))
+                return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self._editor.folder)))
             finally:
                 await self._catch_up()
 

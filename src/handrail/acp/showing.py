@@ -42,12 +42,14 @@ _STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "active": "in_progr
 class Showing:
     """Turns events into updates. It remembers what later events do not say again."""
 
-    def __init__(self, rail: AsyncHandrail, window: Callable[[], int | None]) -> None:
-        """`window`: how many tokens the model takes, where that is known."""
+    def __init__(self, rail: AsyncHandrail, folder: str, window: Callable[[], int | None]) -> None:
+        """`folder`: the workspace as the editor calls it. `window`: how many tokens the model takes, if known."""
         self._rail, self._window = rail, window
-        self._calls = Calls(rail)
+        self._calls = Calls(rail, folder)
         self._cost: float | None = None
         self._titled = False
+        self._pictured: dict[str, tuple[Attachment, ...]] | None = None
+        """The pictures of the person, by their messages, where somebody asked for them."""
 
     async def of(self, event: AnyEvent, *, again: bool) -> Sequence[Update]:
         """The updates for an event. `again`: it is an older one, and the editor does not know what the person said."""
@@ -90,9 +92,11 @@ class Showing:
         """Which the person put beside their words; the talk has them, and words that name them."""
         if "[picture " not in event.text:
             return ()
-        said = (one.message for one in self._rail.conversation.messages())
-        found = (one for one in said if isinstance(one, UserMessage) and one.message_id == event.message_id)
-        return next((one.attachments for one in found), ())
+        if self._pictured is None:  # looked for once: a talk may be long
+            said = (one.message for one in self._rail.conversation.messages())
+            users = (one for one in said if isinstance(one, UserMessage))
+            self._pictured = {one.message_id: one.attachments for one in users if one.attachments}
+        return self._pictured.get(event.message_id, ())
 
     def _used(self, event: events.Usage) -> list[Update]:
         if event.cost is not None:

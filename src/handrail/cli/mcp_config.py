@@ -16,6 +16,7 @@ from handrail.mcp.hosts.editing.places import Broken
 from handrail.mcp.hosts.editing.wanted import Misfit
 from handrail.mcp.hosts.host import Host, HostFile, changed, snippet
 from handrail.mcp.hosts.known import NAMES, hosts, meant
+from handrail.store.folder import session_name
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -29,6 +30,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 def run(options: Namespace) -> int:
     """Shows what would change, and writes it where that was asked for."""
+    if options.session:
+        session_name(options.session)
     command = command_here(os.environ, tuple(_given(options, "mode", "session")))
     host = _host(options, command)
     workspace = os.path.realpath(workspace_of(options))

@@ -11,12 +11,9 @@ from handrail.settings.servers import ServerTable
 
 def listed_servers(loaded: Loaded, folder: str | None) -> dict[str, str]:
     """What each is, by name, in words that hold no secret. Nothing is started."""
-    brings = folder is not None and not loaded.servers_fixed
-    brought = brought_by(folder, state_folder(os.environ)) if brings else None
-    tables = dict(brought.servers) if brought else {}
-    return {name: _brought(brought, table) for name, table in tables.items() if brought} | {
-        name: _named(brought, name, table) for name, table in loaded.servers.items()
-    }
+    brought = brought_by(folder, state_folder(os.environ)) if folder and not loaded.servers_fixed else None
+    theirs = {name: _brought(brought, table) for name, table in brought.servers.items()} if brought else {}
+    return theirs | {name: _named(brought, name, table) for name, table in loaded.servers.items()}
 
 
 def _brought(brought: Brought, table: ServerTable) -> str:

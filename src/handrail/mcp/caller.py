@@ -4,7 +4,7 @@ from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from handrail.mcp.clients import SENDS_NO_EMPTY_FIELD, SHOWS_STRUCTURE_ONLY
+from handrail.mcp.quirks import SENDS_NO_EMPTY_FIELD, SHOWS_STRUCTURE_ONLY
 from handrail.mcp.versions import HANDSHAKE, MODERN
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"

@@ -4,14 +4,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from handrail.policy.rules.foreign_names import FOREIGN, takes_away
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.protocol.wording import shown
 from handrail.tools.contract import Tool
 
-_FOREIGN = "mcp__"
-"""How the names of other servers' tools begin: these come and go."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 _OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
@@ -142,10 +141,8 @@ class Offer:
         return None if self._allowed is None or name in self._allowed else ": no active skill allows it."
 
     def _is_disabled(self, name: str) -> bool:
-        if name in self._disable or not self._disable or not name.startswith(_FOREIGN):
+        if name in self._disable or not self._disable or not name.startswith(FOREIGN):
             return name in self._disable
-        from handrail.policy.rules.foreign_names import takes_away  # noqa: PLC0415  few have other servers
-
         return takes_away(self._disable, name)
 
     def _denied(self, name: str) -> list[Permission]:
@@ -178,7 +175,7 @@ def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) ->
     is one that is like a tool of another server: what that lists in the middle of a session ends none.
     """
     for name in names:
-        if name in BASE_NAMES or name in registry.names or name.casefold().startswith(_FOREIGN):
+        if name in BASE_NAMES or name in registry.names or name.casefold().startswith(FOREIGN):
             continue
         if near := _nearest(name, registry):
             raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")

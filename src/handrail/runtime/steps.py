@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.policy.judging.judged import SKILL
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
@@ -40,7 +40,7 @@ def find_tool(session: Session, flight: Flight) -> None:
     session.skills.refresh()
     if session.others is not None and name.startswith(FOREIGN):
         session.look_at_servers()
-    tool = session.offer.get(name)
+    tool = session.skills.offer.get(name)
     if tool is None and session.repair == "case":
         tool = session.offer.differing_in_case(name)
         if tool is not None:
@@ -379,19 +379,8 @@ def turn_of(session: Session, flight: Flight) -> str:
 
 
 def context_of(session: Session, flight: Flight) -> Context:
-    """What the tool gets to know about its call."""
-
-    def metadata(title: str | None = None, output: str | None = None, **more: Any) -> None:
-        mark_started(session, flight)
-        if flight.recorded == "started":  # a thread that the tool left behind may still talk
-            update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
-            session.journal.append((ToolCallUpdate, {**named(flight), **update}))
-
-    def attempted(host: str, port: int, allowed: bool, reason: str) -> None:
-        if flight.recorded == "started":  # as above
-            told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
-            session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
-
+    """What the tool gets to know about its call. Partial: functions within this one would be made anew at every call,
+    which costs twice as much."""
     call = flight.call
     return Context(
         session_id=session.id,
@@ -402,26 +391,39 @@ def context_of(session: Session, flight: Flight) -> Context:
         limits=Limits(
             characters=flight.budget,
             restricted=session.rules.restriction is not None,
-            offloads="read" in session.offer.names,
+            offloads="read" in session.skills.offer.names,
         ),
         facts=flight.facts,
         answered=flight.answer is not None,
         cancelled=_ending(session, flight),
-        metadata=metadata,
-        attempted=attempted,
+        metadata=partial(_tell, session, flight),
+        attempted=partial(_tell_attempt, session, flight),
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=sealed_in(flight.asked) if flight.asked is not None else None,
-        judge=lambda changes, configs: judged(session, flight, changes, configs),
-        needs_undo=lambda: _needs_undo(flight),
-        alone=lambda: _alone(session, flight),
+        judge=partial(judged, session, flight),
+        needs_undo=partial(_needs_undo, flight),
+        alone=partial(_alone, session, flight),
     )
+
+
+def _tell(session: Session, flight: Flight, title: str | None = None, output: str | None = None, **more: Any) -> None:
+    mark_started(session, flight)
+    if flight.recorded == "started":  # a thread that the tool left behind may still talk
+        update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
+        session.journal.append((ToolCallUpdate, {**named(flight), **update}))
+
+
+def _tell_attempt(session: Session, flight: Flight, host: str, port: int, allowed: bool, reason: str) -> None:
+    if flight.recorded == "started":  # as above
+        told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
+        session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
 
 
 def _ending(session: Session, flight: Flight) -> Callable[[], bool]:
     """Tells whether a call is to end; one beside others ends with them too."""
     call_id, stopped = flight.call.tool_call_id, flight.stopped
     if stopped is None:
-        return lambda: session.ends(call_id)
+        return partial(session.ends, call_id)
     return lambda: session.ends(call_id) or stopped.is_set()
 
 

@@ -75,8 +75,8 @@ def knows_us(file: HostFile, text: str) -> bool:
 
 def programs_in(file: HostFile, text: str) -> list[str]:
     """Which programs our entries have the host start, as far as that is plain to see."""
-    commands = [entry.get("command") for entry in entries_in(_value(file, text), file.wanted)]
-    named = [command[0] if command and isinstance(command, list) else command for command in commands]
+    commands: list[Any] = [entry.get("command") for entry in entries_in(_value(file, text), file.wanted)]
+    named: list[Any] = [command[0] if command and isinstance(command, list) else command for command in commands]
     return list(dict.fromkeys(program for program in named if program and isinstance(program, str)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import mcp_types as types
 import msgspec
-from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from handrail.mcp.caller import LEVELS, Caller, Level
@@ -37,7 +37,8 @@ class Handlers:
         self._rails = rails
         self._threads = threads
         self._connections = Connections()
-        self.changes = InMemorySubscriptionBus()
+        self._changes = InMemorySubscriptionBus()
+        self.listening = ListenHandler(self._changes)
         """Who listens for changes, of those without a handshake."""
         self._offered: dict[str, tuple[str, ...]] = {}
         """What each session offered at the last look."""
@@ -90,7 +91,7 @@ class Handlers:
         """Tells whoever listens, if other tools are offered than before."""
         offered = rail.tool_names()
         if self._offered.get(rail.session_id, offered) is not offered:
-            await self.changes.publish(ToolsListChanged())
+            await self._changes.publish(ToolsListChanged())
         self._offered[rail.session_id] = offered
         if not caller.modern:
             connection = self._connections.of(session_of(context))

@@ -16,8 +16,10 @@ from handrail.mcp.http.address import Address
 from handrail.mcp.http.application import manager_of
 from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
 from handrail.mcp.http.handlers import Handlers
+from handrail.mcp.http.ids import Ids
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.replies import Replies
+from handrail.mcp.http.sessions import Sessions
 from handrail.mcp.http.strangers import Strangers
 from handrail.mcp.http.threads import Threads
 
@@ -42,8 +44,10 @@ def serve(listening: socket.socket, token: str, rails: Rails, at_once: int) -> N
 
 
 async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads, at_once: int) -> None:
-    manager = manager_of(Handlers(rails, threads))
-    posts = _Posts(Replies(manager.handle_request))
+    ids = Ids()
+    handlers = Handlers(rails, threads)
+    manager = manager_of(handlers, ids)
+    posts = _Posts(Replies(Sessions(ids.before(manager.handle_request))))
     names, strangers = Address(*listening.getsockname()[:2]).names(), Strangers()
     config = uvicorn.Config(
         Guard(strangers.until_here(posts), names, token),
@@ -62,6 +66,7 @@ async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Th
 
         async def end() -> None:
             rails.stop()
+            handlers.listening.close()
             await posts.answered(_GOODBYE)
             threads.leave()
             await sessions.aclose()

@@ -44,7 +44,7 @@ class Flying:
 
     def get(self, request_id: object) -> Exchange | None:
         """The request of this id, if it is on its way."""
-        found = self._known.get(request_id) if isinstance(request_id, str | int) else None
+        found = self._known.get(request_id) if isinstance(request_id, RequestId) else None
         return found[0] if found is not None and type(found[0].request_id) is type(request_id) else None
 
     def all(self) -> list[Exchange]:

@@ -40,8 +40,9 @@ class Listening:
 
     def leave(self, exchange: Exchange) -> None:
         """It is over."""
-        with self._lock:
-            self._streams.pop(exchange.request_id, None)
+        if exchange.request_id in self._streams:  # as few are
+            with self._lock:
+                self._streams.pop(exchange.request_id, None)
 
     def look(self, rail: "Handrail", told: tuple[str, ...] | None = None) -> None:
         """Sees whether other tools are offered than at the last look, or than the client was told of before there was

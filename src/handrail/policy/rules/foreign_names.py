@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-_BEGINNING = "mcp__"
+FOREIGN = "mcp__"
+"""How they begin, and nothing else does: no tool of ours, no class of commands."""
 
 
 def names_foreign(written: str, tool: str) -> bool:
@@ -16,4 +17,4 @@ def takes_away(written: Iterable[str], tool: str) -> bool:
     """Whether one of these takes a tool away, in whatever case it is spelled."""
     folded = tool.casefold()
     names = (one.casefold() for one in written)
-    return any(names_foreign(name, folded) for name in names if name.startswith(_BEGINNING))
+    return any(names_foreign(name, folded) for name in names if name.startswith(FOREIGN))

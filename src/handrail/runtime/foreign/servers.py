@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from handrail.policy.configuration import Vouching
 from handrail.policy.judging.foreign import only_looks
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.decision import ForeignFact
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wording import shown, visible
@@ -15,7 +16,7 @@ from handrail.runtime.foreign.accepting import MOST_TOOLS, why_not
 from handrail.runtime.foreign.describing import described, fingerprint
 from handrail.runtime.foreign.fitting import MOST_CHARACTERS, MOST_OFFERED, fitting
 from handrail.runtime.foreign.known import Known
-from handrail.runtime.foreign.naming import PREFIX, taken_apart
+from handrail.runtime.foreign.naming import taken_apart
 from handrail.runtime.foreign.taking_over import close_all
 from handrail.runtime.foreign.tools import foreign_tool
 from handrail.runtime.registry import Registry
@@ -154,7 +155,7 @@ class OtherServers:
         """All of them under their names; of two that would have one name, neither."""
         tools = [tool for listing in self._listings.values() for tool in listing.tools]
         names = Counter((*registry.other_names, *(tool.spec.name for tool in tools)))
-        before = {name for name in registry.names if name.startswith(PREFIX)}
+        before = {name for name in registry.names if name.startswith(FOREIGN)}
         self._gone = {}
         for tool in tools:
             if names[name := tool.spec.name] > 1:
@@ -172,7 +173,7 @@ class OtherServers:
         self._gone |= {tool.spec.name: "there are too many tools of other servers" for tool in left_out}
         for server, count in Counter(tool.spec.server for tool in left_out).items():
             told = f"{count} of the tools of {server} are not offered: other servers' tools may be {MOST_OFFERED}, and"
-            more = f'[tools] disable takes away what is not needed ("{PREFIX}{server}", "{PREFIX}{server}__get_*")'
+            more = f'[tools] disable takes away what is not needed ("{FOREIGN}{server}", "{FOREIGN}{server}__get_*")'
             self._tell("LIMIT_EXCEEDED", f"{told} {MOST_CHARACTERS:,} characters, in all. {more}.")
         return [tool for tool in tools if tool.spec.name not in self._gone]
 
