@@ -112,6 +112,12 @@ def test_who_only_asks_what_there_is_hears_the_same() -> None:
     assert len(specs) == 100
 
 
+@pytest.mark.parametrize("name", ["handrail", "Handrail"])
+def test_no_source_is_called_as_handrail_itself(rail: Open, name: str) -> None:
+    with pytest.raises(UsageError, match="its tools would be shown as ours"):
+        rail(sources=[OtherServer(name, listed("read"))])
+
+
 class _Half:
     server = "half"
 

@@ -134,7 +134,7 @@ def test_what_is_wrong_with_a_server_is_told_by_line_and_without_secrets(files: 
     assert SECRET not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["a__b", "_a", "a_", "a b", "ä", "", "a/b", "x" * 49])
+@pytest.mark.parametrize("name", ["a__b", "_a", "a_", "a b", "ä", "", "a/b", "x" * 49, "handrail", "Handrail"])
 def test_a_name_that_no_tool_could_be_called_by_is_refused(files: Files, name: str) -> None:
     files.user(f'[mcp.servers."{name}"]\ncommand = "a"\n')
     with pytest.raises(SettingsError, match="a server is called"):

@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 
 from handrail.protocol.error import UsageError
+from handrail.protocol.tool import OWN_SERVER
 from handrail.protocol.wording import shown
 from handrail.runtime.sources import ToolSource
 
@@ -25,6 +26,8 @@ def refuse_unfit(sources: tuple[ToolSource, ...]) -> None:
     for name in names:
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"a source has the name {shown(name)}; a server is called by letters, digits, _ and -")
+        if name.casefold() == OWN_SERVER:
+            raise UsageError(f"a source is called {shown(name)}, as handrail itself: its tools would be shown as ours")
         if names.count(name) > 1:
             raise UsageError(f"two sources are called {shown(name)}; calls could not tell them apart")
 

@@ -52,7 +52,7 @@ def spec_of(server: str, listed: ForeignTool, *, looks: bool, reach: tuple[Permi
     title = visible(" ".join(seen(listed.title).split()), 80)
     return ToolSpec(
         name=name_of(server, listed.name),
-        title=title or f"{visible(listed.name, 80)} ({server})",
+        title=f"{title or visible(listed.name, 80)} ({server})",  # or it could pass for one of ours
         description=seen(listed.description)[:_LONGEST_DESCRIPTION] or title or visible(listed.name, 80),
         arguments=ForeignArguments,
         data=ForeignData,
