@@ -704,7 +704,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_exports.py::test_the_mcp_list_has_other_servers_tools_and_promises_nothing_of_their_data",
             "mcp/test_mcp_export.py::test_the_sdk_takes_the_list_in_every_version",
             "mcp/test_mcp_export.py::test_both_schemas_of_every_tool_are_json_schema_of_an_object",
-            "mcp/test_mcp_export.py::test_server_library_and_asyncio_library_list_the_same",
+            "mcp/test_mcp_export.py::test_library_and_asyncio_library_list_the_same",
             "cli/test_cli_listings.py::test_tools_come_as_an_mcp_list",
         ),
         clause("pydantic-ai toolset, LangChain tools", *planned),
@@ -1899,10 +1899,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_http_sessions.py::test_versions_that_are_older_than_ours_are_not_offered",
         ),
         clause(
-            "the list is answered before the session is open, and is the session's",
+            "the list is answered before the session is open, is the session's, and other tools are told of",
             "mcp/test_listed_ahead.py::test_they_are_those_of_the_session_to_the_letter",
             "mcp/test_stdio_ahead.py::test_the_list_is_the_same_before_and_after_the_session_is_opened",
             "mcp/test_stdio_ahead.py::test_a_session_that_has_other_tools_than_were_told_says_so",
+            "mcp/test_stdio_calls.py::test_a_client_is_told_that_other_tools_are_offered",
+            "mcp/test_http_news.py::test_a_client_is_told_that_other_tools_are_offered",
         ),
         clause(
             "progress",
@@ -1922,6 +1924,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_stdio_calls.py::test_warnings_are_told_from_the_level_on_that_was_asked_for",
             "mcp/test_stdio_calls.py::test_without_a_handshake_warnings_are_told_about_requests_that_ask_for_them",
             "mcp/test_stdio_sdk.py::test_warnings_come_to_who_logs",
+            "mcp/test_http_news.py::test_warnings_are_told_from_the_level_on_that_was_asked_for",
         ),
         clause(
             "roots of the client are extra roots only as far as the policy says",
@@ -1929,6 +1932,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_stdio_roots.py::test_a_root_that_is_not_used_is_told_with_the_setting_that_would",
             "mcp/test_stdio_roots.py::test_a_project_cannot_open_what_a_client_asks_for",
             "mcp/test_http_sessions.py::test_folders_of_the_client_are_asked_for_before_its_first_call",
+            "mcp/test_http_news.py::test_a_folder_of_the_client_is_no_root_until_the_settings_say_so",
         ),
         clause(
             "permission by elicitation where the client can",
@@ -1956,6 +1960,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_mcp_asking.py::test_after_a_while_it_is_told_how_to_go_on_and_the_same_call_has_the_result",
             "mcp/test_mcp_permission_clients.py::test_a_client_that_cannot_ask_is_told_of_progress_and_gets_what_is_answered_elsewhere",
             "mcp/test_mcp_notifying.py::test_the_program_is_called_with_the_text_as_it_is",
+            "mcp/test_mcp_desktop.py::test_a_call_that_waits_is_told_on_the_desktop",
+            "mcp/test_mcp_desktop.py::test_a_client_is_kept_waiting_for_as_long_as_it_is_said",
             "mcp/test_http_asking.py::test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collects_it",
         ),
         clause(
@@ -2006,6 +2012,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_stdio_protocol.py::test_a_frame_that_is_too_long_is_skipped_and_the_next_is_read",
             "mcp/test_stdio_calls.py::test_an_id_that_is_on_its_way_is_refused_and_the_first_goes_on",
             "mcp/test_http_guard.py::test_a_large_body_that_does_not_say_so_is_cut_off",
+            "mcp/test_http_frames.py::test_whatever_is_posted_is_answered",
+            "mcp/test_http_frames.py::test_what_is_broken_is_refused_and_the_connection_goes_on",
+            "mcp/test_http_frames.py::test_an_id_that_is_on_its_way_is_refused_and_the_first_goes_on",
         ),
         clause(
             "1,000 concurrent calls: each answered once",
@@ -2022,6 +2031,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_http_serving.py::test_a_client_without_a_handshake_that_hangs_up_ends_its_call",
             "mcp/test_http_serving.py::test_a_session_with_a_handshake_that_is_ended_ends_its_calls",
             "mcp/test_http_serving.py::test_a_signal_ends_the_server_and_all_that_it_runs",
+            "mcp/test_http_frames.py::test_cancelled_and_hung_up_calls_leave_nothing_behind",
         ),
         clause(
             "client: servers from configuration, and from .mcp.json after trust",
@@ -2124,7 +2134,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "tool-call cards with diffs and locations",
             "acp/test_acp_prompts.py::test_a_prompt_streams_words_and_thoughts_and_cards_and_changes_the_file",
-            "acp/test_acp_diffs.py::test_the_pieces_put_in_their_places_make_the_new_text_of_the_old",
+            "acp/test_acp_diffs.py::test_the_hunks_put_in_their_places_make_the_new_text_of_the_old",
             "acp/test_acp_diffs.py::test_files_that_come_and_go_and_have_strange_names",
             "acp/test_acp_diffs.py::test_titles_say_what_a_call_is_about",
         ),

@@ -86,3 +86,6 @@ def test_titles_say_what_a_call_is_about() -> None:
     assert title_of("read", {"path": "[a](b).py"}) == "read `[a](b).py`"
     assert title_of("edit", {"path": "[a](b).py"}) == "edit [a](b).py"
     assert title_of("undo", "no arguments") == "undo"
+    assert title_of("exec", "no arguments") == "exec"
+    assert title_of("exec", {"command": " "}) == "exec"
+    assert title_of("grep", {}) == "grep"

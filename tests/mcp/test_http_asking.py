@@ -2,8 +2,6 @@
 
 import asyncio
 import itertools
-import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from http_process import PATIENCE, HttpProcess, environment
+from http_process import PATIENCE, HttpProcess
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
@@ -36,17 +34,6 @@ class _Person:
         return ElicitResult(action="accept", content={"answer": self._choice})
 
 
-def _approvals(folder: Path, *words: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "handrail", "approvals", *words, "--workspace", str(folder / "workspace"), "--json"],
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpProcess]:
     """One for all of them: each test asks for a file of its own."""
@@ -63,11 +50,11 @@ class _Asked:
     def __init__(self, server: HttpProcess, name: str) -> None:
         self.call = {"path": f"{name}.txt", "content": "a\n"}
         self.file = server.workspace / f"{name}.txt"
-        self._folder = server.workspace.parent
+        self._server = server
 
     async def waiting(self) -> list[str]:
         """The ids of the requests about it."""
-        found = (await asyncio.to_thread(_approvals, self._folder))["waiting"]
+        found = (await asyncio.to_thread(self._server.approvals))["waiting"]
         return [one["id"] for one in found if self.file.name in str(one)]
 
     async def allow(self) -> None:
@@ -75,7 +62,7 @@ class _Asked:
         async with asyncio.timeout(PATIENCE):
             while not (found := await self.waiting()):
                 await asyncio.sleep(0.05)
-        await asyncio.to_thread(_approvals, self._folder, "allow", found[0])
+        await asyncio.to_thread(self._server.approvals, "allow", found[0])
 
 
 @pytest.fixture
@@ -203,7 +190,7 @@ def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collect
         async with server.client("legacy") as client:
             left = (await client.call_tool("write", write)).structured_content["error"]
             assert left["code"] == "PERMISSION_REQUIRED"
-            await asyncio.to_thread(_approvals, tmp_path, "allow", left["details"]["id"])
+            await asyncio.to_thread(server.approvals, "allow", left["details"]["id"])
             assert not (await client.call_tool("write", write)).is_error
             again = (await client.call_tool("write", write)).structured_content["error"]
             assert again["code"] == "PERMISSION_REQUIRED", "it was handed over twice"

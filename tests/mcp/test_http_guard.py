@@ -87,6 +87,25 @@ def test_a_port_that_is_taken_is_said() -> None:
         Address("127.0.0.1", taken.getsockname()[1]).listen()
 
 
+def test_what_is_sent_is_not_held_back_until_more_comes() -> None:
+    async def sent_at_once(listening: socket.socket) -> bool:
+        loop = asyncio.get_running_loop()
+        found = loop.create_future()
+
+        class Accepted(asyncio.Protocol):
+            def connection_made(self, transport: Any) -> None:
+                option = transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                found.set_result(bool(option))
+                transport.close()
+
+        async with await loop.create_server(Accepted, sock=listening):
+            with socket.create_connection(listening.getsockname()):
+                return await found
+
+    with Address("127.0.0.1", 0).listen() as listening:
+        assert asyncio.run(sent_at_once(listening))
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1:7421", "localhost:7421", "LOCALHOST:7421", "[::1]:7421"])
 def test_every_name_of_this_machine_for_itself_is_let_in(host: str) -> None:
     assert _with(host=host) == 0

@@ -254,12 +254,6 @@ def test_who_hears_of_a_warning_may_ask_for_the_tools(rail: Open) -> None:
     assert heard == [(WarningEvent, 9)]
 
 
-def test_of_very_many_tools_the_first_are_offered(rail: Open) -> None:
-    one = rail(sources=[OtherServer("a", *(listed(f"t{number}") for number in range(300)))])
-    assert sum(spec.server == "a" for spec in one.specs()) == 256
-    assert [event.code for event in one.events() if isinstance(event, WarningEvent)] == ["LIMIT_EXCEEDED"]
-
-
 def test_a_server_that_is_not_there_says_why(rail: Open) -> None:
     server = OtherServer("a")
     server.troubles = ("it ended with exit code 1",)

@@ -29,7 +29,8 @@ class Shown:
         self.contents: list[ToolCallContentVariant] = [
             tool_diff_content(absolute(one.path, workspace), one.new, one.old) for one in kept
         ]
-        self.places = [ToolCallLocation(path=absolute(one.path, workspace), line=one.line or None) for one in kept]
+        there = [one for one in kept if one.line]
+        self.places = [ToolCallLocation(path=absolute(one.path, workspace), line=one.line) for one in there]
 
 
 def text(content: str) -> ToolCallContentVariant:

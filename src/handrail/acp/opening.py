@@ -13,6 +13,7 @@ from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 from handrail.acp.errors import NOT_FOUND, refused
 from handrail.acp.hosting import EditorServer, Host
 from handrail.acp.listing import note_workspace
+from handrail.acp.reached import Reached
 from handrail.acp.session import Session
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.decision import Mode
@@ -52,8 +53,8 @@ async def open_session(
     try:
         await rail.in_pool(lambda: note_workspace(workspace))
         await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
-        opened = Session(rail, loaded, host, client, forms=forms)
-        await opened.look_for_models()
+        opened = Session(rail, loaded, host, Reached(client, workspace, forms))
+        await opened.work.look_for_models()
         opened.notes = await rail.honour_roots(folders)
     except BaseException:
         await rail.close()

@@ -19,6 +19,7 @@ from handrail.protocol.message import (
 )
 from handrail.protocol.plain import readable
 from handrail.protocol.result import Attachment, ToolResult
+from handrail.protocol.told import told
 from handrail.runtime.conversation import Conversation
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft
@@ -150,7 +151,7 @@ def _told(result: ToolResult[Any]) -> CallResult:
         tool_call_id=result.tool_call_id,
         name=result.name,
         ok=result.ok,
-        content=result.content,
+        content=told(result),
         attachments=result.attachments,
         files_changed=result.artifacts.files_changed,
     )

@@ -4,6 +4,7 @@ from typing import Any, Literal, cast, get_args
 
 import msgspec
 
+from handrail.mcp.quirks import SENDS_NO_EMPTY_FIELD, SHOWS_STRUCTURE_ONLY
 from handrail.mcp.versions import HANDSHAKE, MODERN
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -35,6 +36,16 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def modern(self) -> bool:
         """Whether its version has no handshake."""
         return self.protocol in MODERN
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether it is to have results as text alone, since its model would not see the text else."""
+        return self.name in SHOWS_STRUCTURE_ONLY
+
+    @property
+    def fills_all_fields(self) -> bool:
+        """Whether a form of its has no field that can be left empty."""
+        return self.name in SENDS_NO_EMPTY_FIELD
 
 
 def caller_of(protocol: str, info: object, capabilities: object) -> Caller:

@@ -109,6 +109,19 @@ class Calls:
             self._held.discard(call_id)
             self._left.forget(call_id)
 
+    def handed_over(self, result: ToolResult[Any], *, reached: bool) -> None:
+        """What became of a result on its way: one that did not reach the client is kept for the same call. But not that
+        the call was cancelled: whoever makes it again wants it to run."""
+        ended = result.error is not None and result.error.code == "CANCELLED"
+        if reached or ended:
+            self.delivered(result.tool_call_id)
+        else:
+            self.let_go(result.tool_call_id)
+
+    def has_in_hand(self, call_id: str) -> bool:
+        """Whether a call waited at least once, and is in hand here."""
+        return call_id in self._held
+
     def take_up(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | Asks | None:
         """One call that was left waiting; None where it is in another hand, was handed over, or is no such call."""
         return self._found(call_id, name, digest) if digest and self._left.take_one(call_id, digest) else None

@@ -13,6 +13,8 @@ official clients."""
 UNSUPPORTED_VERSION = -32022
 """From 2026-07-28 on: a version that is not spoken here; the error says which are."""
 
+SAME_ID = "a request of this id is on its way, and is answered by itself; use every id once."
+
 
 class ProtocolError(Exception):
     """A request that gets an error and no result."""

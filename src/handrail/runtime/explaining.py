@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from handrail.policy.configuration import Rules
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.verdict import decide
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.decision import Decision, DecisionPart, Facts

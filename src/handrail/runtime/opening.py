@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def open_session(terms: Terms) -> tuple[Session, Database, Runner]:
     """The session on these terms, and what is closed with it besides what it holds itself."""
     if terms.sources:
-        from handrail.runtime.foreign.servers import refuse_same_names  # noqa: PLC0415  few have other servers
+        from handrail.runtime.foreign.taking_over import refuse_unfit  # noqa: PLC0415  few have other servers
 
-        refuse_same_names(terms.sources)
+        refuse_unfit(terms.sources)
     root = os.path.realpath(terms.workspace)
     _refuse_overlaps(root, terms)
     custom = (*terms.custom, *_tools_of(terms.settings))
@@ -44,7 +44,7 @@ def closed_on_failure(sources: "tuple[ToolSource, ...]") -> Generator[None]:
         yield
     except BaseException:
         if sources:
-            from handrail.runtime.foreign.servers import close_all  # noqa: PLC0415  few have other servers
+            from handrail.runtime.foreign.taking_over import close_all  # noqa: PLC0415  few have other servers
 
             close_all(sources)
         raise

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.policy.judging.judged import SKILL
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid

@@ -19,7 +19,8 @@ class Address(NamedTuple):
     def listen(self) -> socket.socket:
         """A socket that listens there; UsageError where that cannot be."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # By its name: asyncio sends at once only on what says that it is TCP. Else every answer is held back for 40 ms.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(self)

@@ -8,20 +8,21 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.subscriptions import ListenHandler
 
 from handrail.mcp.http.connections import MOST
 from handrail.mcp.http.handlers import Handlers
+from handrail.mcp.http.ids import LARGEST_BODY, Ids
 from handrail.mcp.instructions import INSTRUCTIONS
 from handrail.mcp.results import CACHED, SERVER_INFO
 from handrail.mcp.versions import negotiated
 
-LARGEST_BODY = 16 << 20
 
-
-def manager_of(handlers: Handlers) -> StreamableHTTPSessionManager:
-    """What answers requests that the guard has let through."""
-    return StreamableHTTPSessionManager(_server(handlers), max_request_body_size=LARGEST_BODY, max_sessions=MOST)
+def manager_of(handlers: Handlers, ids: Ids) -> StreamableHTTPSessionManager:
+    """What answers requests that the guard has let through. There can be more sessions than usual only while most of
+    them are at work."""
+    server = _server(handlers)
+    server.middleware.append(ids.at_work)
+    return StreamableHTTPSessionManager(server, max_request_body_size=LARGEST_BODY, max_sessions=MOST * 2)
 
 
 class _Server(Server[Any]):
@@ -48,9 +49,7 @@ def _server(handlers: Handlers) -> Server[Any]:
     server.add_request_handler("tools/list", types.PaginatedRequestParams, handlers.list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, handlers.call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, handlers.set_level)
-    server.add_request_handler(
-        "subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(handlers.changes)
-    )
+    server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, handlers.listening)
     changed = "notifications/roots/list_changed"
     server.add_notification_handler(changed, types.NotificationParams, handlers.roots_changed)
     server.middleware.append(_only_our_versions)

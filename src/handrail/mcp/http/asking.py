@@ -17,14 +17,18 @@ from pydantic import ValidationError
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Calls
 from handrail.mcp.http.following import Following
+from handrail.mcp.http.replies import reply_of
 from handrail.mcp.news import News
 from handrail.mcp.outcomes import Asks, Left, Outcome
 from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_of
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
 from handrail.protocol.result import ToolResult
+
+Settled = ToolResult[Any] | Left | dict[str, Any]
+"""What a call comes to; what a version without a handshake asks by another round is an answer that is ready."""
 
 
 class Asking:
@@ -39,54 +43,52 @@ class Asking:
         tell: Callable[[News], None],
     ) -> None:
         self._context = context
+        self._reply = reply_of(context)
         self._caller = caller
         self._calls = calls
         self._following = following
         self._tell = tell
         self._until = time.monotonic() + SECONDS
 
-    async def settled(self, outcome: Outcome) -> ToolResult[Any] | Left | dict[str, Any]:
-        """What a call comes to: its result, that it is left, or what a version without a handshake asks by another
-        round."""
+    async def settled(self, outcome: Outcome) -> Settled:
+        """What a call comes to, once nobody has to be asked here any more."""
         while isinstance(outcome, Asks):
             asks = outcome
-            try:
-                if not self._caller.elicits or not asks.shown:
-                    outcome = await self._elsewhere(asks)
-                elif self._caller.modern:
-                    return await self._following.run(lambda asks=asks: self._round(asks))
-                else:
-                    outcome = await self._form(asks)
-            except BaseException:
-                await self._let_go(asks)
-                raise
+            if not self._caller.elicits or not asks.shown:
+                outcome = await self._elsewhere(asks)
+            elif self._caller.modern:
+                return await self._following.run(lambda asks=asks: self._round(asks))
+            else:
+                outcome = await self._form(asks)
         return outcome
 
     def _say(self, text: str) -> None:
         self._tell(News("info", text, progress=True))
 
     def _round(self, asks: Asks) -> dict[str, Any]:
-        return input_required(self._calls, asks, self._caller.protocol)
+        return input_required(self._calls, asks, self._caller)
 
     async def _elsewhere(self, asks: Asks) -> Outcome:
-        """Waits for somebody to answer elsewhere, for a while."""
-        notify(asks)
-        watched = Watched(self._calls, asks)
-        while time.monotonic() < self._until:
+        """Waits for somebody to answer elsewhere, for a while, and while the client does."""
+        watched = await self._following.look(lambda: Watched(self._calls, asks))
+        await self._following.look(lambda: notify(asks))
+        while time.monotonic() < self._until and not self._reply.is_lost:
             watched.tell(self._say)
-            if await self._following.run(watched.has_moved):
+            if await self._following.look(watched.has_moved):
                 return await self._run(asks, lambda: self._calls.look(asks))
             await asyncio.sleep(LOOKS_EVERY)
-        return await self._following.run(lambda: self._calls.leave(asks))
+        return await self._leave(asks)
 
     async def _form(self, asks: Asks) -> Outcome:
-        """Opens a form at the client, until it is sent back, or somebody answers elsewhere."""
+        """Opens a form at the client, until it is sent back, somebody answers elsewhere, or the client is gone."""
         form = asyncio.ensure_future(self._sent_back(asks))
-        watched = Watched(self._calls, asks)
         try:
+            watched = await self._following.look(lambda: Watched(self._calls, asks))
             while not (await asyncio.wait([form], timeout=LOOKS_EVERY))[0]:
                 watched.tell(self._say)
-                if await self._following.run(watched.has_moved):
+                if self._reply.is_lost:
+                    return await self._leave(asks)
+                if await self._following.look(watched.has_moved):
                     return await self._run(asks, lambda: self._calls.look(asks))
         finally:
             await _withdrawn(form)
@@ -94,7 +96,7 @@ class Asking:
 
     async def _sent_back(self, asks: Asks) -> dict[str, Any] | None:
         """What the client sends back; None where it says that it has forms, and fails to show one."""
-        params = types.ElicitRequestFormParams.model_validate(form_of(asks, self._caller.protocol))
+        params = types.ElicitRequestFormParams.model_validate(form_for(asks, self._caller))
         metadata = ServerMessageMetadata(related_request_id=self._context.request_id)
         try:
             reply = await self._context.session.send_request(
@@ -112,9 +114,8 @@ class Asking:
     async def _run(self, asks: Asks, work: Callable[[], Outcome]) -> Outcome:
         return await self._following.run(work, asks.call_id)
 
-    async def _let_go(self, asks: Asks) -> None:
-        with anyio.CancelScope(shield=True):
-            await self._following.run(lambda: self._calls.let_go(asks.call_id))
+    async def _leave(self, asks: Asks) -> Left:
+        return await self._following.run(lambda: self._calls.leave(asks))
 
 
 async def _withdrawn(form: asyncio.Future[Any]) -> None:

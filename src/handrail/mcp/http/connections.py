@@ -5,7 +5,7 @@ from collections import OrderedDict
 from handrail.mcp.caller import DEFAULT_LEVEL, Level
 
 MOST = 256
-"""Connections that there can be at the same time."""
+"""Connections that are kept though nobody uses them."""
 
 
 class Remembered:

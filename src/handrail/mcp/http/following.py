@@ -4,8 +4,10 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TypeVar
 
+from handrail.mcp.http.hand import Found, Hand
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.news import News, news_of
+from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.event import Event
 from handrail.rail import Handrail
 
@@ -15,21 +17,29 @@ Returned = TypeVar("Returned")
 class Following:
     """The calls of one request, as far as they run here."""
 
-    def __init__(self, threads: Threads, rail: Handrail, tell: Callable[[News], None]) -> None:
+    def __init__(
+        self, threads: Threads, workers: Workers, rail: Handrail, hand: Hand, tell: Callable[[News], None]
+    ) -> None:
         self._threads = threads
+        self._workers = workers
         self._rail = rail
+        self._hand = hand
         self._tell = tell
         self._own: set[str] = set()
         """What the calls are called. One that is answered runs under the name that it was asked about with, and others
         of its batch with it: they are known by the thread that they begin in."""
 
-    async def run(self, work: Callable[[], Returned], call_id: str | None = None) -> Returned:
-        """What some work comes to that makes a call, or answers one."""
+    async def run(self, work: Callable[[], Found], call_id: str | None = None) -> Found:
+        """What some work comes to that makes a call, answers one or leaves it; it is in hand from then on, or not."""
         if call_id is not None:
             self._own.add(call_id)
-        return await self._threads.run(lambda: self._followed(work), self._stop)
+        return await self._threads.run(lambda: self._followed(work), self._stop, self._workers)
 
-    def _followed(self, work: Callable[[], Returned]) -> Returned:
+    async def look(self, work: Callable[[], Returned]) -> Returned:
+        """What some work comes to that runs nothing."""
+        return await self._threads.run(work)
+
+    def _followed(self, work: Callable[[], Found]) -> Found:
         thread = get_ident()
 
         def hear(event: Event) -> None:
@@ -42,7 +52,7 @@ class Following:
 
         silence = self._rail.subscribe(hear)
         try:
-            return work()
+            return self._hand.takes(work())
         finally:
             silence()
 

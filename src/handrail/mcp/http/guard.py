@@ -9,6 +9,8 @@ import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 
+from handrail.mcp.versions import is_modern
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -24,6 +26,7 @@ class Refusal(NamedTuple):
     status: int
     text: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    kind: bytes = b"text/plain; charset=utf-8"
 
 
 class Guard:
@@ -41,7 +44,7 @@ class Guard:
         if refusal is None:
             await self._app(scope, receive, send)
         else:
-            await _answer(refusal, send)
+            await answer(refusal, send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is not let through."""
@@ -64,14 +67,25 @@ class Guard:
         return scheme.lower() == b"bearer" and same
 
 
-def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
-    return [value for key, value in headers if key.lower() == name]
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """What a request says, where it says that; the first, where it says more."""
+    return next((value for key, value in scope["headers"] if key == name), None)
 
 
-async def _answer(refusal: Refusal, send: Send) -> None:
+def speaks_modern(scope: Scope) -> bool:
+    """Whether a request is of a version without a handshake."""
+    return is_modern((header(scope, b"mcp-protocol-version") or b"").decode("latin-1"))
+
+
+async def answer(refusal: Refusal, send: Send) -> None:
+    """Says no."""
     body = refusal.text.encode() + b"\n"
-    plain = ((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()))
+    plain = ((b"content-type", refusal.kind), (b"content-length", str(len(body)).encode()))
     # What is left of the body is not waited for.
     headers = [*plain, (b"connection", b"close"), *refusal.headers]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    return [value for key, value in headers if key.lower() == name]

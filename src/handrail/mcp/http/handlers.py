@@ -4,27 +4,29 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import anyio
 import mcp_types as types
 import msgspec
-from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from handrail.mcp.caller import LEVELS, Caller, Level
 from handrail.mcp.calling import Calls, brings_answer
 from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.mcp.http.asking import Asking
+from handrail.mcp.http.asking import Asking, Settled
 from handrail.mcp.http.callers import Context, caller_of, level_of, session_of
 from handrail.mcp.http.connections import Connections
 from handrail.mcp.http.following import Following
+from handrail.mcp.http.hand import Hand
 from handrail.mcp.http.rails import Rails
+from handrail.mcp.http.replies import reply_of
 from handrail.mcp.http.roots import honour_roots
 from handrail.mcp.http.telling import telling
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.outcomes import Left, Outcome
 from handrail.mcp.permission.rounds import resumed
-from handrail.mcp.results import call_result, completed, listed, refuse_unknown_tool
+from handrail.mcp.results import call_result, completed, refuse_unknown_tool, tool_list
 from handrail.protocol.error import HandrailError
-from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 
 
@@ -35,7 +37,8 @@ class Handlers:
         self._rails = rails
         self._threads = threads
         self._connections = Connections()
-        self.changes = InMemorySubscriptionBus()
+        self._changes = InMemorySubscriptionBus()
+        self.listening = ListenHandler(self._changes)
         """Who listens for changes, of those without a handshake."""
         self._offered: dict[str, tuple[str, ...]] = {}
         """What each session offered at the last look."""
@@ -45,25 +48,24 @@ class Handlers:
         caller = caller_of(context)
         rail = (await self._calls(context, caller)).rail
         await self._look(context, caller, rail)
-        return completed(listed(rail.mcp_tools(), caller), caller)
+        return completed(tool_list(rail.mcp_tools(), caller), caller)
 
     async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
         """tools/call."""
         caller = caller_of(context)
         calls = await self._calls(context, caller)
-        call_id = await self._threads.run(calls.rail.new_call_id)
+        hand = Hand(calls)
         try:
-            async with telling(context, self._least(context, caller)) as tell:
-                following = Following(self._threads, calls.rail, tell)
-                begun = await following.run(lambda: _begun(calls, caller, context.params or {}, call_id), call_id)
-                settled = await Asking(context, caller, calls, following, tell).settled(begun)
+            settled = await self._called(context, caller, calls, hand)
+            await self._look(context, caller, calls.rail)
+            told = completed(_told(settled), caller)
+            hand.offered = True
+            return told
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
             raise MCPError(INTERNAL, str(error)) from None
         finally:
-            calls.rail.drop_call_id(call_id)
-        await self._look(context, caller, calls.rail)
-        told = settled if isinstance(settled, dict) else await self._handed_over(calls, settled)
-        return completed(told, caller)
+            if not hand.is_empty:
+                await self._settle(context, hand)
 
     async def set_level(self, context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
         """logging/setLevel: for this connection, from now on."""
@@ -89,7 +91,7 @@ class Handlers:
         """Tells whoever listens, if other tools are offered than before."""
         offered = rail.tool_names()
         if self._offered.get(rail.session_id, offered) is not offered:
-            await self.changes.publish(ToolsListChanged())
+            await self._changes.publish(ToolsListChanged())
         self._offered[rail.session_id] = offered
         if not caller.modern:
             connection = self._connections.of(session_of(context))
@@ -103,13 +105,36 @@ class Handlers:
             return self._connections.of(session_of(context)).level
         return next((level for level in LEVELS if level == level_of(context)), None)
 
-    async def _handed_over(self, calls: Calls, result: ToolResult[Any] | Left) -> dict[str, Any]:
-        if isinstance(result, Left):
-            return msgspec.to_builtins(call_result(result.told))
-        await self._threads.run(lambda: calls.delivered(result.tool_call_id))
-        with _as_the_sdk_says():
-            refuse_unknown_tool(result)
-        return msgspec.to_builtins(call_result(result))
+    async def _called(self, context: Context, caller: Caller, calls: Calls, hand: Hand) -> Settled:
+        params, call_id = context.params or {}, await self._threads.run(calls.rail.new_call_id)
+        spec = calls.rail.spec(params["name"])
+        workers = self._threads.of(calls.rail.session_id, does=spec is not None and bool(spec.side_effects))
+        try:
+            async with telling(context, self._least(context, caller)) as tell:
+                following = Following(self._threads, workers, calls.rail, hand, tell)
+                begun = await following.run(lambda: _begun(calls, caller, params, call_id), call_id)
+                return await Asking(context, caller, calls, following, tell).settled(begun)
+        finally:
+            calls.rail.drop_call_id(call_id)
+
+    async def _settle(self, context: Context, hand: Hand) -> None:
+        """What is in hand when a request is over goes to the client with the answer, or is there for the same call."""
+
+        async def settle(reached: bool) -> None:
+            await self._threads.run(lambda: hand.settle(reached))
+
+        with anyio.CancelScope(shield=True):
+            await (reply_of(context).then(settle) if hand.offered else settle(reached=False))
+
+
+def _told(settled: Settled) -> dict[str, Any]:
+    if isinstance(settled, dict):
+        return settled
+    if isinstance(settled, Left):
+        return msgspec.to_builtins(call_result(settled.told))
+    with _as_the_sdk_says():
+        refuse_unknown_tool(settled)
+    return msgspec.to_builtins(call_result(settled))
 
 
 def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> Outcome:

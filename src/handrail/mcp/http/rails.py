@@ -11,6 +11,7 @@ from handrail.rail import Handrail
 
 MOST = 16
 """Clients by different names. Whoever has the token can choose names, and each is a session that stays."""
+_ENDING = "the server is ending"
 
 
 class Rails:
@@ -21,6 +22,8 @@ class Rails:
         self._named = named
         """What the session of a client is called: clients of one name share it."""
         self._lock = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
+        """To open a session may take a while: those of other names do not wait for it."""
         self._calls: dict[str, Calls] = {}
         self._ending = False
 
@@ -28,14 +31,24 @@ class Rails:
         """The calls of a client; HandrailError where its session cannot be opened, where there are too many clients,
         or the server ends."""
         name = self._named(caller)
+        with self._opening_of(name):
+            if name in self._calls:
+                return self._calls[name]
+            calls = Calls(self._open(caller))
+            with self._lock:
+                if not self._ending:
+                    self._calls[name] = calls
+                    return calls
+            calls.rail.close()
+        raise UsageError(_ENDING)
+
+    def _opening_of(self, name: str) -> threading.Lock:
         with self._lock:
             if self._ending:
-                raise UsageError("the server is ending")
-            if name not in self._calls:
-                if len(self._calls) >= MOST:
-                    raise UsageError(f"{MOST} clients by other names have been here; start another server")
-                self._calls[name] = Calls(self._open(caller))
-            return self._calls[name]
+                raise UsageError(_ENDING)
+            if name not in self._opening and len(self._opening) >= MOST:
+                raise UsageError(f"{MOST} clients by other names have been here; start another server")
+            return self._opening.setdefault(name, threading.Lock())
 
     def stop(self) -> None:
         """Ends what runs, and refuses what comes."""

@@ -3,9 +3,12 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
+from types import FrameType
+from typing import cast
 
 import uvicorn
 
@@ -13,30 +16,42 @@ from handrail.mcp.http.address import Address
 from handrail.mcp.http.application import manager_of
 from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
 from handrail.mcp.http.handlers import Handlers
+from handrail.mcp.http.ids import Ids
 from handrail.mcp.http.rails import Rails
+from handrail.mcp.http.replies import Replies
+from handrail.mcp.http.sessions import Sessions
+from handrail.mcp.http.strangers import Strangers
 from handrail.mcp.http.threads import Threads
 
 _GOODBYE = 2
 """Seconds for calls to be answered, and then for connections to close, when the server ends."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_JOIN = 5.0
+"""Seconds that threads may take to end what was cancelled."""
 
 
-def serve(listening: socket.socket, token: str, rails: Rails) -> None:
-    """Serves all clients that come to a socket, until a signal says that it is enough; closes what was opened."""
+def serve(listening: socket.socket, token: str, rails: Rails, at_once: int) -> None:
+    """Serves all clients that come to a socket, until a signal says that it is enough; closes what was opened.
+    `at_once`: what a second signal exits with."""
     _be_quiet()
     threads = Threads()
     try:
-        asyncio.run(_serve(listening, token, rails, threads))
+        asyncio.run(_serve(listening, token, rails, threads, at_once))
     finally:
-        rails.close()
-        threads.close()
+        rails.stop()
+        if threads.end(_JOIN):  # else something does not end: whoever opens the sessions next settles it
+            rails.close()
 
 
-async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads) -> None:
-    manager = manager_of(Handlers(rails, threads))
-    posts = _Posts(manager.handle_request)
-    names = Address(*listening.getsockname()[:2]).names()
+async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads, at_once: int) -> None:
+    ids = Ids()
+    handlers = Handlers(rails, threads)
+    manager = manager_of(handlers, ids)
+    posts = _Posts(Replies(Sessions(ids.before(manager.handle_request))))
+    names, strangers = Address(*listening.getsockname()[:2]).names(), Strangers()
     config = uvicorn.Config(
-        Guard(posts, names, token),
+        Guard(strangers.until_here(posts), names, token),
+        http=cast("type[asyncio.Protocol]", strangers.connection),  # it is called, and no more
         lifespan="off",
         ws="none",
         log_config=None,
@@ -51,10 +66,12 @@ async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Th
 
         async def end() -> None:
             rails.stop()
+            handlers.listening.close()
             await posts.answered(_GOODBYE)
+            threads.leave()
             await sessions.aclose()
 
-        await _Listener(config, end).serve([listening])
+        await _Listener(config, end, at_once).serve([listening])
 
 
 class _Posts:
@@ -89,19 +106,28 @@ class _Posts:
 class _Listener(uvicorn.Server):
     """Ends what runs before it waits for connections to close, and leaves the process alone afterwards."""
 
-    def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]], at_once: int) -> None:
         super().__init__(config)
         self._end = end
+        self._at_once = at_once
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """The first signal ends it with a goodbye, another one without."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        """The first signal ends it with a goodbye, another one without. Whoever started it may have had SIGHUP
+        ignored, so that it stays when the terminal is closed."""
+        numbers = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        if self.should_exit:
+            os._exit(self._at_once)  # whatever still hangs: the journal has what was done
+        super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Calls and sessions end first, which is what connections wait for."""

@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec.structs import replace
 
+from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Calls, digest_of
 from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
 from handrail.mcp.outcomes import Asks, Outcome
 from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_of
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.signing import LONGEST, Signer
 from handrail.mcp.versions import MODERN
 
@@ -22,6 +23,7 @@ SECONDS = 24 * 3600.0
 """How long a state counts: people may come back the next day. What waits does so without it, too."""
 _SKEW = 60.0
 """Seconds that a clock may have been set back."""
+_MODERN = Caller(protocol=MODERN[-1])
 _KEY = "permission"
 """What our one question is called, in the request and in the response."""
 
@@ -38,15 +40,15 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     again: bool
 
 
-def input_required(calls: Calls, asks: Asks, protocol: str = MODERN[-1]) -> dict[str, Any]:
+def input_required(calls: Calls, asks: Asks, caller: Caller = _MODERN) -> dict[str, Any]:
     """The answer to a call that asks: the form, and the state that the call is made again with. The call is let go of:
     whoever makes it again takes it up."""
     calls.let_go(asks.call_id)
     signer, now = calls.signer, time.time()
-    state = State(signer.place, asks.call_id, asks.shown, asks.digest, protocol, now, asks.again)
+    state = State(signer.place, asks.call_id, asks.shown, asks.digest, caller.protocol, now, asks.again)
     return {
         "resultType": "input_required",
-        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_of(asks, protocol)}},
+        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_for(asks, caller)}},
         "requestState": signer.signed(msgspec.json.encode(state)),
     }
 

@@ -11,7 +11,7 @@ from handrail.mcp.calling import Calls
 from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.outcomes import Asks, Left, Outcome
 from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_of
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import SECONDS, Watched
@@ -29,14 +29,9 @@ def ask_person(exchange: Exchange, calls: Calls, asks: Asks, seconds: float = SE
 
 def hand_over(exchange: Exchange, calls: Calls, result: ToolResult[Any]) -> None:
     """Answers a call with its result. What nobody waits for any more, and what could not be written to the client, is
-    kept for the same call; but not that it was cancelled."""
-    call_id = result.tool_call_id
-    answered = exchange.answer(call_result(result), lambda: calls.delivered(call_id))
-    was_ended = result.error is not None and result.error.code == "CANCELLED"
-    if not answered and was_ended:
-        calls.delivered(call_id)
-    elif not answered:
-        calls.let_go(call_id)
+    kept for the same call."""
+    if not exchange.answer(call_result(result), lambda: calls.handed_over(result, reached=True)):
+        calls.handed_over(result, reached=False)
 
 
 class _Asked:
@@ -79,7 +74,7 @@ class _Asked:
         elif not caller.elicits or not outcome.shown:
             _Elsewhere(self).begin()
         elif caller.modern:
-            self.exchange.answer(input_required(self.calls, outcome, caller.protocol))
+            self.exchange.answer(input_required(self.calls, outcome, caller))
         else:
             _Form(self).begin()
 
@@ -140,7 +135,7 @@ class _Form:
     def begin(self) -> None:
         """Opens it, and has it watched."""
         exchange = self._asked.exchange
-        form = form_of(self._asked.asks, exchange.caller.protocol)
+        form = form_for(self._asked.asks, exchange.caller)
         self._number = exchange.connection.ask("elicitation/create", form, self._sent_back)
         WATCH.add(self)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.instructions import INSTRUCTIONS
-from handrail.mcp.results import CACHED, SERVER_INFO, listed
+from handrail.mcp.results import CACHED, SERVER_INFO, tool_list
 from handrail.mcp.stdio.checking import Field, level, problems, refuse, table, text
 from handrail.mcp.stdio.connection import Exchange
 from handrail.mcp.stdio.era import Era
@@ -76,14 +76,14 @@ class Handlers:
         if ahead is None:
             self._list_offered(exchange)
         else:
-            exchange.answer(listed(list(ahead.values()), exchange.caller))
+            exchange.answer(tool_list(list(ahead.values()), exchange.caller))
             # While the client reads them, what its first call needs is made ready. What cannot be is told to that call.
             self._listening.look(self._workplace.calls(exchange.caller).rail, tuple(ahead))
 
     def _list_offered(self, exchange: Exchange) -> None:
         rail = self._workplace.calls(exchange.caller).rail
         self._listening.look(rail)
-        exchange.answer(listed(rail.mcp_tools(), exchange.caller))
+        exchange.answer(tool_list(rail.mcp_tools(), exchange.caller))
 
     def _call(self, exchange: Exchange) -> None:
         _check("tools/call", exchange, _CALL)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, UNKNOWN_METHOD, ProtocolError
+from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError
 from handrail.mcp.stdio.connection import Connection, Exchange
 from handrail.mcp.stdio.ending import Ending
 from handrail.mcp.stdio.era import Era
@@ -112,8 +112,7 @@ class Server:
 
     def _requested(self, request: Request, size: int) -> None:
         if self._flying.get(request.id) is not None:
-            words = "a request of this id is on its way, and is answered by itself; use every id once"
-            self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {words}."))
+            self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {SAME_ID}"))
             return
         try:
             caller = self._era.caller(request, self._handlers.greeted)

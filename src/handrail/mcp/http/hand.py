@@ -1,0 +1,39 @@
+"""What a request has in hand: a call that waited for a person, or what came of one, on its way to the client."""
+
+from typing import Any, TypeVar
+
+from handrail.mcp.calling import Calls
+from handrail.mcp.outcomes import Asks, Outcome
+from handrail.protocol.result import ToolResult
+
+Found = TypeVar("Found", bound="Outcome | dict[str, Any]")
+
+
+class Hand:
+    """At most one call. However a request ends, it does not keep it: the same call finds it again."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._held: ToolResult[Any] | Asks | None = None
+        self.offered = False
+        """Whether the client is answered with what is in hand."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none: most calls ask nobody."""
+        return self._held is None
+
+    def takes(self, found: Found) -> Found:
+        """Remembers what came of some work, in the thread that did it: nobody else may hear of it. One that was left,
+        and an answer that is ready, are in no hand."""
+        self._held = None
+        if isinstance(found, Asks) or (isinstance(found, ToolResult) and self._calls.has_in_hand(found.tool_call_id)):
+            self._held = found
+        return found
+
+    def settle(self, reached: bool) -> None:
+        """The request is over: with what was in hand at the client, or not."""
+        if isinstance(self._held, Asks):
+            self._calls.let_go(self._held.call_id)
+        elif self._held is not None:
+            self._calls.handed_over(self._held, reached=reached and self.offered)

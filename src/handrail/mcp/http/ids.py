@@ -1,0 +1,91 @@
+"""The ids of requests on connections with a handshake. The SDK sends an answer to whoever used its id last: what was
+read of one file for another."""
+
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+
+from handrail.mcp.errors import INVALID_REQUEST, SAME_ID
+from handrail.mcp.http.callers import Context, session_of
+from handrail.mcp.http.guard import App, Message, Receive, Refusal, Scope, Send, answer, header, speaks_modern
+
+LARGEST_BODY = 16 << 20
+
+Key = tuple[str, str]
+
+
+class _Head(msgspec.Struct):
+    """What of a message is looked at. Not everything that has an id is a request: answers to ours have one, too."""
+
+    method: str
+    id: int | str | float
+
+
+class Ids:
+    """Those that are on their way. A client may hang up and its request still be at work, so both count."""
+
+    def __init__(self) -> None:
+        self._sent: set[Key] = set()
+        self._at_work: set[Key] = set()
+
+    def before(self, app: App) -> App:
+        """Refuses a request whose id is on its way, and has all others answered. Bodies have a bound."""
+
+        async def looked_at(scope: Scope, receive: Receive, send: Send) -> None:
+            session = header(scope, b"mcp-session-id")
+            if scope["method"] != "POST" or session is None or speaks_modern(scope):
+                await app(scope, receive, send)
+                return
+            whole = await receive()
+            await self._passed_on(session.decode("latin-1"), whole, app, (scope, _after(whole, receive), send))
+
+        return RequestBodyLimitMiddleware(looked_at, LARGEST_BODY)
+
+    async def _passed_on(self, session: str, whole: Message, app: App, given: tuple[Scope, Receive, Send]) -> None:
+        head = _head(whole.get("body", b""))
+        key = None if head is None else (session, str(head.id))
+        if head is None or key is None:
+            await app(*given)
+        elif key in self._sent or key in self._at_work:
+            await answer(_refusal(head), given[2])
+        else:
+            self._sent.add(key)
+            try:
+                await app(*given)
+            finally:
+                self._sent.discard(key)
+
+    async def at_work(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """For the SDK: around all that is done for a request."""
+        key = (session_of(ctx), str(ctx.request_id))
+        self._at_work.add(key)
+        try:
+            return await call_next(ctx)
+        finally:
+            self._at_work.discard(key)
+
+
+def _head(body: bytes) -> _Head | None:
+    with suppress(
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError
+    ):  # what is none is refused by who reads all of it
+        return msgspec.json.decode(body, type=_Head)
+    return None
+
+
+def _after(first: Message, receive: Receive) -> Receive:
+    left = [first]
+
+    async def next_one() -> Message:
+        return left.pop() if left else await receive()
+
+    return next_one
+
+
+def _refusal(head: _Head) -> Refusal:
+    error: dict[str, Any] = {"code": INVALID_REQUEST, "message": f"{head.method[:80]}: {SAME_ID}"}
+    text = msgspec.json.encode({"jsonrpc": "2.0", "id": head.id, "error": error}).decode()
+    return Refusal(400, text, kind=b"application/json")

@@ -1,0 +1,117 @@
+"""Over HTTP, who is busy keeps nobody waiting but itself, and nothing that hangs keeps the server."""
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from http_process import PATIENCE, HttpProcess, environment
+from plain_http import ACCEPT, Session, call, hears, message
+
+from handrail.mcp.caller import Caller
+from handrail.mcp.http.rails import Rails
+
+_HANGING = '''
+import os, threading
+from handrail import tool
+
+@tool
+def hang(mark: str) -> str:
+    """Never ends."""
+    os.close(os.open(mark, os.O_CREAT | os.O_WRONLY))
+    threading.Event().wait()
+    return ""
+'''
+
+
+def _appears(path: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _hanging(folder: Path, hold: ExitStack, patience: float) -> HttpProcess:
+    """A server in the middle of a call that never ends. `patience`: how long it waits for such, twice."""
+    home, tools = Path(environment(folder)["HOME"]), folder / "tools"
+    (home / ".config" / "handrail").mkdir(parents=True)
+    (home / ".config" / "handrail" / "config.toml").write_text(f'[tools]\nfolders = ["{tools}"]\n')
+    tools.mkdir()
+    (tools / "hanging.py").write_text(_HANGING)
+    hurry = (
+        f"import sys; from handrail.mcp.http import serving; serving._GOODBYE = serving._JOIN = {patience}; "
+        "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]
+    server = hold.enter_context(HttpProcess(folder, "--mode", "full", words=words))
+    hold.enter_context(hold.enter_context(Session(server)).begin(call("hang", {"mark": str(folder / "begun")})))
+    _appears(folder / "begun")
+    return server
+
+
+def test_a_tool_that_never_ends_does_not_keep_the_server(tmp_path: Path) -> None:
+    with ExitStack() as hold:
+        server = _hanging(tmp_path, hold, 0.2)
+        assert server.stop() == 0
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    with ExitStack() as hold:
+        server = _hanging(tmp_path, hold, PATIENCE)
+        server.process.send_signal(signal.SIGHUP)
+        assert server.stop() == 130
+
+
+def test_who_listens_is_told_that_the_server_ends(tmp_path: Path) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
+    headers = {**ACCEPT, "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
+    listen: dict[str, Any] = {"json": message("subscriptions/listen", params), "headers": headers, "timeout": PATIENCE}
+    with HttpProcess(tmp_path) as server:
+        listen["headers"] |= server.headers
+        with httpx2.stream("POST", server.url, **listen) as stream:
+            lines = (line for line in stream.iter_lines() if line.startswith("data: "))
+            next(lines)  # it listens
+            server.process.send_signal(signal.SIGTERM)
+            assert '"result"' in list(lines)[-1]
+        assert server.process.wait(PATIENCE) == 0
+
+
+def test_calls_that_take_turns_keep_neither_other_clients_nor_their_own_from_looking(tmp_path: Path) -> None:
+    with HttpProcess(tmp_path, "--mode", "full") as server, ExitStack() as hold:
+        (server.workspace / "a.txt").write_text("a\n")
+        busy, other = (hold.enter_context(Session(server, name)) for name in ("busy", "other"))
+        begun = call("exec", {"command": "echo begun; sleep 600"}, _meta={"progressToken": 1})
+        hears(hold.enter_context(busy.begin(begun)), b"begun")
+        for _ in range(40):
+            hold.enter_context(busy.begin(call("exec", {"command": "true"})))
+        for client in (busy, other):
+            assert client.result(call("read", {"path": "a.txt"}))["content"][0]["text"] == "a\n"
+
+
+def test_a_session_that_takes_long_to_open_keeps_no_other_client_waiting(rail: Callable[..., Any]) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def opened(caller: Caller) -> Any:
+        if caller.name == "slow":
+            begun.set()
+            assert go_on.wait(PATIENCE)
+        return rail(session=caller.name)
+
+    rails = Rails(opened)
+    slow = threading.Thread(target=lambda: rails.calls_of(Caller(name="slow")))
+    slow.start()
+    assert begun.wait(PATIENCE)
+    assert rails.calls_of(Caller(name="quick")).rail.session_id == "quick"
+    go_on.set()
+    slow.join()
+    rails.close()
