@@ -15,7 +15,7 @@ from typing import Any
 
 from handrail.store.audit import Chain
 
-_EVENT_COLUMNS = 6
+_EVENT_COLUMNS = 5
 _WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(?:\s+OR\s+\w+)?(?:\s+INTO|\s+FROM)?\s+(\w+)", re.IGNORECASE)
 _STEPS = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.symlink", "os.truncate", "subprocess.Popen"}
 """What Python tells of before it does it; changes by other means lie between two transactions all the same."""
@@ -104,8 +104,9 @@ class _Connection(sqlite3.Connection):
         elif found := _WRITES.match(statement):
             verb, table = found.groups()
             if table == "event" and verb.upper() == "INSERT":
-                self._told += values[1::_EVENT_COLUMNS]
-                self._events += zip(values[1::_EVENT_COLUMNS], values[4::_EVENT_COLUMNS], strict=True)
+                rows = [*values[:_EVENT_COLUMNS], *values[_EVENT_COLUMNS + 1 :]]  # the first has what was decided too
+                self._told += rows[1::_EVENT_COLUMNS]
+                self._events += zip(rows[1::_EVENT_COLUMNS], rows[4::_EVENT_COLUMNS], strict=True)
             else:
                 self._told.append(f"{verb.lower()} {table}")
 

@@ -103,6 +103,19 @@ def test_a_tool_reports_while_it_runs(rail: Make) -> None:
     assert (second.title, second.metadata) == ("5", None)
 
 
+def test_what_a_report_calls_its_own_may_have_any_name(rail: Make) -> None:
+    @tool(read_only=True, auto_execute=True)
+    def slow(context: Context) -> str:
+        """Reports."""
+        context.metadata(session="s", flight="f")
+        return "done"
+
+    one = rail(tools=[slow])
+    assert one.call("slow", {}).ok
+    [update] = (event for event in one.events() if isinstance(event, ToolCallUpdate))
+    assert update.metadata == {"session": "s", "flight": "f"}
+
+
 def test_a_report_after_the_end_changes_nothing(rail: Make) -> None:
     kept: list[Context] = []
 

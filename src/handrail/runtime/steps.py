@@ -406,14 +406,16 @@ def context_of(session: Session, flight: Flight) -> Context:
     )
 
 
-def _tell(session: Session, flight: Flight, title: str | None = None, output: str | None = None, **more: Any) -> None:
+def _tell(
+    session: Session, flight: Flight, /, title: str | None = None, output: str | None = None, **more: Any
+) -> None:
     mark_started(session, flight)
     if flight.recorded == "started":  # a thread that the tool left behind may still talk
         update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
         session.journal.append((ToolCallUpdate, {**named(flight), **update}))
 
 
-def _tell_attempt(session: Session, flight: Flight, host: str, port: int, allowed: bool, reason: str) -> None:
+def _tell_attempt(session: Session, flight: Flight, /, host: str, port: int, allowed: bool, reason: str) -> None:
     if flight.recorded == "started":  # as above
         told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
         session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
