@@ -11,6 +11,6 @@ def load_msgspec() -> None:
         return
     sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType]  how Python says that there is none
     try:
-        import msgspec  # noqa: F401, PLC0415  this is the moment
+        import msgspec  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]  this is the moment
     finally:
         del sys.modules["typing_extensions"]
