@@ -14,7 +14,10 @@ from http_process import PATIENCE, HttpProcess, environment
 from plain_http import ACCEPT, Session, call, hears, message
 
 from handrail.mcp.caller import Caller
+from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.rails import Rails
+from handrail.mcp.http.threads import Threads
+from handrail.mcp.listing import tool_entry
 
 _HANGING = '''
 import os, threading
@@ -23,7 +26,9 @@ from handrail import tool
 @tool
 def hang(mark: str) -> str:
     """Never ends."""
-    os.close(os.open(mark, os.O_CREAT | os.O_WRONLY))
+    with open(mark + ".part", "w") as begun:
+        begun.write(" ".join(os.environ))
+    os.rename(mark + ".part", mark)
     threading.Event().wait()
     return ""
 '''
@@ -63,6 +68,7 @@ def test_a_tool_that_never_ends_does_not_keep_the_server(tmp_path: Path) -> None
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     with ExitStack() as hold:
         server = _hanging(tmp_path, hold, PATIENCE)
+        assert "HANDRAIL_TOKEN" not in (tmp_path / "begun").read_text(), "what is loaded or started here needs no token"
         server.process.send_signal(signal.SIGHUP)
         assert server.stop() == 130
 
@@ -96,6 +102,16 @@ def test_calls_that_take_turns_keep_neither_other_clients_nor_their_own_from_loo
             hold.enter_context(busy.begin(call("exec", {"command": "true"})))
         for client in (busy, other):
             assert client.result(call("read", {"path": "a.txt"}))["content"][0]["text"] == "a\n"
+
+
+def test_what_a_tool_takes_is_known_without_listing_all_of_them(rail: Callable[..., Any]) -> None:
+    """The SDK asks for it before every call of 2026-07-28."""
+    rails = Rails(lambda caller: rail(session=caller.name))
+    handlers = Handlers(rails, Threads())
+    assert handlers.schema_of("read") is None, "nobody is here yet"
+    specs = rails.calls_of(Caller(name="here")).rail.specs()
+    assert [handlers.schema_of(spec.name) for spec in specs] == [tool_entry(spec)["inputSchema"] for spec in specs]
+    assert handlers.schema_of("nothing") is None
 
 
 def test_a_session_that_takes_long_to_open_keeps_no_other_client_waiting(rail: Callable[..., Any]) -> None:

@@ -27,6 +27,7 @@ _SHORTEST = 16
 def run(options: Namespace) -> int:
     """Serves until a signal ends it."""
     address = address_in(options.http)
+    made_up = not os.environ.get(_TOKEN)
     token = _token()
     serve = _loaded()
     options.workspace = workspace_of(options)
@@ -35,7 +36,7 @@ def run(options: Namespace) -> int:
     loaded_for(options, options.mode, options.workspace)  # what is wrong with the settings is said now
     options.quiet = True  # and not again for each client
     listening = address.listen()
-    _tell(Address(*listening.getsockname()[:2]), token)
+    _tell(Address(*listening.getsockname()[:2]), token if made_up else None)
     with ExitStack() as held:
         rails = Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller))
         serve(listening, token, rails, INTERRUPTED)
@@ -66,8 +67,9 @@ def _name(options: Namespace, caller: Caller) -> str:
 
 
 def _token() -> str:
-    """What a client has to show: what the environment says, or one that nobody can guess."""
-    given = os.environ.get(_TOKEN, "")
+    """What a client has to show: what the environment says, or one that nobody can guess. It is taken out of there:
+    nothing that is started or loaded here needs it."""
+    given = os.environ.pop(_TOKEN, "")
     if not given:
         return secrets.token_urlsafe(32)
     if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
@@ -78,10 +80,10 @@ def _token() -> str:
     return given
 
 
-def _tell(address: Address, token: str) -> None:
+def _tell(address: Address, token: str | None) -> None:
     """The only place where a token is shown, and only one that was made up here."""
     note(f"handrail: MCP over HTTP at http://{address.name}{PATH}")
-    if os.environ.get(_TOKEN):
+    if token is None:
         note(f"handrail: clients send the header  Authorization: Bearer (what {_TOKEN} is)")
     else:
         note(f"handrail: clients send the header  Authorization: Bearer {token}")

@@ -43,6 +43,7 @@ def _server(handlers: Handlers) -> Server[Any]:
         version=SERVER_INFO["version"],
         title=SERVER_INFO["title"],
         instructions=INSTRUCTIONS,
+        get_tool_input_schema=handlers.schema_of,
         cache_hints={"server/discover": CacheHint(CACHED["ttlMs"], CACHED["cacheScope"])},
     )
     # Not by the constructor: that warns of what 2026-07-28 leaves out, and the versions before it have it.

@@ -27,6 +27,7 @@ from handrail.mcp.outcomes import Left, Outcome
 from handrail.mcp.permission.rounds import resumed
 from handrail.mcp.results import call_result, completed, refuse_unknown_tool, tool_list
 from handrail.protocol.error import HandrailError
+from handrail.protocol.tool import input_schema
 from handrail.rail import Handrail
 
 
@@ -49,6 +50,11 @@ class Handlers:
         rail = (await self._calls(context, caller)).rail
         await self._look(context, caller, rail)
         return completed(tool_list(rail.mcp_tools(), caller), caller)
+
+    def schema_of(self, name: str) -> dict[str, Any] | None:
+        """What a tool takes, for who compares headers with arguments: else all tools would be listed for each call."""
+        spec = self._rails.spec(name)
+        return None if spec is None else input_schema(spec)
 
     async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
         """tools/call."""

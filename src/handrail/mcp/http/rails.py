@@ -7,6 +7,7 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Calls
 from handrail.mcp.sessions import session_name
 from handrail.protocol.error import UsageError
+from handrail.protocol.tool import ToolSpec
 from handrail.rail import Handrail
 
 MOST = 16
@@ -49,6 +50,12 @@ class Rails:
             if name not in self._opening and len(self._opening) >= MOST:
                 raise UsageError(f"{MOST} clients by other names have been here; start another server")
             return self._opening.setdefault(name, threading.Lock())
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """A tool of a client that is here: all have those of the same workspace."""
+        return next(
+            (spec for calls in tuple(self._calls.values()) if (spec := calls.rail.spec(name)) is not None), None
+        )
 
     def stop(self) -> None:
         """Ends what runs, and refuses what comes."""
