@@ -172,6 +172,10 @@ def test_modes_are_offered_set_and_kept(start, script, workspace: Path) -> None:
             await agent.close_session(session_id=session)
             loaded = await agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert loaded.modes.current_mode_id == "plan"
+            await agent.set_session_mode(session_id=session, mode_id="full")
+            await agent.close_session(session_id=session)
+            loaded = await agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+            assert loaded.modes.current_mode_id == "auto", "what was looser than the settings is not kept"
 
     played(scene)
 
