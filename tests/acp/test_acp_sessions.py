@@ -47,6 +47,8 @@ def test_a_session_is_loaded_with_all_that_happened_in_it(
         async with start("--model", model, "--mode", "auto") as opened:
             session = await opened.new()
             await opened.say(session, "make it 2")
+            [planned] = opened.editor.of("plan")[-1].entries
+            assert (planned.content, planned.status) == ("paint", "in_progress")
             before.append(session)
 
     async def second() -> None:
