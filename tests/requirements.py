@@ -1931,7 +1931,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_stdio_roots.py::test_a_root_that_the_settings_let_be_is_one_until_the_client_says_otherwise",
             "mcp/test_stdio_roots.py::test_a_root_that_is_not_used_is_told_with_the_setting_that_would",
             "mcp/test_stdio_roots.py::test_a_project_cannot_open_what_a_client_asks_for",
-            "mcp/test_http_sessions.py::test_folders_of_the_client_are_asked_for_before_its_first_call",
+            "mcp/test_http_sessions.py::test_folders_of_the_client_are_asked_for_before_its_first_call_and_when_they_are_others",
             "mcp/test_http_news.py::test_a_folder_of_the_client_is_no_root_until_the_settings_say_so",
         ),
         clause(

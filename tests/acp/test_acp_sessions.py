@@ -47,6 +47,8 @@ def test_a_session_is_loaded_with_all_that_happened_in_it(
         async with start("--model", model, "--mode", "auto") as opened:
             session = await opened.new()
             await opened.say(session, "make it 2")
+            [planned] = opened.editor.of("plan")[-1].entries
+            assert (planned.content, planned.status) == ("paint", "in_progress")
             before.append(session)
 
     async def second() -> None:
@@ -172,6 +174,10 @@ def test_modes_are_offered_set_and_kept(start, script, workspace: Path) -> None:
             await agent.close_session(session_id=session)
             loaded = await agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
             assert loaded.modes.current_mode_id == "plan"
+            await agent.set_session_mode(session_id=session, mode_id="full")
+            await agent.close_session(session_id=session)
+            loaded = await agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+            assert loaded.modes.current_mode_id == "auto", "what was looser than the settings is not kept"
 
     played(scene)
 

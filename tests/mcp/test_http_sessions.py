@@ -15,6 +15,7 @@ from mcp_types import Implementation, ListRootsResult, Root
 
 from handrail.cli.main import run as run_words
 
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 _ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
@@ -103,7 +104,7 @@ def test_a_named_session_is_everybodys(tmp_path: Path) -> None:
     assert _sessions(tmp_path) == {"mine"}
 
 
-def test_folders_of_the_client_are_asked_for_before_its_first_call(tmp_path: Path) -> None:
+def test_folders_of_the_client_are_asked_for_before_its_first_call_and_when_they_are_others(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "a.txt").write_text("from elsewhere\n")
@@ -111,12 +112,18 @@ def test_folders_of_the_client_are_asked_for_before_its_first_call(tmp_path: Pat
 
     async def roots(_: ClientRequestContext) -> ListRootsResult:
         asked.append(1)
-        return ListRootsResult(roots=[Root(uri=elsewhere.as_uri())])
+        return ListRootsResult(roots=[Root(uri=elsewhere.as_uri())] if len(asked) == 1 else [])
 
     async def talk() -> list[Any]:
         async with server.client("legacy", list_roots_callback=roots) as client:
             path = {"path": str(elsewhere / "a.txt")}
-            return [await client.call_tool("read", path), await client.call_tool("read", path)]
+            done = [await client.call_tool("read", path), await client.call_tool("read", path)]
+            assert asked == [1], "as long as it does not say that they are others"
+            await client.send_roots_list_changed()
+            async with asyncio.timeout(PATIENCE):
+                while not (await client.call_tool("read", path)).is_error:
+                    await asyncio.sleep(0.01)
+            return done
 
     home = Path(environment(tmp_path)["HOME"])
     (home / ".config" / "handrail").mkdir(parents=True)
@@ -124,7 +131,7 @@ def test_folders_of_the_client_are_asked_for_before_its_first_call(tmp_path: Pat
     with HttpProcess(tmp_path) as server:
         done = asyncio.run(talk())
     assert [one.content[0].text for one in done] == ["from elsewhere\n"] * 2, server.said
-    assert asked == [1]
+    assert asked == [1, 1]
 
 
 @pytest.mark.parametrize(
