@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from handrail.mcp.listing import tool_entry
 from http_process import PATIENCE, HttpProcess, environment
 from plain_http import ACCEPT, Session, call, hears, message
 
@@ -17,7 +18,6 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.threads import Threads
-from handrail.mcp.listing import tool_entry
 
 _HANGING = '''
 import os, threading
