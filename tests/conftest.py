@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from apart import environment_in
 from handrail import Handrail
 from handrail.settings import Settings
 from journals import check_journals
@@ -74,6 +75,18 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def byte_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the interpreters that tests start keep their byte code: compiled once, and not in the source."""
+    return tmp_path_factory.mktemp("byte-code")
+
+
+@pytest.fixture
+def environment(tmp_path: Path, byte_code: Path) -> dict[str, str]:
+    """What a program gets that a test starts."""
+    return environment_in(tmp_path, PYTHONPYCACHEPREFIX=str(byte_code))
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ the standard library. One client asks all of them, in turns."""
 import contextlib
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bench.mcp.client import Client
 from bench.mcp.memory import Memory, memory_of
-from bench.mcp.servers import HANDRAIL, NPM, STANDARD_LIBRARY, TEXT, Server, found_servers
+from bench.mcp.servers import FILES, HANDRAIL, NPM, STANDARD_LIBRARY, TEXT, Read, Server, found_servers
 from bench.measure import Row, Sample
 
 COLD_RATIOS = {NPM: 0.35, STANDARD_LIBRARY: 4.5}
@@ -21,7 +21,8 @@ SESSIONS = 5
 ROUNDS = 20
 CALLS = 10
 """Reads are timed one by one, in sessions of as many as an agent makes: so many rounds, in each of which the servers
-take turns with so many reads. What a server's compiler makes of thousands of reads is told too, but few have them."""
+take turns with so many reads. The first round, in which a server loads what it needs for its first calls, is left out
+everywhere. What a server's compiler makes of thousands of reads is told too, but few have them."""
 MANY = 1_000
 """Reads after which it is told, and memory is looked at again."""
 
@@ -31,6 +32,7 @@ def rows() -> Iterator[Row]:
         servers = found_servers(Path(folder))
         yield from cold(servers)
         yield from warm(servers)
+        yield from first_time(servers)
         yield from hot(servers)
 
 
@@ -50,13 +52,22 @@ def cold(servers: Mapping[str, Server]) -> Iterator[Row]:
 
 
 def warm(servers: Mapping[str, Server]) -> Iterator[Row]:
-    """Several sessions, each of them with new processes."""
+    """Several sessions, each of them with new processes; one small file, read again and again. That is the least that a
+    read costs: what a name means is known from the read before, and that the file was seen is written down."""
     times: dict[str, list[float]] = {name: [] for name in servers}
     for _ in range(SESSIONS):
         with running(servers) as clients:
             for name, sample in without_first(in_turns(servers, clients, ROUNDS + 1), CALLS).items():
                 times[name] += sample.times
     yield from compared("warm read", without_first(times, 0), "µs", WARM_RATIOS)
+
+
+def first_time(servers: Mapping[str, Server]) -> Iterator[Row]:
+    """One session, in which every read is of another file, as most reads of an agent are."""
+    with running(servers) as clients:
+        in_turns(servers, clients, 1)
+        times = in_turns(servers, clients, FILES // CALLS, Server.read_once)
+    yield from compared("first read of a file", without_first(times, 0), "µs", {})
 
 
 def hot(servers: Mapping[str, Server]) -> Iterator[Row]:
@@ -76,13 +87,19 @@ def running(servers: Mapping[str, Server]) -> Generator[dict[str, Client]]:
         yield {name: held.enter_context(Client(server.command, server.environment)) for name, server in servers.items()}
 
 
-def in_turns(servers: Mapping[str, Server], clients: Mapping[str, Client], rounds: int) -> dict[str, list[float]]:
-    """What each read took."""
+def in_turns(
+    servers: Mapping[str, Server],
+    clients: Mapping[str, Client],
+    rounds: int,
+    which: Callable[[Server, int], Read] = lambda server, _: server.read,
+) -> dict[str, list[float]]:
+    """What each read took; `which` one, by its number."""
     times: dict[str, list[float]] = {name: [] for name in clients}
     for number in range(rounds):
         turns = list(clients.items())
         for name, client in turns if number % 2 == 0 else reversed(turns):
-            times[name] += [client.call(*servers[name].read).seconds for _ in range(CALLS)]
+            reads = [which(servers[name], number * CALLS + one) for one in range(CALLS)]
+            times[name] += [client.call(*read).seconds for read in reads]
     return times
 
 

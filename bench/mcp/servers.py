@@ -13,21 +13,31 @@ NPM = "npm filesystem server"
 SDK = "official SDK"
 STANDARD_LIBRARY = "standard library"
 TEXT = "The quick brown fox jumps over the lazy dog.\n" * 10
+FILES = 200
+"""Files that are read once each."""
 HERE = Path(__file__).parent
+Read = tuple[str, Mapping[str, Any]]
+"""A tool, and what it is told."""
 
 
 class Server(NamedTuple):
     command: list[str]
     environment: Mapping[str, str]
-    read: tuple[str, Mapping[str, Any]]
-    """The tool that reads a text file, and what it is told."""
+    read: Read
+    """Reads the text file that is read again and again."""
+
+    def read_once(self, number: int) -> Read:
+        """Reads one of the files that are read once each."""
+        tool, told = self.read
+        return tool, {"path": os.path.join(os.path.dirname(told["path"]), f"once-{number}.txt")}
 
 
 def found_servers(folder: Path) -> dict[str, Server]:
     """All that can run here, with a workspace and a state folder below this one; who is left out is told."""
     workspace = folder / "workspace"
     (workspace / "src").mkdir(parents=True)
-    (workspace / "src" / "sample.txt").write_text(TEXT)
+    for name in ("sample.txt", *(f"once-{number}.txt" for number in range(FILES))):
+        (workspace / "src" / name).write_text(TEXT)
     environment = os.environ | {"HANDRAIL_STATE_DIR": str(folder / "state")}
     inside, full = {"path": "src/sample.txt"}, {"path": str(workspace / "src" / "sample.txt")}
     development = os.environ["HANDRAIL_BENCH_DEVELOPMENT"]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from handrail.mcp.listing import tool_entry
+from handrail.protocol.tool import mcp_tool
 from handrail.runtime.offering import offered
 from handrail.settings import Settings
 
@@ -19,5 +19,5 @@ LISTED: dict[str, bytes] = {
 
 def listed() -> str:
     """The text of the module."""
-    entries = [(tool.spec.name, msgspec.json.encode(tool_entry(tool.spec))) for tool in offered(Settings()).tools]
+    entries = [(tool.spec.name, msgspec.json.encode(mcp_tool(tool.spec))) for tool in offered(Settings()).tools]
     return _HEADER + "".join(f'    "{name}": {entry!r},\n' for name, entry in entries) + "}\n"

@@ -45,7 +45,9 @@ class Asking:
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls, with every answer that can be had now. `fresh`: no id can be known already."""
         outcome = run_batch(self._session, calls, fresh)
-        of = len(outcome.requests) if isinstance(outcome, Parked) else 0
+        if isinstance(outcome, Done):
+            return outcome
+        of = len(outcome.requests)
         while isinstance(outcome, Parked) and outcome.requests and self._can_ask():
             said = self._ask(outcome.requests[0], of - len(outcome.requests) + 1, of)
             request, answer = said.request, said.answer

@@ -36,7 +36,7 @@ def _hopped(
 def _passed_on(
     method: Callable[Concatenate[Handrail, Parameters], Returned],
 ) -> Callable[Concatenate["AsyncHandrail", Parameters], Returned]:
-    """The same method as it is: it waits for nothing."""
+    """The same method as it is: it waits for nothing, once `look_at_servers` has waited for other servers."""
 
     def pass_on(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         return method(self.rail, *args, **kwargs)

@@ -4,17 +4,16 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from threading import Condition, Lock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-import msgspec
 from msgspec.structs import replace
 
 from handrail.answer_methods import AnswerMethods
 from handrail.asking import Asking, OnPermission
 from handrail.history_methods import HistoryMethods
 from handrail.named_tools import NamedTools
+from handrail.offer_methods import OfferMethods
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall, cleaned
 from handrail.protocol.decision import MODES, Mode
@@ -26,10 +25,10 @@ from handrail.protocol.permission import (
     Permission,
 )
 from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
 from handrail.protocol.wording import shown
 from handrail.runtime.closing import interim
-from handrail.runtime.opening import Resolver, open_session, tools_of_project
+from handrail.runtime.furnishing import Resolver, Terms
+from handrail.runtime.opening import closed_on_failure, open_session, tools_of_project
 from handrail.runtime.recovery import end_work, recover, settle_others
 from handrail.settings import Loaded, Settings, load, state_folder
 from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
     from handrail.protocol.memory import Memory
     from handrail.protocol.process import ProcessRecord
-    from handrail.protocol.skill import SkillEntry
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.sources import ToolSource
@@ -51,11 +49,9 @@ if TYPE_CHECKING:
 _NOTHING_GIVEN = (None,) * 5
 _LONG_NAME = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
 
 
-class Handrail(NamedTools, HistoryMethods, AnswerMethods):
+class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
     """Tools over one workspace, in one session. Thread-safe; close it, or use it in a `with` statement.
 
     Where a call needs a person's yes, `on_permission` is asked. Without it the person at this process's terminal is, if
@@ -90,56 +86,32 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
         variables: Mapping[str, str] | None = None,
         sources: "Iterable[ToolSource]" = (),
     ) -> None:
-        if mode is not None:
-            _refuse_unknown("mode", mode, MODES)
-        for permission in deny:
-            _refuse_unknown("permission", permission, PERMISSIONS)
-        if on_permission is not None and not callable(on_permission):
-            raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
-        state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
-        loaded = settings or load(os.environ, {"mode": mode}, os.fspath(workspace), state=state.path)
-        if isinstance(loaded, Settings):
-            loaded = Loaded(settings=loaded, sources={})
-        chosen = loaded.settings
-        self._loosest: Mode = managed_mode(loaded)
-        self._paths, self._state = chosen.paths, state
-        self._inside: dict[object, int] = {}
-        """The calls that are on their way, each with its thread."""
-        self._lock = Lock()
-        self._door = Condition(self._lock)
-        self._closed = False
+        super().__init__()
+        taken = tuple(sources)
+        with closed_on_failure(taken):
+            _refuse_unusable(mode, deny, on_permission)
+            self._state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
+            loaded = _loaded(settings, mode, os.fspath(workspace), self._state)
+            terms = Terms(
+                workspace=os.fspath(workspace),
+                session_id=session or new_id("s"),
+                state=self._state,
+                settings=loaded.settings,
+                rules=rules_of(loaded, mode, unattended),
+                custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
+                deny=(*loaded.settings.tools.deny, *deny),
+                repair=repair,
+                resolver=resolver,
+                variables=variables,
+                sources=taken,
+            )
+            self._session, self._database, self._runner = open_session(terms)
         self._over = not session
         """Whether nobody comes back to the session once it is closed."""
-        self._process = os.getpid()
-        self._session, self._database, self._runner = open_session(
-            workspace=os.fspath(workspace),
-            session_id=session or new_id("s"),
-            state=state,
-            settings=chosen,
-            rules=rules_of(loaded, mode, unattended),
-            custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
-            deny=(*chosen.tools.deny, *deny),
-            repair=repair,
-            resolver=resolver,
-            variables=variables,
-            sources=tuple(sources),
-        )
+        self._loosest: Mode = managed_mode(loaded)
+        self._paths = loaded.settings.paths
         self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
-        if chosen.events.jsonl:
-            from handrail.runtime.event_lines import EventLines  # noqa: PLC0415  few write them
-
-            lines = EventLines(self._session.workspace, chosen.events.jsonl, self._session.id)
-            self._session.journal.subscribe(lines.add)
-        try:
-            if loaded.rules:
-                check_tools(loaded, self._session.offer.registered)
-            recover(self._session)
-            settle_others(self._session)
-            self._session.background.keep = self._keep_yielded
-            self._session.background.attach()
-        except BaseException:
-            self.close()
-            raise
+        self._begin(loaded)
 
     def __enter__(self) -> Self:
         return self
@@ -191,10 +163,10 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
         given = (version, trace_id, message_id, provider_call_id, requested_permissions)
         if given != _NOTHING_GIVEN or type(name) is not str or not name.isidentifier() or len(name) > _LONG_NAME:
             call = cleaned(call)
-        if tool_call_id is not None:
+        fresh = tool_call_id is None or (type(tool_call_id) is str and self._session.cancelling.expected(tool_call_id))
+        if not fresh:
             _refuse_bad_id(tool_call_id)
-        fresh = tool_call_id is None or self._session.cancelling.expected(tool_call_id)
-        outcome = self._run((call,), fresh=fresh)
+        outcome = self._enter(self._asking.run, (call,), fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         if not outcome.requests:
@@ -213,7 +185,7 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
                 raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in given}) != len(given):
             raise UsageError("two calls of one batch have the same tool_call_id")
-        return self._run(given, fresh=False)
+        return self._enter(self._asking.run, given, fresh=False)
 
     # What the model keeps besides files
 
@@ -260,58 +232,6 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
             raise UsageError(f"the managed file lets no mode be that is looser than {self._loosest}; got {mode}")
         self._session.rules = replace(self._session.rules, mode=mode)
         self._session.journal.append((ModeEvent, {"mode": mode}))
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools this session offers. Other servers are asked what theirs are, where that may have changed."""
-        self.look_at_servers()
-        return tuple(tool.spec for tool in self._session.offer.tools)
-
-    def tool_names(self) -> tuple[str, ...]:
-        """The names of the tools that this session offers; none is loaded for that. As long as it is the same tuple,
-        nothing about them has changed."""
-        self._session.look_at_servers()
-        return self._session.offer.names
-
-    def spec(self, name: str) -> ToolSpec | None:
-        """The tool of this name, if this session offers it."""
-        tool = self._session.offer.get(name)
-        return None if tool is None else tool.spec
-
-    def look_at_servers(self) -> None:
-        """Asks other servers what they list, where that may have changed; it may have to wait for one to start. Calls
-        of their tools do so too."""
-        if self._session.others is not None and not self._closed:
-            self._enter(self._session.look_at_servers)
-
-    @property
-    def has_servers(self) -> bool:
-        """Whether there are other servers."""
-        return self._session.others is not None
-
-    def why_off(self, name: str) -> str | None:
-        """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
-        return self._session.offer.why_off(name)
-
-    def skills(self) -> "tuple[SkillEntry, ...]":
-        """The skills that this session finds, in the order of their names, and which of them are active. Their files
-        are read for that."""
-        return self._enter(self._session.skills.entries)
-
-    def active_skills(self) -> tuple[str, ...]:
-        """The names of the skills that are active, in order. No file is read."""
-        return self._enter(self._session.skills.active_names)
-
-    def openai_tools(self) -> list[dict[str, Any]]:
-        """The offered tools as an OpenAI tool list."""
-        return [openai_tool(spec) for spec in self.specs()]
-
-    def anthropic_tools(self) -> list[dict[str, Any]]:
-        """The offered tools as an Anthropic tool list."""
-        return [anthropic_tool(spec) for spec in self.specs()]
-
-    def mcp_tools(self) -> list[dict[str, Any]]:
-        """The offered tools as an MCP tool list; `structuredContent` of a call is then a whole ToolResult."""
-        return msgspec.to_builtins([mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event of the session after a number, oldest first."""
@@ -389,15 +309,8 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
 
         Process sessions go on; those of a session that was given no name end, since nobody could come back to it.
         """
-        if os.getpid() != self._process:
-            return  # a forked child leaves its parent's work alone
-        with self._door:
-            if get_ident() in self._inside.values():
-                raise UsageError("a Handrail cannot be closed from inside one of its calls")
-            if self._closed:
-                return
-            self._closed = True
-            self._door.wait_for(lambda: not self._inside)
+        if not self._shut():
+            return
         self._session.background.close()
         if self._over:
             self._session.background.end_all()
@@ -410,32 +323,44 @@ class Handrail(NamedTools, HistoryMethods, AnswerMethods):
         self._database.close()
         self._session.workspace.close()
 
-    def _run(self, calls: tuple[ToolCall, ...], *, fresh: bool) -> Done | Parked:
-        return self._enter(self._asking.run, calls, fresh)
+    def _begin(self, loaded: Loaded) -> None:
+        """Settles what was left before, ahead of the first call; where that cannot be, nothing stays open."""
+        try:
+            if folder := loaded.settings.events.jsonl:
+                from handrail.runtime.event_lines import EventLines  # noqa: PLC0415  few write them
+
+                lines = EventLines(self._session.workspace, folder, self._session.id)
+                self._session.journal.subscribe(lines.add)
+            if loaded.rules:
+                check_tools(loaded, self._session.offer.registered)
+            recover(self._session)
+            settle_others(self._session)
+            self._session.background.keep = self._keep_yielded
+            self._session.background.attach()
+        except BaseException:
+            self.close()
+            raise
 
     def _keep_yielded(self, process: "ProcessSession") -> None:
         from handrail.runtime.yielded import keep_yielded  # noqa: PLC0415  few commands go on after their calls
 
         keep_yielded(self._session, process)
 
-    def _enter(
-        self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
-    ) -> Returned:
-        """Does something that `close` has to wait for."""
-        token, thread = object(), get_ident()
-        if os.getpid() != self._process:
-            raise UsageError("this Handrail belongs to the process that opened it; open one of your own after a fork")
-        try:
-            with self._lock:
-                if self._closed and thread not in self._inside.values():
-                    raise UsageError("this Handrail is closed")
-                self._inside[token] = thread
-            return work(*args, **kwargs)
-        finally:
-            with self._lock:
-                self._inside.pop(token, None)
-                if self._closed:
-                    self._door.notify_all()
+
+def _loaded(given: Settings | Loaded | None, mode: Mode | None, workspace: str, state: StateFolder) -> Loaded:
+    """The settings that a program gave, else those that the files of the machine and the workspace say."""
+    loaded = given or load(os.environ, {"mode": mode}, workspace, state=state.path)
+    return Loaded(settings=loaded, sources={}) if isinstance(loaded, Settings) else loaded
+
+
+def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object) -> None:
+    """What a type checker would have found, for programs that use none."""
+    if mode is not None:
+        _refuse_unknown("mode", mode, MODES)
+    for permission in deny:
+        _refuse_unknown("permission", permission, PERMISSIONS)
+    if on_permission is not None and not callable(on_permission):
+        raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.acp.cards import block, code, title_of
-from handrail.acp.diffs import Piece, pieces_of
+from handrail.acp.diffs import files_of, hunks_of
 from handrail.edit.diff import unified_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "-c", "+d", "\\ e", ""]), max_size=30)
@@ -13,41 +13,63 @@ TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_f
 
 
 @given(old=TEXTS, new=TEXTS)
-def test_the_pieces_put_in_their_places_make_the_new_text_of_the_old(old: str, new: str) -> None:
+def test_the_hunks_put_in_their_places_make_the_new_text_of_the_old(old: str, new: str) -> None:
     after = new.splitlines(keepends=True)
     before = old
-    for piece in reversed(list(pieces_of(unified_diff(old, new, "x.py").text))):
-        assert piece.path == "x.py"
-        shown = after[max(0, piece.line - 1) :]
-        assert "".join(shown).startswith(piece.new)
-        at = before.rfind(piece.old or "")
+    hunks = list(hunks_of(unified_diff(old, new, "x.py").text))
+    for hunk in reversed(hunks):
+        assert hunk.path == "x.py"
+        assert "".join(after[max(0, hunk.begin - 1) :]).startswith(hunk.new)
+        assert hunk.begin <= hunk.line <= max(hunk.begin, len(after))
+        at = before.rfind(hunk.old or "")
         assert at >= 0
-        before = before[:at] + piece.new + before[at + len(piece.old or "") :]
-    if len(list(pieces_of(unified_diff(old, new, "x.py").text))) == 1:
+        before = before[:at] + hunk.new + before[at + len(hunk.old or "") :]
+    if len(hunks) == 1:
         assert before == new
 
 
+def shown(diff: str) -> list[tuple[str, int, str | None, str]]:
+    return [(file.path, file.line, file.old, file.new) for file in files_of(diff)]
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "path", "pieces"),
+    ("old", "new", "path", "files"),
     [
-        (None, "a\n", "new.py", [Piece("new.py", 1, None, "a\n")]),
-        ("a\n", None, "gone b.py", [Piece("gone b.py", 0, "a\n", "")]),
-        ("a", "b", "x", [Piece("x", 1, "a", "b")]),
-        ("a\n", "b\n", "/else/where", [Piece("/else/where", 1, "a\n", "b\n")]),
-        ("a\n", "b\n", 'q"u\\o\te\n', [Piece('q"u\\o\te\n', 1, "a\n", "b\n")]),
-        ("a\n", "b\n", "ü\u202e.py", [Piece("ü\u202e.py", 1, "a\n", "b\n")]),
+        (None, "a\n", "new.py", [("new.py", 1, None, "a\n")]),
+        ("a\n", None, "gone b.py", [("gone b.py", 0, "a\n", "")]),
+        ("a", "b", "x", [("x", 1, "a", "b")]),
+        ("a\nb\nc\n", "a\nb\n", "x", [("x", 2, "a\nb\nc\n", "a\nb\n")]),
+        ("a\n", "b\n", "/else/where", [("/else/where", 1, "a\n", "b\n")]),
+        ("a\n", "b\n", 'q"u\\o\te\n', [('q"u\\o\te\n', 1, "a\n", "b\n")]),
+        ("a\n", "b\n", "ü\u202e.py", [("ü\u202e.py", 1, "a\n", "b\n")]),
     ],
 )
-def test_files_that_come_and_go_and_have_strange_names(old, new, path: str, pieces: list[Piece]) -> None:
-    assert list(pieces_of(unified_diff(old, new, path).text)) == pieces
+def test_files_that_come_and_go_and_have_strange_names(old, new, path: str, files) -> None:
+    assert shown(unified_diff(old, new, path).text) == files
+
+
+def test_all_places_of_a_file_are_one_difference_that_says_what_it_leaves_out() -> None:
+    lines = [f"{number}\n" for number in range(1, 61)]
+    new = [*lines]
+    new[4:5] = ["five\n", "and a half\n"]
+    new[56] = "fifty-six\n"
+    [(path, line, old, after)] = shown(unified_diff("".join(lines), "".join(new), "x").text)
+    assert (path, line) == ("x", 5)
+    assert old == "2\n3\n4\n5\n6\n7\n8\n⋯ 44 lines ⋯\n53\n54\n55\n56\n57\n58\n59\n"
+    assert after == "2\n3\n4\nfive\nand a half\n6\n7\n8\n⋯ 44 lines ⋯\n53\n54\n55\nfifty-six\n57\n58\n59\n"
+
+
+def test_a_file_that_goes_and_comes_again_is_two_differences() -> None:
+    diff = unified_diff("a\n", None, "x").text + unified_diff(None, "b\n", "x").text
+    assert shown(diff) == [("x", 0, "a\n", ""), ("x", 1, None, "b\n")]
 
 
 def test_a_diff_that_is_cut_off_gives_what_there_is() -> None:
     diff = unified_diff("".join(f"{n}\n" for n in range(9_000)), "".join(f"{n}x\n" for n in range(9_000)), "long")
     assert diff.truncated
-    [piece] = pieces_of(diff.text)
-    assert (piece.old or "").startswith("0\n1\n2\n")
-    assert list(pieces_of("(the old content is binary or over 8 MiB: no diff)\n")) == []
+    [file] = files_of(diff.text)
+    assert (file.old or "").startswith("0\n1\n2\n")
+    assert list(files_of("(the old content is binary or over 8 MiB: no diff)\n")) == []
 
 
 @given(text=st.text(alphabet="`ab\n ", max_size=40))
@@ -64,3 +86,6 @@ def test_titles_say_what_a_call_is_about() -> None:
     assert title_of("read", {"path": "[a](b).py"}) == "read `[a](b).py`"
     assert title_of("edit", {"path": "[a](b).py"}) == "edit [a](b).py"
     assert title_of("undo", "no arguments") == "undo"
+    assert title_of("exec", "no arguments") == "exec"
+    assert title_of("exec", {"command": " "}) == "exec"
+    assert title_of("grep", {}) == "grep"

@@ -27,12 +27,13 @@ def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: P
             done = await opened.say(session, "make it 2")
             [asked] = editor.asked
             assert (done.stop_reason, asked.session) == ("end_turn", session)
-            told, diff = asked.card.content
+            diff, told = asked.card.content
             assert "asks: writes ask in ask mode" in told.content.text
             assert "Your files are untouched." in told.content.text
+            assert told.content.text.endswith("undo takes it back\n```")
             assert (diff.path, diff.old_text) == (str(workspace / "a.txt"), "one\ntwo\nthree\n")
             assert (asked.card.kind, asked.card.status) == ("edit", "pending")
-            assert [(one.path, one.line) for one in asked.card.locations] == [(str(workspace / "a.txt"), 1)]
+            assert [(one.path, one.line) for one in asked.card.locations] == [(str(workspace / "a.txt"), 2)]
             assert [one.kind for one in asked.options] == ["allow_once", "reject_once"]
             assert asked.names == {"once": "Allow it, this once", "deny": "Deny it"}
             assert asked.card.tool_call_id in {one.tool_call_id for one in editor.of("tool_call")}

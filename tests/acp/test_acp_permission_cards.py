@@ -30,27 +30,43 @@ def request(**fields) -> PermissionRequest:
 
 def test_only_a_difference_is_shown_as_one() -> None:
     for kind, shown in (("diff", 1), ("run", 1), ("input", 0), ("none", 0)):
-        card = card_of(request(preview=Preview(kind=kind, text=DIFF)), "/work")
+        card = card_of(request(preview=Preview(kind=kind, text=DIFF)), "/project")
         assert sum(one.type == "diff" for one in card.content) == shown, kind
 
 
 def test_what_a_command_is_judged_by_is_no_place_to_go_to() -> None:
     paths = ("s/a/b/", "https://example.org")
-    assert card_of(request(paths=paths), "/work").locations == []
-    [place] = card_of(request(paths=("a.txt",), command=None, tool_name="delete"), "/work").locations
-    assert place.path == "/work/a.txt"
+    assert card_of(request(paths=paths), "/project").locations == []
+    [place] = card_of(request(paths=("a.txt",), command=None, tool_name="delete"), "/project").locations
+    assert place.path == "/project/a.txt"
 
 
-def test_the_first_no_drops_everything_and_showing_the_output_is_no_yes() -> None:
+def test_who_knows_only_the_kinds_of_buttons_takes_the_narrower_yes_and_the_plain_no() -> None:
     options = options_of(request())
     assert [(one.option_id, one.kind) for one in options] == [
         ("once", "allow_once"),
-        ("session", "allow_always"),
         ("workspace", "allow_always"),
+        ("session", "allow_always"),
         ("deny", "reject_once"),
-        ("output", "reject_once"),
+        ("output", "reject_always"),
     ]
-    assert options[1].name == "Allow it, and stop asking for `make` in this session"
+    assert options[2].name == "Allow it, and stop asking for `make` in this session"
+    one_button_a_kind = {one.kind: one.option_id for one in options}
+    assert (one_button_a_kind["allow_always"], one_button_a_kind["reject_once"]) == ("session", "deny")
+
+
+def test_a_file_that_goes_is_no_place_to_go_to() -> None:
+    gone = f"{DIFF}--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
+    card = card_of(request(preview=Preview(kind="run", text=gone)), "/work")
+    assert [one.path for one in card.content if one.type == "diff"] == ["/work/a.txt", "/work/b.txt"]
+    assert [(one.path, one.line) for one in card.locations] == [("/work/a.txt", 1)]
+
+
+def test_the_change_of_a_file_tool_comes_first_and_of_a_command_what_it_is() -> None:
+    change = request(tool_name="edit", command=None, preview=Preview(kind="diff", text=DIFF))
+    assert [one.type for one in card_of(change, "/work").content] == ["diff", "content"]
+    tried = request(preview=Preview(kind="run", text=DIFF, output="said\n"))
+    assert [one.type for one in card_of(tried, "/work").content] == ["content", "diff", "content"]
 
 
 def test_an_answer_that_nobody_offered_is_a_no() -> None:

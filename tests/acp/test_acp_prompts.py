@@ -30,7 +30,7 @@ def test_a_prompt_streams_words_and_thoughts_and_cards_and_changes_the_file(
             [diff] = edit["content"]
             assert (diff["type"], diff["path"]) == ("diff", path)
             assert (diff["old_text"], diff["new_text"]) == ("one\ntwo\nthree\n", "one\n2\nthree\n")
-            assert [(one["path"], one["line"]) for one in edit["locations"]] == [(path, 1)]
+            assert [(one["path"], one["line"]) for one in edit["locations"]] == [(path, 2)]
             [used] = editor.of("usage_update")
             assert (used.used, used.size, used.cost.amount) == (1_020, 200_000, 0.25)
             [named] = editor.of("session_info_update")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from acp import RequestError
 from acp.helpers import embedded_text_resource, resource_block, resource_link_block, text_block
-from editor import handrail, played
+from editor import chose, handrail, played
 
 from handrail.acp.prompts import prompt_of
 
@@ -27,7 +27,7 @@ def test_what_the_agent_says_of_itself(start, script) -> None:
             can = said.agent_capabilities
             assert (said.protocol_version, said.agent_info.name) == (1, "handrail")
             assert (can.load_session, can.prompt_capabilities.embedded_context) == (True, True)
-            assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (False, False)
+            assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (True, False)
             offered = can.session_capabilities.model_dump(exclude_none=True)
             assert set(offered) == {"list", "resume", "fork", "close", "additional_directories"}
             with pytest.raises(RequestError, match="environment variable"):
@@ -301,8 +301,34 @@ def test_files_that_the_person_points_at_are_in_the_prompt(start, script, worksp
 )
 def test_whatever_the_person_points_at_has_a_name(uri: str, place: str) -> None:
     embedded = resource_block(embedded_text_resource(uri, "text"))
-    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/work")
-    assert prompt.split("\n\n")[0] == f"See @{place}@{place}"
+    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/project")
+    assert prompt.text.split("\n\n")[0] == f"See @{place}@{place}"
+
+
+def test_an_editor_that_names_a_folder_by_a_link_finds_its_files_there(
+    start, script, workspace: Path, tmp_path: Path
+) -> None:
+    named = tmp_path / "by another näme"
+    named.symlink_to(workspace)
+    model = script(EDIT, DONE)
+
+    async def scene() -> None:
+        async with start("--model", model, "--mode", "ask") as opened:
+            editor, session = opened.editor, await opened.new(named)
+            editor.answers.append(chose("once"))
+            there = resource_link_block("a.txt", (named / "a.txt").as_uri())
+            await opened.agent.prompt(session_id=session, prompt=[text_block("see "), there])
+            [asked], card = editor.asked, editor.cards()["edit a.txt"]
+            file = str(named / "a.txt")
+            assert [one.path for one in asked.card.locations] == [file]
+            assert (asked.card.content[0].path, card["content"][0]["path"]) == (file, file)
+            assert [one["path"] for one in card["locations"]] == [file]
+            await opened.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
+            [said] = editor.of("user_message_chunk")
+            assert said.content.text == "see @a.txt"
+            assert editor.cards()["edit a.txt"]["content"][0]["path"] == str(workspace / "a.txt")
+
+    played(scene)
 
 
 def test_commands_are_done_without_the_model(start, script, workspace: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from acp import RequestError
+from acp.helpers import text_block
 from editor import Opened, chose, played
 
 from handrail.models.scripted import Line, Scripted
@@ -41,6 +42,33 @@ def test_a_cancel_ends_the_command_with_all_that_it_started(start, script) -> No
             [card] = opened.editor.cards().values()
             assert (card["kind"], card["status"], card["raw_output"]["code"]) == ("execute", "failed", "CANCELLED")
             assert (await opened.say(session, "and now?")).stop_reason == "end_turn"
+
+    played(scene)
+
+
+def test_who_says_something_right_after_a_cancel_is_heard_once_that_is_done(start, script) -> None:
+    async def scene() -> None:
+        async with start("--model", script(RUN, DONE), "--mode", "full") as opened:
+            session, saying = await begin(opened)
+            await opened.agent.cancel(session_id=session)
+            more = asyncio.create_task(opened.say(session, "and now?"))
+            assert (await saying).stop_reason == "cancelled"
+            assert (await more).stop_reason == "end_turn"
+            assert opened.editor.words() == "Done."
+
+    played(scene)
+
+
+def test_a_cancel_is_for_what_was_said_right_after_another_one_too(start, script) -> None:
+    async def scene() -> None:
+        async with start("--model", script(RUN, DONE), "--mode", "full") as opened:
+            session, saying = await begin(opened)
+            await opened.agent.cancel(session_id=session)
+            more = asyncio.create_task(opened.agent.prompt(session_id=session, prompt=[text_block("and now?")]))
+            await asyncio.sleep(0)  # it is sent
+            await opened.agent.cancel(session_id=session)
+            assert [(await one).stop_reason for one in (saying, more)] == ["cancelled", "cancelled"]
+            assert opened.editor.words() == ""
 
     played(scene)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from editor import handrail
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.acp.wire import _message
+from handrail.acp.messages import Refusal, message_in
 
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -191,7 +191,7 @@ def test_without_the_extra_it_says_what_to_install(
     with talking(workspace, {**environment, "PYTHONPATH": path}) as talk:
         out, err = talk.process.communicate(timeout=30)
     assert (talk.process.returncode, out) == (2, b"")
-    assert b"pip install 'handrail[acp]'" in err
+    assert f"Install it: {sys.executable} -m pip install 'handrail[acp]'\n".encode() in err
 
 
 _JSON = st.recursive(
@@ -202,14 +202,42 @@ _JSON = st.recursive(
 _KEYS = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "other"])
 
 
+@example(line=b'{"params":[],"result":null}')
 @given(line=st.binary(max_size=40) | st.dictionaries(_KEYS, _JSON).map(lambda given: json.dumps(given).encode()))
 def test_whatever_a_line_is_it_is_a_message_that_can_be_taken_or_is_refused(line: bytes) -> None:
-    read = _message(bytearray(line))
+    read = message_in(bytearray(line))
     if isinstance(read, dict):
         hash(read.get("id"))
         assert isinstance(read.get("method", ""), str | None)
-        assert isinstance(read.get("params", {}), dict | None)
+        assert read.get("method") is None or isinstance(read.get("params", {}), dict | None)
         assert isinstance(read.get("error", {}), dict | None)
         assert any(name in read for name in ("method", "result", "error"))
     elif read is not None:
         assert read.code in {-32700, -32600}
+
+
+@pytest.mark.parametrize(
+    ("spelled", "read"),
+    [
+        (rb"a \ud83d b", "a ? b"),
+        (rb"\ude00\ud83d", "??"),
+        (rb"\ud83d\ude00", "😀"),
+        (rb"\\ud83d", r"\ud83d"),
+        ("ü \\ud83d 😀".encode(), "ü ? 😀"),
+    ],
+)
+def test_half_a_character_which_editors_cut_text_into_is_no_reason_not_to_answer(spelled: bytes, read: str) -> None:
+    line = b'{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"text":"%s"}}' % spelled
+    assert message_in(bytearray(line)) == {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "session/prompt",
+        "params": {"text": read},
+    }
+
+
+@pytest.mark.parametrize("line", [rb'{"a":NaN,"b":"\ud83d"}', rb'{"a":"\ud83d"', b'{"a":"\xff"}', b"[" * 100_000])
+def test_what_is_no_json_is_none_by_that_way_either(line: bytes) -> None:
+    read = message_in(bytearray(line))
+    assert isinstance(read, Refusal)
+    assert read.code == -32700

@@ -297,6 +297,15 @@ def test_pictures_count_and_are_left_out_where_results_are_cut() -> None:
     assert "a picture" in cut.content
 
 
+def test_pictures_of_the_person_count_and_are_left_out_where_all_would_not_fit() -> None:
+    picture = Attachment(type="image", path="a.png", mime="image/png", content="QUJD" * 100_000)
+    message = UserMessage(message_id="m", text="Look.", attachments=(picture,))
+    assert 1_600 < tokens_of(message) < 1_700
+    cut = shortened(message, 500)
+    assert isinstance(cut, UserMessage)
+    assert (cut.text, cut.attachments) == ("Look.\n[Left out to fit your window: a picture.]", ())
+
+
 def test_a_reference_to_the_whole_output_is_never_cut_away() -> None:
     content = f"{'x' * 5_000}\nAll of it: @output/c-1 (9 MB)\n{'y' * 5_000}"
     message = ResultsMessage(results=(CallResult(tool_call_id="c-1", name="exec", ok=True, content=content),))

@@ -59,6 +59,16 @@ def test_a_turn_says_what_it_did(stage: Any, told: Any) -> None:
     assert (stage.workspace / "a.txt").read_text() == "two\n"
 
 
+def test_the_model_is_told_where_a_page_ends_and_what_it_is_warned_of(stage: Any) -> None:
+    rail = stage.open()
+    (stage.workspace / "long.txt").write_text("1\n2\n3\n")
+    broken = ("write", {"path": "new.json", "content": "{"})
+    stage.run(rail, [Line(calls=(("read", {"path": "long.txt", "limit": 1}), broken)), Line(text="Done.")])
+    (results,) = [one.results for one in messages(rail) if isinstance(one, ResultsMessage)]
+    assert results[0].content == "1\n[Read lines 1–1 of 3 of long.txt. Go on with offset 2.]\n"
+    assert "[new.json was written, but it is not valid JSON" in results[1].content
+
+
 def test_every_call_is_written_down_before_it_runs_and_every_result_after(stage: Any) -> None:
     rail = stage.open()
     stage.run(rail, [Line(text="I look.", calls=(READ, EDIT)), Line(text="Done.")])

@@ -71,6 +71,15 @@ def test_reads_are_timed_one_by_one(server: Server) -> None:
     assert {name: len(taken) for name, taken in times.items()} == {"a": 2 * CALLS, "b": 2 * CALLS}
 
 
+def test_a_file_that_is_read_once_is_another_each_time(server: Server, tmp_path: Path) -> None:
+    for number in range(CALLS):
+        (tmp_path / f"once-{number}.txt").write_text(TEXT)
+    assert server.read_once(7) == ("read", {"path": "once-7.txt"})
+    with running({"a": server}) as clients:
+        assert len(in_turns({"a": server}, clients, 1, Server.read_once)["a"]) == CALLS
+        prove("a", clients["a"], server)
+
+
 def test_what_only_warms_is_left_out() -> None:
     assert without_first({"a": [9.0, 1.0, 2.0]}, 1) == {"a": Sample((1.0, 2.0))}
 

@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import handrail
 from handrail.cli.main import run as run_words
-
-SOURCE = Path(handrail.__file__).parent.parent
 
 
 class Done(NamedTuple):
@@ -33,27 +30,6 @@ class Done(NamedTuple):
 
 
 Run = Callable[..., Done]
-
-
-@pytest.fixture(scope="session")
-def byte_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the interpreters of these tests keep their byte code: compiled once, and not in the source."""
-    return tmp_path_factory.mktemp("byte-code")
-
-
-@pytest.fixture
-def environment(tmp_path: Path, byte_code: Path) -> dict[str, str]:
-    """The environment of the commands: nothing of this machine but the search path."""
-    home = tmp_path / "home"
-    home.mkdir()
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "HANDRAIL_STATE_DIR": str(tmp_path / "state"),
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": str(SOURCE),
-        "PYTHONPYCACHEPREFIX": str(byte_code),
-    }
 
 
 @pytest.fixture

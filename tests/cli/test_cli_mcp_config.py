@@ -158,6 +158,12 @@ def test_a_program_that_is_nowhere_is_not_fetched_under_its_name(
     assert "handrail is on no PATH" in done.err
 
 
+def test_codex_passes_on_where_the_settings_the_state_and_the_desktop_are(run, workspace: Path) -> None:
+    run("mcp", "--config", "codex", "--write")
+    passed = tomllib.loads((workspace / ".codex/config.toml").read_text())["mcp_servers"]["handrail"]["env_vars"]
+    assert {"HANDRAIL_CONFIG", "HANDRAIL_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "DISPLAY"} <= set(passed)
+
+
 @pytest.mark.parametrize("name", ["claude-code", "zed", "codex", "opencode"])
 def test_a_client_that_starts_it_in_the_home_does_not_make_all_of_that_the_workspace(
     run, workspace: Path, environment: dict[str, str], installed: str, name: str
@@ -330,6 +336,19 @@ def test_the_persons_own_settings_may_be_a_link_which_stays_one(run, workspace: 
     assert '"theme": "One", // light\n' in kept.read_text()
 
 
+def test_a_session_that_could_never_be_opened_is_not_written(run, workspace: Path) -> None:
+    done = run("mcp", "--config", "codex", "--session", "a/b", "--write")
+    assert (done.code, contents(workspace)) == (2, {})
+    assert "a session id is made of letters, digits, dot, dash and underscore" in done.err
+
+
+def test_zed_is_told_what_its_agent_lacks(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "handrail is in the list of external agents." in run("mcp", "--config", "zed", "--write").err
+    monkeypatch.setitem(sys.modules, "acp", None)
+    written = run("mcp", "--config", "zed", "--mode", "plan", "--write").err
+    assert f"external agents, once its extra is installed: {sys.executable} -m pip install 'handrail[acp]'." in written
+
+
 def test_a_file_keeps_its_mode(run, workspace: Path) -> None:
     file = workspace / ".mcp.json"
     file.write_text("{}\n")
@@ -337,6 +356,15 @@ def test_a_file_keeps_its_mode(run, workspace: Path) -> None:
     run("mcp", "--config", "claude-code", "--write")
     assert file.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in workspace.iterdir()) == [".claude", ".mcp.json"]
+
+
+def test_a_file_that_is_write_protected_is_left_so(run, workspace: Path) -> None:
+    file = workspace / ".mcp.json"
+    file.write_text("{}\n")
+    file.chmod(0o444)
+    done = run("mcp", "--config", "claude-code", "--write")
+    assert (done.code, contents(workspace)) == (2, {str(file): b"{}\n"})
+    assert f".mcp.json is write-protected. Nothing was written. To let it be written: chmod u+w {file}" in done.err
 
 
 def test_what_is_no_file_stops_it(run, workspace: Path) -> None:
@@ -386,10 +414,14 @@ def test_the_help_names_every_client(run) -> None:
     assert ",".join(NAMES) in "".join(run("mcp", "--help").out.split())  # wherever its lines are broken
 
 
-def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: Path) -> None:
+def rows_of_clients(run, **changes: str) -> list[tuple[str, str, str | None]]:
+    found = [row for row in run("doctor", "--json", **changes).json["rows"] if row["group"] == "clients"]
+    return [(row["status"], row["text"], row["fix"]) for row in found]
+
+
+def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: Path, installed: str) -> None:
     def rows() -> list[tuple[str, str, str | None]]:
-        found = [row for row in run("doctor", "--json").json["rows"] if row["group"] == "clients"]
-        return [(row["status"], row["text"].split(".")[0], row["fix"]) for row in found]
+        return [(status, text.split(". ")[0], fix) for status, text, fix in rows_of_clients(run, PATH=installed)]
 
     [(status, text, _)] = rows()
     assert (status, text.startswith("no client is told of handrail here")) == ("ok", True)
@@ -402,7 +434,33 @@ def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: P
     expected = "Claude Code has handrail's tools, and its own go round them"
     assert claude == ("warning", expected, "handrail mcp --config claude-code --write")
     assert codex[0] == "warning"
-    assert codex[1].startswith("Codex: not TOML")
+    assert codex[1].startswith("Codex: .codex/config.toml cannot be used: not TOML")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_doctor_says_that_the_program_of_a_client_is_gone(run, workspace: Path, installed: str, name: str) -> None:
+    run("mcp", "--config", name, "--write", PATH=installed)
+    assert [row[0] for row in rows_of_clients(run, PATH=installed)] == ["ok"]
+    file = workspace / FILES[name][0]
+    written = file.read_text()
+    file.write_text(
+        written.replace('"handrail", "mcp"', '"/gone/handrail", "mcp"')
+        .replace('d": "handrail"', 'd": "/gone/handrail"')
+        .replace('d = "handrail"', 'd = "/gone/handrail"')
+    )
+    assert file.read_text() != written
+    [(status, text, fix)] = rows_of_clients(run, PATH=installed)
+    assert status == "error"
+    assert "is to start /gone/handrail, which is not there: it has none of handrail's tools" in text
+    assert fix == f"handrail mcp --config {name} --write"
+    run("mcp", "--config", name, "--write", PATH=installed)
+    assert file.read_text() == written
+
+
+def test_doctor_warns_where_the_name_of_the_program_is_on_no_path_here(run, installed: str) -> None:
+    run("mcp", "--config", "codex", "--write", PATH=installed)
+    [(status, text, _)] = rows_of_clients(run, PATH="/nowhere")
+    assert (status, "Codex is to start handrail, which is on no PATH here" in text) == ("warning", True)
 
 
 def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_off() -> None:
@@ -414,3 +472,11 @@ def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_
         for file in host.files:
             assert all(f"`{path}`" in rows[host.name] for path in file.paths)
     assert ", ".join(OWN_TOOLS) in rows["claude-code"]
+    tried = dict(zip(("Claude Code", "Codex", "opencode"), _versions_of_hosts(), strict=True))
+    assert all(f"{name} {version}" in page for name, version in tried.items()), "the page says what is tried"
+
+
+def _versions_of_hosts() -> list[str]:
+    declared = Path(__file__).parents[1] / "mcp" / "node_hosts" / "package.json"
+    pinned = json.loads(declared.read_text())["dependencies"].values()
+    return [version.rpartition("@")[2].partition("-")[0] for version in pinned]

@@ -26,9 +26,11 @@ def brings(workspace: Path, environment: dict[str, str]) -> dict[str, object]:
 
 def test_trust_shows_what_a_project_would_start_and_what_it_would_be_told(run, brings) -> None:
     done = run("trust")
-    first, server, last = done.out.splitlines()
+    first, server, file, last = done.out.splitlines()
     assert first == "Servers from .mcp.json, started in a sandbox when a session needs them:"
     assert server == f"  plain: runs {PYTHON} plain.py; with A_TOKEN; is told your THEIR_TOKEN"
+    told = "is in the workspace: whoever changes it, an agent too, changes what is started with that."
+    assert file == f"    plain.py {told}"
     assert last.startswith("Trusted as it is now (SHA-256 ")
 
 
@@ -66,11 +68,46 @@ def test_a_call_that_asks_is_answered_from_another_shell(run, brings) -> None:
 
 def test_a_server_that_does_not_start_is_an_error_of_doctor_and_of_nothing_else(run, brings, workspace: Path) -> None:
     (workspace / "plain.py").write_text("raise SystemExit('it will not')")
+    brought = {"plain": brings, "unset": {"command": "a", "args": ["${NOT_SET_ANYWHERE}"]}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": brought}))
     run("trust")
     doctor = run("doctor")
+    assert doctor.out.count("NOT_SET_ANYWHERE") == 1
     assert "✗ plain: it ended with exit code 1: it will not" in doctor.out
     tools = run("tools")
     assert (tools.code, "plain: it ended with exit code 1: it will not" in tools.err) == (0, True)
+    assert tools.err.count("NOT_SET_ANYWHERE") == 1
+
+
+def test_what_a_server_lacks_is_said_once_with_what_to_do(here, workspace: Path) -> None:
+    entry = {"command": "run", "env": {"TOKEN": "${NOT_SET_HERE}"}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"mine": entry}}))
+    here("trust")
+    told = "The MCP server mine cannot be used: the variable NOT_SET_HERE, which it asks for, is not set"
+    err = here("tools").err
+    assert (err.count("NOT_SET_HERE, which it asks for"), told in err) == (1, True)
+    rows = [row for row in here("doctor", "--json").json["rows"] if row["group"] == "mcp"]
+    assert [(row["status"], row["fix"]) for row in rows] == [("warning", "export NOT_SET_HERE=…")]
+
+
+def test_config_says_which_servers_a_project_brings_and_whether_they_count(here, brings, environment) -> None:
+    words = f"runs {PYTHON} plain.py; with A_TOKEN"
+    assert f"plain   {words}; from .mcp.json, not used until you trust it\n" in here("config").out
+    here("trust")
+    assert f"plain   {words}; from .mcp.json\n" in here("config").out
+    own = Path(environment["HOME"], ".config", "handrail", "config.toml")
+    own.write_text("[mcp.servers.plain]\nwritable = true\n[mcp.servers.plane]\nwritable = true\n")
+    listed = here("config", "--json").json["servers"]
+    assert listed["plain"] == f"{words}; changes the workspace; from .mcp.json"
+    assert listed["plane"] == "adds to the one of .mcp.json; changes the workspace; there is none of that name here"
+    own.unlink()
+    assert here("config", "--json").json["servers"] == {"plain": f"{words}; from .mcp.json"}
+
+
+def test_a_broken_file_of_servers_is_told_with_the_line(here, workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text('{"mcpServers": {\n  "a": {,}\n}}')
+    (row,) = [row for row in here("doctor", "--json").json["rows"] if row["group"] == "mcp"]
+    assert row["text"].startswith(".mcp.json cannot be used: it is not JSON: line 2, column 9: ")
 
 
 def test_config_shows_servers_and_no_secret(run, workspace: Path, tmp_path: Path) -> None:

@@ -129,12 +129,15 @@ def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"handrail {VERSION}\n"
 
 
-def test_help_names_every_command_on_stdout_and_nothing_at_all_is_wrong_usage(capsys) -> None:
+def test_help_names_every_command_on_stdout_and_nothing_at_all_is_wrong_usage(
+    capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert run_here(["--help"]) == 0
     text, said = capsys.readouterr()
-    assert [line.split("  ")[1] for line in text.splitlines() if line.startswith("  ")][: len(COMMANDS)] == list(
-        COMMANDS
-    )
+    listed = [line for line in text.splitlines() if re.match("  [a-z]", line)]
+    assert [line.split("  ")[1] for line in listed][: len(COMMANDS)] == list(COMMANDS)
+    assert max(map(len, text.splitlines())) <= 80
     assert said == ""
     assert run_here([]) == 2
     nothing, said = capsys.readouterr()
@@ -142,19 +145,24 @@ def test_help_names_every_command_on_stdout_and_nothing_at_all_is_wrong_usage(ca
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_has_a_sentence_two_examples_options_and_exit_codes(name: str, capsys) -> None:
+def test_the_help_of_a_command_has_a_sentence_two_examples_options_and_exit_codes(
+    name: str, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert run_here([*name.split(), "--help"]) == 0
     text = capsys.readouterr().out
     parts = re.fullmatch(
-        rf"usage: handrail {name} .*?\n\n([^\n]+)\n\nexamples:\n((?:  handrail [^\n]+\n){{2}})\n.*options:\n.*--quiet.*"
-        r"exit codes:\n((?:  \d[^\n]+\n)+)",
+        rf"usage: handrail {name} .*?\n\n((?:[^\n]+\n)+)\nexamples:\n((?:  handrail [^\n]+\n){{2}})\n"
+        r".*options:\n.*--quiet.*exit codes:\n((?:  [\d ][^\n]+\n)+)",
         text,
         re.DOTALL,
     )
     assert parts is not None
-    assert parts[1] == COMMANDS[name].sentence
-    assert {int(line.split()[0]) for line in parts[3].splitlines()} >= {0, 2, 4, 130}
-    assert max(map(len, text.splitlines())) <= 100
+    assert " ".join(parts[1].split()) == COMMANDS[name].sentence
+    assert {int(line.split()[0]) for line in parts[3].splitlines() if line[2] != " "} >= {0, 2, 4, 130}
+    laid_out = text.partition("\n\n")[2].splitlines()  # argparse breaks its usage as it can
+    assert max(len(line) for line in laid_out if not line.startswith("  handrail ")) <= 80
+    assert not [line for line in text.splitlines() if re.search(r"[a-z]-$", line)], "a name is broken at its hyphen"
 
 
 @pytest.mark.parametrize("name", ["approvals", "processes", "log", "audit"])
@@ -229,3 +237,9 @@ def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: 
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
     assert run_here(["burst"]) == 4
     assert "No report could be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["tools", "config"])
+def test_a_folder_that_is_not_there_is_nothing_to_look_at(name: str, capsys) -> None:
+    assert run_here([name, "--workspace", "/nowhere"]) == 2
+    assert "the workspace /nowhere is no folder. Name one that is there." in capsys.readouterr().err

@@ -3,7 +3,7 @@
 What is there is never written again: sessions that people have recorded must load for ever, and these stand for them.
 
 python tests/golden/record.py                 records a set; refuses where this version has one
-python tests/golden/record.py --name NAME     the same under another name, such as 0.1.0-second
+python tests/golden/record.py --name NAME …   the same under another name, such as 0.1.0-second; sessions can be named
 python tests/golden/record.py --renderings    writes what the event adapters make of the newest set: look at the
                                               difference before it is kept
 """
@@ -29,11 +29,14 @@ HERE = Path(__file__).resolve().parent
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/home/person", "USER": "person", "LOGNAME": "person"}
 ENVIRONMENT |= {"SHELL": "/bin/sh", "LANG": "C.UTF-8", "TZ": "UTC"}
 
+_NAMES = {play.__name__ for play in SESSIONS}
+
 
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--name", default=VERSION)
+    parser.add_argument("only", nargs="*", help="the sessions to record, where not all of them are meant")
     parser.add_argument("--renderings", action="store_true")
     options = parser.parse_args()
     if options.renderings:
@@ -46,7 +49,7 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
     os.umask(0o022)
-    bundles = {play.__name__: _recorded(play, traces) for play in SESSIONS}
+    bundles = {play.__name__: _recorded(play, traces) for play in SESSIONS if play.__name__ in (options.only or _NAMES)}
     folder.mkdir()
     for name, bundle in bundles.items():
         write_bundle(folder / f"{name}.json", bundle)

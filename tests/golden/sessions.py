@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from server_sessions import left, servers
+
 from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Parked, Tool, TurnLimits, tool
 from handrail.models.model import ModelError, Spent
 from handrail.models.scripted import Line, Scripted
@@ -180,4 +182,7 @@ def forked(stage: Stage) -> None:
     asyncio.run(both())
 
 
-SESSIONS: tuple[Callable[[Stage], None], ...] = (calls, work, killed, parked, waiting, compacted, forked)
+SESSIONS: tuple[Callable[[Stage], None], ...] = (
+    *(calls, work, killed, parked, waiting, compacted, forked),
+    *(servers, left),
+)

@@ -11,6 +11,7 @@ import pytest
 from bundles import read_bundle, unpack
 from expectations import expected_of
 from renderings import rendered
+from server_sessions import OPEN, Tracker
 from sessions import SETTINGS, TOOLS
 
 from handrail import Agent, AsyncHandrail, Done, Handrail
@@ -18,6 +19,7 @@ from handrail.agent.replay.playing import Replay, play
 from handrail.agent.replay.recorded import recording_of
 from handrail.agent.replay.start import make_start
 from handrail.dialects.events import ADAPTERS
+from handrail.mcp.calling import Calls
 from handrail.models.scripted import Line, Scripted
 from handrail.protocol.event import KINDS, PermissionEvent, ToolEvent, decode_event, kind_of
 from handrail.protocol.message import AssistantMessage, Message, ResultsMessage
@@ -32,13 +34,17 @@ from schemas import validate
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted(HERE.glob("*/*.json"))
-PLAYS = ("calls", "compacted", "forked", "killed", "parked", "waiting", "work")
+PLAYS = ("calls", "compacted", "forked", "killed", "left", "parked", "servers", "waiting", "work")
+OURS = [file for file in FILES if file.parent.name.split("-")[0] == VERSION]
+"""What this version recorded: at once, and as more came to it."""
 every_session = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 every_talk = pytest.mark.parametrize(
     "file",
     [file for file in FILES if read_bundle(file)["expected"]["talk"]],
     ids=lambda file: f"{file.parent.name}-{file.stem}",
 )
+WAITS = {"waiting": ("question",), "left": ("write",)}
+"""What still waits for somebody when a session ends."""
 LINES = [Line(text="Done.")] * 40
 """Whatever line the session is at, it is the last."""
 
@@ -96,11 +102,11 @@ def unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def newest(unpacked: Any) -> Any:
-    return lambda name: unpacked(HERE / VERSION / f"{name}.json")
+    return lambda name: unpacked(next(file for file in OURS if file.stem == name))
 
 
 def test_this_version_has_recorded_its_sessions() -> None:
-    assert {file.stem for file in FILES if file.parent.name == VERSION} == set(PLAYS)
+    assert sorted(file.stem for file in OURS) == sorted(PLAYS)
 
 
 @every_session
@@ -149,7 +155,7 @@ def test_events_have_their_channel_and_all_that_they_must_have(unpacked: Any, fi
 
 
 def test_every_kind_of_event_was_emitted_by_something_real() -> None:
-    kinds = [read_bundle(file)["expected"]["kinds"] for file in FILES if file.parent.name == VERSION]
+    kinds = [read_bundle(file)["expected"]["kinds"] for file in OURS]
     assert {name for found in kinds for name in found} == {kind_of(kind) for kind in KINDS}
 
 
@@ -221,14 +227,39 @@ def test_what_waited_for_a_reply_gets_it(newest: Any) -> None:
     assert "the last" in results.results[0].content
 
 
+@pytest.mark.parametrize(("creates", "code"), [("Creates one.", None), ("Creates two.", "CONFLICT")])
+def test_a_yes_to_a_servers_tool_counts_where_the_server_says_the_same_of_it(
+    newest: Any, creates: str, code: str | None
+) -> None:
+    one, tracker = newest("servers"), Tracker("Finds issues, and more.", creates)
+    with Handrail(one.workspace, **one.options(mode="ask", sources=[tracker])) as rail:
+        (request,) = rail.waiting()
+        assert (request.tool_name, request.server_name) == ("create_issue", "tracker")
+        done = rail.answer(request, "once")
+        assert isinstance(done, Done)
+        (result,) = done.results
+        assert (result.error.code if result.error else None) == code
+    assert tracker.called == ([] if code else ["create_issue"])
+
+
+def test_a_call_that_a_client_left_waiting_is_found_by_the_same_call(newest: Any) -> None:
+    one = newest("left")
+    with Handrail(one.workspace, **one.options(mode="ask", on_permission=lambda _: None)) as rail:
+        (request,) = rail.waiting()
+        rail.answer(request, "once")
+        kept: Any = Calls(rail).begin("write", OPEN)
+        assert (kept.tool_call_id, kept.ok) == (request.tool_call_id, True)
+    assert (one.workspace / "open.txt").read_text() == "open\n"
+
+
 @pytest.mark.skipif(find_bubblewrap({}) is None, reason="commands were recorded in a sandbox of bubblewrap")
 @every_session
 def test_it_is_played_again_as_far_as_that_can_be(unpacked: Any, file: Path, tmp_path: Path) -> None:
     replay = unpacked(file).replayed(tmp_path / "replay")
     assert [(one.name, one.reason, one.difference) for one in replay.calls if one.verdict == "differs"] == []
     assert replay.start.outside == ()
-    left_out = {one.name for one in replay.calls if one.verdict == "left-out"}
-    assert left_out <= {"exec", "count_words", *({"question"} if file.stem == "waiting" else ())}
+    left_out = {one.name for one in replay.calls if one.verdict == "left-out" and not one.name.startswith("mcp__")}
+    assert left_out <= {"exec", "count_words", *WAITS.get(file.stem, ())}
 
 
 def assert_kept(old: Any, new: Any) -> None:

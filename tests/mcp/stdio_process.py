@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,20 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-import handrail
+from apart import environment_in
 
 PATIENCE = 60.0
 MODERN = "2026-07-28"
-_SOURCE = str(Path(handrail.__file__).parent.parent)
 _KEY = "io.modelcontextprotocol/"
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Nothing of this machine but the search path: a home and a state folder below the folder."""
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    own = {"HOME": str(home), "HANDRAIL_STATE_DIR": str(folder / "state"), "HANDRAIL_NOTIFY": "off"}
-    return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": _SOURCE, **own, **more}
+    """What a server gets: nobody is told on the desktop."""
+    return environment_in(folder, HANDRAIL_NOTIFY="off", **more)
 
 
 def envelope(**more: Any) -> dict[str, Any]:
@@ -50,8 +45,11 @@ class Server:
             stderr=subprocess.PIPE,
         )
         self.came: list[dict[str, Any]] = []
+        self._ends_with = 0
         self.errors = b""
         """What it wrote to stderr, once it has ended."""
+        self._answers: dict[Any, dict[str, Any]] = {}
+        """The first that came of each id: a test may have thousands."""
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
         self._ended = False
@@ -66,7 +64,7 @@ class Server:
         if self.process.poll() is None and kind is not None:
             self.process.kill()
         code = self.close()
-        assert kind is not None or code is not None
+        assert kind is not None or code == self._ends_with
 
     # Saying
 
@@ -124,7 +122,10 @@ class Server:
 
     def answer(self, request_id: Any) -> dict[str, Any]:
         """Waits for the answer to a request."""
-        return self.sees(lambda message: "method" not in message and message.get("id") == request_id)
+        with self._changed:
+            self._changed.wait_for(lambda: request_id in self._answers or self._ended, PATIENCE)
+            assert request_id in self._answers, f"only {self.came[-5:]} came"
+            return self._answers[request_id]
 
     def result(self, request_id: Any) -> dict[str, Any]:
         answer = self.answer(request_id)
@@ -158,6 +159,10 @@ class Server:
         self.process.send_signal(number)
         return self.wait()
 
+    def kill(self) -> None:
+        self._ends_with = -signal.SIGKILL
+        self.signal(signal.SIGKILL)
+
     def wait(self) -> int:
         """Waits for the server to end; what it exits with."""
         code = self.process.wait(PATIENCE)
@@ -176,6 +181,8 @@ class Server:
                 message = json.loads(line)  # whatever is no message ends the thread, and fails the test
                 with self._changed:
                     self.came.append(message)
+                    if "method" not in message:
+                        self._answers.setdefault(message.get("id"), message)
                     self._changed.notify_all()
         with self._changed:
             self._ended = True

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.mcp.hosts.editing.places import Broken
 from handrail.mcp.hosts.editing.toml import with_wanted_toml
-from handrail.mcp.hosts.editing.wanted import Misfit, merged, same
+from handrail.mcp.hosts.editing.wanted import Include, Misfit, Server, merged, same
 
 WANTED: dict[str, Any] = {
     "sandbox_mode": "read-only",
@@ -54,6 +54,15 @@ def test_it_is_written_as_a_person_would() -> None:
         "[features]\nshell_tool = false\n\n"
         '[mcp_servers.handrail]\ncommand = "uvx"\nargs = ["handrail", "mcp", "--workspace", "."]\n'
     )
+
+
+def test_a_list_that_is_to_have_something_keeps_what_else_it_has() -> None:
+    wanted = {"mcp_servers": {"handrail": Server({"env_vars": Include(("A", "B"))})}}
+    fresh = with_wanted_toml("", wanted)
+    assert fresh == '[mcp_servers.handrail]\nenv_vars = ["A", "B"]\n'
+    theirs = with_wanted_toml('[mcp_servers.handrail]\nenv_vars = ["MINE", "B"] # two\n', wanted)
+    assert theirs == '[mcp_servers.handrail]\nenv_vars = ["MINE", "B", "A"] # two\n'
+    assert with_wanted_toml(theirs, wanted) == theirs
 
 
 def test_another_value_is_exchanged_and_the_comment_behind_it_stays() -> None:

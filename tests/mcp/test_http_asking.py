@@ -1,7 +1,9 @@
 """A call over HTTP that a person has to say yes to: by a form, by rounds, or by somebody who answers elsewhere."""
 
 import asyncio
+import itertools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ from http_process import PATIENCE, HttpProcess
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
-WRITE = {"path": "a.txt", "content": "a\n"}
+from journals import check_journals
+
+_NUMBERS = itertools.count(1)
 ERAS = pytest.mark.parametrize("era", ["legacy", "auto"])
 
 
@@ -30,27 +34,64 @@ class _Person:
         return ElicitResult(action="accept", content={"answer": self._choice})
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpProcess]:
+    """One for all of them: each test asks for a file of its own."""
+    folder = tmp_path_factory.mktemp("asking")
+    with HttpProcess(folder, "--mode", "ask") as one:
+        yield one
+        assert one.stop() == 0
+    check_journals(folder, "asking over HTTP", all_of_it=False)
+
+
+class _Asked:
+    """A call that has to be asked about, and what the command line knows of it."""
+
+    def __init__(self, server: HttpProcess, name: str) -> None:
+        self.call = {"path": f"{name}.txt", "content": "a\n"}
+        self.file = server.workspace / f"{name}.txt"
+        self._server = server
+
+    async def waiting(self) -> list[str]:
+        """The ids of the requests about it."""
+        found = (await asyncio.to_thread(self._server.approvals))["waiting"]
+        return [one["id"] for one in found if self.file.name in str(one)]
+
+    async def allow(self) -> None:
+        """Says yes from elsewhere, as soon as it waits."""
+        async with asyncio.timeout(PATIENCE):
+            while not (found := await self.waiting()):
+                await asyncio.sleep(0.05)
+        await asyncio.to_thread(self._server.approvals, "allow", found[0])
+
+
+@pytest.fixture
+def asked(server: HttpProcess) -> _Asked:
+    return _Asked(server, f"file-{next(_NUMBERS)}")
+
+
 @ERAS
 @pytest.mark.parametrize(("choice", "written"), [("once", True), (None, False)])
-def test_the_person_at_the_client_says_it(tmp_path: Path, era: str, choice: str | None, written: bool) -> None:
+def test_the_person_at_the_client_says_it(
+    server: HttpProcess, asked: _Asked, era: str, choice: str | None, written: bool
+) -> None:
     person = _Person(choice)
 
     async def talk() -> None:
         async with server.client(era, elicitation_callback=person) as client:
-            done = await client.call_tool("write", WRITE)
+            done = await client.call_tool("write", asked.call)
             assert done.is_error != written, done
             code = done.structured_content["error"]
             assert code is None if written else code["code"] == "PERMISSION_DENIED"
 
-    with HttpProcess(tmp_path, "--mode", "ask") as server:
-        asyncio.run(talk())
+    asyncio.run(talk())
     assert len(person.shown) == 1
-    assert "a.txt" in person.shown[0]
-    assert (server.workspace / "a.txt").exists() == written
+    assert asked.file.name in person.shown[0]
+    assert asked.file.exists() == written
 
 
 @ERAS
-def test_somebody_else_says_it_while_the_call_waits(tmp_path: Path, era: str) -> None:
+def test_somebody_else_says_it_while_the_call_waits(server: HttpProcess, asked: _Asked, era: str) -> None:
     told: list[str | None] = []
 
     async def hear(_progress: float, _total: float | None, message: str | None) -> None:
@@ -58,18 +99,16 @@ def test_somebody_else_says_it_while_the_call_waits(tmp_path: Path, era: str) ->
 
     async def talk() -> None:
         async with server.client(era) as client:
-            call = asyncio.ensure_future(client.call_tool("write", WRITE, progress_callback=hear))
-            request = await asyncio.to_thread(server.waiting)
-            await asyncio.to_thread(server.approvals, "allow", request)
+            call = asyncio.ensure_future(client.call_tool("write", asked.call, progress_callback=hear))
+            await asked.allow()
             assert not (await call).is_error
 
-    with HttpProcess(tmp_path, "--mode", "ask") as server:
-        asyncio.run(talk())
-    assert (server.workspace / "a.txt").read_text() == "a\n"
+    asyncio.run(talk())
+    assert asked.file.read_text() == "a\n"
     assert any(message is not None and "handrail approvals" in message for message in told), told
 
 
-def test_a_form_that_is_open_is_taken_back_when_somebody_else_says_it(tmp_path: Path) -> None:
+def test_a_form_that_is_open_is_taken_back_when_somebody_else_says_it(server: HttpProcess, asked: _Asked) -> None:
     taken_back = asyncio.Event()
 
     async def person(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
@@ -81,33 +120,35 @@ def test_a_form_that_is_open_is_taken_back_when_somebody_else_says_it(tmp_path: 
 
     async def talk() -> None:
         async with server.client("legacy", elicitation_callback=person) as client:
-            call = asyncio.ensure_future(client.call_tool("write", WRITE))
-            await asyncio.to_thread(server.approvals, "allow", await asyncio.to_thread(server.waiting))
+            call = asyncio.ensure_future(client.call_tool("write", asked.call))
+            await asked.allow()
             assert not (await call).is_error
             await asyncio.wait_for(taken_back.wait(), PATIENCE)
 
-    with HttpProcess(tmp_path, "--mode", "ask") as server:
-        asyncio.run(talk())
+    asyncio.run(talk())
 
 
 @ERAS
-def test_a_call_that_is_given_up_waits_on_and_the_same_call_gets_what_came_of_it(tmp_path: Path, era: str) -> None:
+def test_a_call_that_is_given_up_waits_on_and_the_same_call_gets_what_came_of_it(
+    server: HttpProcess, asked: _Asked, era: str
+) -> None:
     async def talk() -> None:
         async with server.client(era) as client:
-            call = asyncio.ensure_future(client.call_tool("write", WRITE))
-            request = await asyncio.to_thread(server.waiting)
+            call = asyncio.ensure_future(client.call_tool("write", asked.call))
+            async with asyncio.timeout(PATIENCE):
+                while not await asked.waiting():
+                    await asyncio.sleep(0.05)
             call.cancel()
-            await asyncio.to_thread(server.approvals, "allow", request)
-            again = await client.call_tool("write", WRITE)
+            await asked.allow()
+            again = await client.call_tool("write", asked.call)
             assert not again.is_error, again
-            assert len((await asyncio.to_thread(server.approvals))["waiting"]) == 0
+            assert await asked.waiting() == []
 
-    with HttpProcess(tmp_path, "--mode", "ask") as server:
-        asyncio.run(talk())
-    assert (server.workspace / "a.txt").read_text() == "a\n"
+    asyncio.run(talk())
+    assert asked.file.read_text() == "a\n"
 
 
-def test_a_state_that_is_not_ours_runs_nothing(tmp_path: Path) -> None:
+def test_a_state_that_is_not_ours_runs_nothing(server: HttpProcess, asked: _Asked) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
@@ -119,20 +160,22 @@ def test_a_state_that_is_not_ours_runs_nothing(tmp_path: Path) -> None:
         "mcp-method": "tools/call",
         "mcp-name": "write",
     }
-    with HttpProcess(tmp_path, "--mode", "ask") as server, httpx2.Client(timeout=PATIENCE) as web:
+    with httpx2.Client(timeout=PATIENCE) as web:
 
         def call(**more: Any) -> Any:
-            params = {"name": "write", "arguments": WRITE, "_meta": meta, **more}
+            params = {"name": "write", "arguments": asked.call, "_meta": meta, **more}
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
             return web.post(server.url, json=body, headers={**headers, **server.headers}).json()
 
-        asked = call()["result"]
-        assert asked["resultType"] == "input_required"
-        yes = {name: {"action": "accept", "content": {"answer": "once"}} for name in asked["inputRequests"]}
-        for state in (asked["requestState"][:-4], "h1.e30.AAAA", ""):
+        round_one = call()["result"]
+        assert round_one["resultType"] == "input_required"
+        yes = {name: {"action": "accept", "content": {"answer": "once"}} for name in round_one["inputRequests"]}
+        for state in (round_one["requestState"][:-4], "h1.e30.AAAA", ""):
             refused = call(requestState=state, inputResponses=yes)
             assert refused["error"]["code"] == -32602, refused
-    assert not (server.workspace / "a.txt").exists()
+        assert not asked.file.exists()
+        assert "error" not in call(requestState=round_one["requestState"], inputResponses=yes)
+    assert asked.file.exists()
 
 
 def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collects_it(tmp_path: Path) -> None:
@@ -141,13 +184,15 @@ def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collect
         "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
     )
 
+    write = {"path": "a.txt", "content": "a\n"}
+
     async def talk() -> None:
         async with server.client("legacy") as client:
-            left = (await client.call_tool("write", WRITE)).structured_content["error"]
+            left = (await client.call_tool("write", write)).structured_content["error"]
             assert left["code"] == "PERMISSION_REQUIRED"
             await asyncio.to_thread(server.approvals, "allow", left["details"]["id"])
-            assert not (await client.call_tool("write", WRITE)).is_error
-            again = (await client.call_tool("write", WRITE)).structured_content["error"]
+            assert not (await client.call_tool("write", write)).is_error
+            again = (await client.call_tool("write", write)).structured_content["error"]
             assert again["code"] == "PERMISSION_REQUIRED", "it was handed over twice"
 
     words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]

@@ -10,8 +10,9 @@ import pytest
 from http_process import PATIENCE, HttpProcess
 from plain_http import Session, call, hears
 
-from handrail.mcp.calling import Asks, Calls, Said
+from handrail.mcp.calling import Calls
 from handrail.mcp.http.hand import Hand
+from handrail.mcp.outcomes import Asks, Said
 from handrail.protocol.permission import Answer
 
 _FORMS = {"elicitation": {}}

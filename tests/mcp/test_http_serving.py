@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import pytest
 from http_process import PATIENCE, HttpProcess
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
+
+from journals import check_journals
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "auto"])
 _VERSION = {"legacy": "2025-11-25", "auto": "2026-07-28"}
@@ -54,25 +56,35 @@ def _command_line(number: str) -> bytes:
         return b""
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpProcess]:
+    """One for all tests that leave it as it was. After all of them it still ends as it should."""
+    folder = tmp_path_factory.mktemp("served")
+    with HttpProcess(folder, "--mode", "full") as one:
+        yield one
+        assert one.stop() == 0
+    assert (one.printed, len(one.said)) == ("", 2), one.said
+    check_journals(folder, "the server over HTTP", all_of_it=False)
+
+
 @ERAS
-def test_a_client_lists_the_eight_and_calls_them(tmp_path: Path, era: str) -> None:
+def test_a_client_lists_the_eight_and_calls_them(server: HttpProcess, era: str) -> None:
     async def said(client: Client) -> None:
         assert client.protocol_version == _VERSION[era]
         listed = (await client.list_tools()).tools
         assert [one.name for one in listed] == EIGHT
-        written = await client.call_tool("write", {"path": "a.txt", "content": "äöü\n"})
+        written = await client.call_tool("write", {"path": f"{era}.txt", "content": "äöü\n"})
         assert not written.is_error, written
-        read = await client.call_tool("read", {"path": "a.txt"})
+        read = await client.call_tool("read", {"path": f"{era}.txt"})
         assert read.content[0].text == "äöü\n"
         assert read.structured_content["content"] == "äöü\n"
 
-    with HttpProcess(tmp_path, "--mode", "auto") as server:
-        _talk(server, era, said)
-        assert (server.workspace / "a.txt").read_text() == "äöü\n"
+    _talk(server, era, said)
+    assert (server.workspace / f"{era}.txt").read_text() == "äöü\n"
 
 
 @ERAS
-def test_a_call_that_fails_is_a_result_and_a_tool_that_is_not_there_is_an_error(tmp_path: Path, era: str) -> None:
+def test_a_call_that_fails_is_a_result_and_a_tool_that_is_not_there_is_an_error(server: HttpProcess, era: str) -> None:
     async def said(client: Client) -> None:
         missing = await client.call_tool("read", {"path": "missing.txt"})
         assert missing.is_error
@@ -82,12 +94,11 @@ def test_a_call_that_fails_is_a_result_and_a_tool_that_is_not_there_is_an_error(
         with pytest.raises(MCPError, match="nothing"):
             await client.call_tool("nothing", {})
 
-    with HttpProcess(tmp_path) as server:
-        _talk(server, era, said)
+    _talk(server, era, said)
 
 
 @ERAS
-def test_who_asks_to_be_told_how_far_it_is_hears_what_a_command_prints(tmp_path: Path, era: str) -> None:
+def test_who_asks_to_be_told_how_far_it_is_hears_what_a_command_prints(server: HttpProcess, era: str) -> None:
     heard: list[str | None] = []
 
     async def hear(_progress: float, _total: float | None, message: str | None) -> None:
@@ -99,14 +110,13 @@ def test_who_asks_to_be_told_how_far_it_is_hears_what_a_command_prints(tmp_path:
         assert not done.is_error, done
         await client.call_tool("exec", {"command": "echo quiet"})
 
-    with HttpProcess(tmp_path, "--mode", "full") as server:
-        _talk(server, era, said)
+    _talk(server, era, said)
     assert any(message is not None and "line" in message for message in heard), heard
     assert not any(message is not None and "quiet" in message for message in heard)
 
 
 @ERAS
-def test_a_call_that_its_client_cancels_ends_and_the_session_goes_on(tmp_path: Path, era: str) -> None:
+def test_a_call_that_its_client_cancels_ends_and_the_session_goes_on(server: HttpProcess, era: str) -> None:
     sleeper = _Sleeper()
 
     async def said(client: Client) -> None:
@@ -117,11 +127,10 @@ def test_a_call_that_its_client_cancels_ends_and_the_session_goes_on(tmp_path: P
         again = await client.call_tool("exec", {"command": "echo still here"})
         assert "still here" in again.content[0].text
 
-    with HttpProcess(tmp_path, "--mode", "full") as server:
-        _talk(server, era, said)
+    _talk(server, era, said)
 
 
-def test_a_client_without_a_handshake_that_hangs_up_ends_its_call(tmp_path: Path) -> None:
+def test_a_client_without_a_handshake_that_hangs_up_ends_its_call(server: HttpProcess) -> None:
     sleeper = _Sleeper()
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -136,7 +145,7 @@ def test_a_client_without_a_handshake_that_hangs_up_ends_its_call(tmp_path: Path
         "mcp-name": "exec",
     }
 
-    async def hang_up(server: HttpProcess) -> None:
+    async def hang_up() -> None:
         async with httpx2.AsyncClient(headers={**headers, **server.headers}, timeout=PATIENCE) as web:
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
             call = asyncio.ensure_future(web.post(server.url, json=body))
@@ -144,12 +153,10 @@ def test_a_client_without_a_handshake_that_hangs_up_ends_its_call(tmp_path: Path
             call.cancel()
         await sleeper.wait(running=False)
 
-    with HttpProcess(tmp_path, "--mode", "full") as server:
-        asyncio.run(hang_up(server))
+    asyncio.run(hang_up())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@ERAS
+@pytest.mark.parametrize(("era", "number"), [("legacy", signal.SIGTERM), ("auto", signal.SIGINT)])
 def test_a_signal_ends_the_server_and_all_that_it_runs(tmp_path: Path, era: str, number: signal.Signals) -> None:
     sleeper = _Sleeper()
     came: list[Any] = []
@@ -184,12 +191,12 @@ def test_the_token_that_is_made_up_is_shown_once_and_lets_in(tmp_path: Path) -> 
     assert "".join(server.said).count(server.token) == 1
 
 
-def test_a_session_with_a_handshake_that_is_ended_ends_its_calls(tmp_path: Path) -> None:
+def test_a_session_with_a_handshake_that_is_ended_ends_its_calls(server: HttpProcess) -> None:
     sleeper = _Sleeper()
     client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "probe", "version": "1"}}
     call = {"name": "exec", "arguments": {"command": sleeper.command}}
 
-    async def talk(server: HttpProcess) -> None:
+    async def talk() -> None:
         headers = {"accept": "application/json, text/event-stream", **server.headers}
         async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as web:
 
@@ -206,18 +213,17 @@ def test_a_session_with_a_handshake_that_is_ended_ends_its_calls(tmp_path: Path)
             await asyncio.wait([waiting], timeout=PATIENCE)
             assert (await post(id=3, method="ping")).status_code == 404
 
-    with HttpProcess(tmp_path, "--mode", "full") as server:
-        asyncio.run(talk(server))
+    asyncio.run(talk())
 
 
 @ERAS
-def test_many_calls_at_once_are_all_answered(tmp_path: Path, era: str, count: Callable[[int], int]) -> None:
+def test_many_calls_at_once_are_all_answered(server: HttpProcess, era: str, count: Callable[[int], int]) -> None:
     async def said(client: Client) -> None:
-        calls = [client.call_tool("read", {"path": f"{number}.txt"}) for number in range(count(1_000))]
+        calls = [client.call_tool("read", {"path": f"many/{number}.txt"}) for number in range(count(1_000))]
         done = await asyncio.gather(*calls)
         assert [one.content[0].text for one in done] == [f"{number}\n" for number in range(len(calls))]
 
-    with HttpProcess(tmp_path) as server:
-        for number in range(count(1_000)):
-            (server.workspace / f"{number}.txt").write_text(f"{number}\n")
-        _talk(server, era, said)
+    (server.workspace / "many").mkdir(exist_ok=True)
+    for number in range(count(1_000)):
+        (server.workspace / "many" / f"{number}.txt").write_text(f"{number}\n")
+    _talk(server, era, said)

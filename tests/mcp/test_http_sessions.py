@@ -9,9 +9,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from http_process import PATIENCE, HttpProcess, environment
+from http_process import PATIENCE, TOKEN, HttpProcess, environment
 from mcp.client.context import ClientRequestContext
 from mcp_types import Implementation, ListRootsResult, Root
+
+from handrail.cli.main import run as run_words
 
 _ACCEPT = {"accept": "application/json, text/event-stream"}
 
@@ -159,3 +161,19 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:
     done = subprocess.run(command, env=told, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install 'handrail[mcp]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "token", "said"),
+    [
+        (["--workspace", "/nowhere"], TOKEN, "the workspace /nowhere is no folder. Nothing was started."),
+        (["--workspace", "."], "short", "HANDRAIL_TOKEN is no token: at least 16 visible ASCII characters"),
+    ],
+)
+def test_what_could_never_be_served_is_said_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words, token, said
+) -> None:
+    monkeypatch.setenv("HANDRAIL_TOKEN", token)
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    assert run_words(["mcp", "--http", "127.0.0.1:0", *words]) == 2
+    assert said in capsys.readouterr().err

@@ -10,7 +10,6 @@ import pytest
 
 from handrail import Handrail
 from handrail.mcp.ahead import listed_ahead
-from handrail.mcp.listing import tool_entry
 from handrail.settings import Settings
 from handrail.settings.model import Read, Search, Tools
 
@@ -20,7 +19,7 @@ def offered(settings: Settings, tmp_path: Path) -> list[dict[str, Any]]:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     with Handrail(workspace, state_dir=tmp_path / "state", settings=settings) as rail:
-        return msgspec.json.decode(msgspec.json.encode([tool_entry(spec) for spec in rail.specs()]))
+        return msgspec.json.decode(msgspec.json.encode(rail.mcp_tools()))
 
 
 @pytest.mark.parametrize(

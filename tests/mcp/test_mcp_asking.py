@@ -13,12 +13,16 @@ import pytest
 
 from handrail import Handrail
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Calls, Said
+from handrail.mcp.calling import Calls, brings_answer
+from handrail.mcp.outcomes import Asks, Said
 from handrail.mcp.permission import waiting
-from handrail.mcp.permission.waiting import wait
-from handrail.mcp.stdio.asking import answered_in, ask_person, hand_over
+from handrail.mcp.permission.rounds import input_required, resumed
+from handrail.mcp.stdio.asking import ask_person, hand_over
 from handrail.mcp.stdio.connection import Connection, Exchange
+from handrail.mcp.stdio.listening import Listening
 from handrail.mcp.stdio.outlet import Outlet
+from handrail.mcp.stdio.running import Running
+from handrail.mcp.stdio.telling import Telling
 from handrail.mcp.stdio.workers import MOST, Workers
 from handrail.protocol.permission import Answer
 from handrail.settings import Settings
@@ -56,7 +60,7 @@ class Client:
         params = {"name": name, "arguments": arguments, **more}
         exchange = Exchange(self.connection, f"call {self._last}", params, caller)
         exchange.tell = self.progress.append
-        found = answered_in(self.calls, caller, params) or self.calls.begin(name, arguments)
+        found = resumed(self.calls, params) if brings_answer(params) else self.calls.begin(name, arguments)
         if isinstance(found, Asks):
             ask_person(exchange, self.calls, found, seconds)
         else:
@@ -403,22 +407,30 @@ def test_whatever_fails_the_client_is_answered(client: Client) -> None:
     assert failed["error"]["code"] == -32603
 
 
-# In a thread of one's own, as the server over HTTP waits
-
-
-def test_waiting_in_a_thread_ends_with_the_result_in_time_or_when_it_is_told_to(opened: Make) -> None:
-    calls, told = Calls(opened()), list[str]()
+def test_a_call_that_was_left_stays_in_the_hand_that_took_it_up_before_its_client_could_read_so(opened: Make) -> None:
+    calls = Calls(opened())
     asks = calls.begin("write", WRITE)
     assert isinstance(asks, Asks)
-    assert wait(calls, asks, 0.0, told.append, lambda: False) is asks
-    assert wait(calls, asks, DEADLINE, told.append, lambda: True) is asks
-    elsewhere = opened()
-
-    def tell(words: str) -> None:
-        told.append(words)
-        elsewhere.answer(elsewhere.waiting()[0], "once")
-
-    result = wait(calls, asks, DEADLINE, tell, lambda: False)
-    assert not isinstance(result, Asks)
-    assert result.ok
-    assert "handrail approvals allow" in told[0]
+    state = input_required(calls, asks)["requestState"]
+    source, sink = os.pipe()
+    outlet, failures, left = Outlet(sink, lambda: None), list[Exception](), threading.Event()
+    connection = Connection(outlet, Workers(failures.append))
+    running = Running(Telling(connection), Listening(connection), failures.append)
+    connection.send({"unread": "x" * (1 << 20)})
+    dismissed = {"requestState": state, "inputResponses": {"permission": {"action": "cancel"}}}
+    params = {"name": "write", "arguments": WRITE, **dismissed}
+    running.start(Exchange(connection, 1, params, ROUNDS, lambda _: left.set()), calls)
+    assert left.wait(DEADLINE)
+    taken_up = calls.begin("write", WRITE)
+    assert isinstance(taken_up, Asks)
+    with open(source, "rb") as lines:
+        assert json.loads(lines.readline())["unread"]
+        assert json.loads(lines.readline())["result"]["isError"]
+    assert outlet.flush(DEADLINE)
+    calls.leave(taken_up)
+    again = calls.begin("write", WRITE)
+    assert isinstance(again, Asks)
+    assert again.call_id == asks.call_id, "it is still there for the same call"
+    assert all(workers.end(DEADLINE) for workers in running.workers)
+    os.close(sink)
+    assert not failures

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interims import interim
 
-from handrail.mcp.calling import Asks, Said
+from handrail.mcp.outcomes import Asks, Said
 from handrail.mcp.permission.forms import LONGEST, form_of, said_in
 from handrail.mcp.versions import SUPPORTED
 from handrail.protocol.change import Change

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from handrail import Handrail, tool
 from handrail.mcp import calling
-from handrail.mcp.calling import Asks, Calls, Said, digest_of
+from handrail.mcp.calling import Calls, digest_of
+from handrail.mcp.outcomes import Asks, Said
 from handrail.protocol.event import ToolCallEnd, ToolCallError
 from handrail.protocol.permission import Answer
 from handrail.protocol.question import Reply
@@ -56,7 +57,7 @@ def test_a_call_that_asks_is_left_and_answered_elsewhere_and_gives_its_result_on
 ) -> None:
     here = Calls(opened())
     asks = asking(here)
-    interim = here.leave(asks)
+    interim = here.leave(asks).told
     assert interim.error is not None
     assert interim.error.code == "PERMISSION_REQUIRED"
     assert asks.requests[0].id in interim.content
@@ -262,7 +263,7 @@ def test_a_call_that_somebody_is_running_is_waited_for(opened: Make) -> None:
     assert not running.shown
     assert not calls.has_moved(running)
     assert calls.look(running) is running
-    interim = calls.leave(running)
+    interim = calls.leave(running).told
     assert interim.error is not None
     assert interim.error.retryable
     gate.set()
@@ -327,7 +328,7 @@ def test_a_question_waits_and_its_reply_is_kept(opened: Make) -> None:
     calls = Calls(opened(settings=settings))
     asked = {"question": "Which?", "options": ["this", "that"]}
     asks = asking(calls, asked, "question")
-    interim = calls.leave(asks)
+    interim = calls.leave(asks).told
     assert "handrail approvals reply" in interim.content
     elsewhere = opened(settings=settings)
     elsewhere.reply(elsewhere.waiting_questions()[0], Reply(chosen=("that",)))

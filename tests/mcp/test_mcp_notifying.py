@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from interims import interim
 
-from handrail.mcp.calling import Asks
+from handrail.mcp.outcomes import Asks
 from handrail.mcp.permission import notifying
 from handrail.mcp.permission.notifying import notify
 from handrail.process import desktop

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.calling import Calls, brings_answer
 from handrail.mcp.errors import ProtocolError
+from handrail.mcp.outcomes import Asks
 from handrail.mcp.permission import rounds
 from handrail.mcp.permission.rounds import input_required, resumed
 from handrail.mcp.permission.signing import Signer
@@ -38,8 +39,7 @@ def begun(calls: Calls, arguments: Any = WRITE) -> tuple[Asks, str]:
     """A call that asks, and the state that its client keeps."""
     asks = calls.begin("write", arguments)
     assert isinstance(asks, Asks)
-    calls.let_go(asks.call_id)
-    told = input_required(asks, calls.signer)
+    told = input_required(calls, asks)
     assert told["resultType"] == "input_required"
     assert "Your files are untouched" in told["inputRequests"]["permission"]["params"]["message"]
     return asks, told["requestState"]
@@ -47,7 +47,7 @@ def begun(calls: Calls, arguments: Any = WRITE) -> tuple[Asks, str]:
 
 def again(calls: Calls, state: Any, responses: Any = YES, arguments: Any = WRITE, **more: Any) -> Any:
     params = {"name": "write", "arguments": arguments, "requestState": state, "inputResponses": responses, **more}
-    return resumed(calls, params, calls.signer)
+    return resumed(calls, params)
 
 
 def refused(calls: Calls, state: Any, responses: Any = YES, **more: Any) -> str:
@@ -163,12 +163,12 @@ def test_a_state_belongs_to_its_version(opened: Make) -> None:
     _, state = begun(calls)
     params = {"name": "write", "arguments": WRITE, "requestState": state, "inputResponses": YES}
     with pytest.raises(ProtocolError, match="version 2026-07-28"):
-        resumed(calls, params, calls.signer, "2027-01-01")
+        resumed(calls, params, "2027-01-01")
 
 
 def test_responses_without_a_state_are_refused_and_neither_is_a_call_like_any_other(opened: Make) -> None:
     calls = Calls(opened())
-    assert resumed(calls, {"name": "write", "arguments": WRITE}, calls.signer) is None
+    assert not brings_answer({"name": "write", "arguments": WRITE})
     refused(calls, None)
 
 
@@ -179,7 +179,7 @@ def test_responses_without_a_state_are_refused_and_neither_is_a_call_like_any_ot
 def test_a_dismissed_form_leaves_the_call_waiting(opened: Make, responses: Any) -> None:
     calls = Calls(opened())
     asks, state = begun(calls)
-    told = again(calls, state, responses)
+    told = again(calls, state, responses).told
     assert told.error.code == "PERMISSION_REQUIRED"
     assert told.tool_call_id == asks.call_id
     assert len(calls.rail.waiting()) == 1
@@ -202,10 +202,9 @@ def test_nonsense_is_asked_about_once_more_and_then_left(opened: Make, nonsense:
     _, state = begun(calls)
     once_more = again(calls, state, nonsense)
     assert isinstance(once_more, Asks)
-    calls.let_go(once_more.call_id)
-    second = input_required(once_more, calls.signer)
+    second = input_required(calls, once_more)
     assert "none of the answers" in second["inputRequests"]["permission"]["params"]["message"]
-    left = again(calls, second["requestState"], nonsense)
+    left = again(calls, second["requestState"], nonsense).told
     assert left.error.code == "PERMISSION_REQUIRED"
     assert again(calls, second["requestState"]).ok
 
@@ -240,12 +239,11 @@ def test_a_yes_to_what_was_shown_before_is_none_to_what_is_shown_now(opened: Mak
     command = {"command": "touch a.txt"}
     asks = calls.begin("exec", command)
     assert isinstance(asks, Asks)
-    calls.let_go(asks.call_id)
-    state = input_required(asks, calls.signer)["requestState"]
+    state = input_required(calls, asks)["requestState"]
     elsewhere = opened()
     elsewhere.retry(asks.requests[0].id, "touch evil.txt")
     params = {"name": "exec", "arguments": command, "requestState": state, "inputResponses": YES}
-    now = resumed(calls, params, calls.signer)
+    now = resumed(calls, params)
     assert isinstance(now, Asks)
     assert now.requests[0].command == "touch evil.txt"
     assert not any(workspace.iterdir())

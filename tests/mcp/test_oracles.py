@@ -6,21 +6,26 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import oracles
+import pytest
 
-_DECLARED = Path(__file__).parent / "node"
+every_lock = pytest.mark.parametrize(
+    "declared", [Path(__file__).parent / "node", oracles.HOSTS], ids=lambda one: one.name
+)
 
 
-def test_every_package_is_pinned_to_one_version_and_one_content():
-    wanted = json.loads((_DECLARED / "package.json").read_text())["dependencies"]
+@every_lock
+def test_every_package_is_pinned_to_one_version_and_one_content(declared: Path):
+    wanted = json.loads((declared / "package.json").read_text())["dependencies"]
     assert all(version.rpartition("@")[2][0].isdigit() for version in wanted.values())
-    locked = json.loads((_DECLARED / "package-lock.json").read_text())["packages"]
+    locked = json.loads((declared / "package-lock.json").read_text())["packages"]
     assert all(one["integrity"].startswith("sha512-") for name, one in locked.items() if name)
 
 
-def test_no_file_says_where_packages_come_from():
-    locked = json.loads((_DECLARED / "package-lock.json").read_text())["packages"]
+@every_lock
+def test_no_file_says_where_packages_come_from(declared: Path):
+    locked = json.loads((declared / "package-lock.json").read_text())["packages"]
     assert not [name for name, one in locked.items() if "resolved" in one]
-    for text in (one.read_text() for one in _DECLARED.iterdir()):
+    for text in (one.read_text() for one in declared.iterdir()):
         assert not any("npmjs" in urlsplit(word.strip('",')).netloc for word in text.split() if "://" in word)
 
 

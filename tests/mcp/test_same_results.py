@@ -18,6 +18,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from suite_tools import PIXEL
 
 from handrail import Answer, Handrail, PermissionRequest
+from handrail.protocol.told import told as told_of
 from handrail.settings import load
 
 Call = tuple[str, dict[str, Any]]
@@ -89,7 +90,7 @@ def _in_process(folder: Path) -> list[Told]:
             pictures = [(one.mime, one.content) for one in result.attachments if one.content]
             whole = msgspec.to_builtins(result)
             whole["attachments"] = [{**one, "content": None} for one in whole["attachments"]]
-            told.append((result.content, pictures, whole))
+            told.append((told_of(result), pictures, whole))
     return [_same(one, workspace) for one in told]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stdio_process import PATIENCE, Server, envelope
 
-from handrail.mcp.stdio.roots import folders_of
+from handrail.mcp.client_folders import folders_of
 
 
 def settings(folder: Path, text: str) -> None:

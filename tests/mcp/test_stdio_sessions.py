@@ -35,8 +35,7 @@ def test_two_windows_have_a_session_each_and_the_first_is_free_again(tmp_path: P
             assert server.asks("tools/list")["result"]["tools"]
             assert server.asks("ping")["result"] == {}, "the session is opened behind the list, before anything else"
         assert sessions(tmp_path) == ["mcp-zed", "mcp-zed-2"]
-        one.process.kill()
-        one.wait()
+        one.kill()
         with Server(tmp_path) as third:
             third.initialize(name="Zed")
             assert third.asks("tools/list")["result"]["tools"]

@@ -146,5 +146,7 @@ try:
 except Exception as error:
     print(error)
 """
-    said = "What talks to anthropic is not installed. pip install 'handrail[anthropic]' brings it."
+    said = (
+        f"What talks to anthropic is not installed. Install it: {sys.executable} -m pip install 'handrail[anthropic]'"
+    )
     assert run(script) == said

@@ -25,6 +25,7 @@ from tests.wires.openai_wire import events
 from tests.wires.server import Answer, WireServer
 
 from handrail.models.model import ModelError, ModelRequest, Offered
+from handrail.models.pictures import shows_pictures, without_pictures
 from handrail.protocol.message import (
     CallPart,
     Detail,
@@ -97,6 +98,22 @@ def test_pictures_go_along_and_other_files_do_not(openai_wire, anthropic_wire) -
     [block] = sent(anthropic_wire, *talk)[-1]["content"]
     source = {"type": "base64", "media_type": "image/png", "data": PICTURE.content}
     assert {"type": "image", "source": source} in block["content"]
+
+
+def test_pictures_of_the_person_go_along_with_what_they_say(openai_wire, anthropic_wire) -> None:
+    talk = user("what is [picture 1]?", attachments=(PICTURE,))
+    for wire, kind in ((openai_wire, "image_url"), (anthropic_wire, "image")):
+        [said] = sent(wire, talk)
+        picture, words = said["content"]
+        assert (picture["type"], words["text"]) == (kind, "what is [picture 1]?")
+        assert PICTURE.content in str(picture)
+
+
+def test_a_model_that_takes_no_pictures_is_told_where_the_person_put_one(openai_wire) -> None:
+    request = question(user("look", attachments=(PICTURE,)))
+    assert shows_pictures(request)
+    [message] = without_pictures(request).messages
+    assert (message.text, message.attachments) == ("look\n[a picture was here; this model takes none]", ())
 
 
 def test_a_model_that_takes_no_pictures_is_asked_without_them_from_then_on(openai_wire) -> None:

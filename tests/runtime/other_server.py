@@ -28,6 +28,7 @@ class OtherServer:
         self.closed = 0
         self.begun = threading.Event()
         self.troubles: tuple[str, ...] = ()
+        self.reach: tuple[str, ...] = ()
 
     @property
     def server(self) -> str:

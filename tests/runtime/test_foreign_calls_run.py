@@ -175,7 +175,8 @@ def test_a_rule_of_the_settings_allows_a_tool(rail: Open) -> None:
 
 
 def test_structured_content_is_data_and_pictures_are_attachments(rail: Open) -> None:
-    picture = Attachment(type="image", path="a.png", mime="image/png", content=base64.b64encode(b"x").decode())
+    begins_like_one = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+    picture = Attachment(type="image", path="a.png", mime="image/png", content=begins_like_one)
     output = Output(summary="two", content="text", data={"n": 1}, attachments=(picture,), warnings=("odd",))
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     one = rail(mode="full", sources=[OtherServer("a", listed("x", output_schema=schema), handler=lambda *_: output)])

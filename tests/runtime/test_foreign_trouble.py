@@ -15,6 +15,7 @@ import pytest
 from other_server import OtherServer, listed
 
 from handrail import AsyncHandrail, Context, Handrail, Output, ToolError
+from handrail.policy.rules.rule import Rule
 from handrail.protocol.event import Notice, ToolCallError
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.result import Attachment, ToolResult
@@ -24,12 +25,13 @@ from handrail.runtime.foreign.outcome import MOST_TEXT
 from handrail.runtime.foreign.servers import OtherServers
 from handrail.runtime.foreign.tools import spec_of
 from handrail.runtime.sources import ForeignTool
-from handrail.settings import Settings
+from handrail.settings import Loaded, Settings
 from handrail.store.known_tools import KnownTools
 
 Open = Callable[..., Handrail]
 X = "mcp__a__x"
 PNG = b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
+OF_NO_TOOL = Rule(id="gen", verdict="allow", tool="nothing", pattern="x", layer="user")
 
 
 def result_of(rail: Open, handler: Callable[..., Any]) -> ToolResult[Any]:
@@ -252,12 +254,6 @@ def test_who_hears_of_a_warning_may_ask_for_the_tools(rail: Open) -> None:
     assert heard == [(WarningEvent, 9)]
 
 
-def test_of_very_many_tools_the_first_are_offered(rail: Open) -> None:
-    one = rail(sources=[OtherServer("a", *(listed(f"t{number}") for number in range(300)))])
-    assert sum(spec.server == "a" for spec in one.specs()) == 256
-    assert [event.code for event in one.events() if isinstance(event, WarningEvent)] == ["LIMIT_EXCEEDED"]
-
-
 def test_a_server_that_is_not_there_says_why(rail: Open) -> None:
     server = OtherServer("a")
     server.troubles = ("it ended with exit code 1",)
@@ -266,10 +262,22 @@ def test_a_server_that_is_not_there_says_why(rail: Open) -> None:
     assert (error.code, error.message) == ("UNKNOWN_TOOL", f"Unknown Agent tool: {X} (a: it ended with exit code 1)")
 
 
-def test_a_rail_that_cannot_be_opened_closes_its_sources(rail: Open, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"state_dir": "workspace/state"}, "state folder"),
+        ({"mode": "loose"}, "no mode"),
+        ({"on_permission": "yes"}, "cannot be called"),
+        ({"settings": Loaded(settings=Settings(), sources={}, rules=(OF_NO_TOOL,))}, "rules cannot be used"),
+    ],
+)
+def test_a_rail_that_cannot_be_opened_closes_its_sources_once(
+    rail: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     server = OtherServer("a", listed("x"))
-    with pytest.raises(Exception, match="state folder"):
-        rail(state_dir=tmp_path / "workspace" / "state", sources=[server])
+    with pytest.raises(Exception, match=why):
+        rail(sources=[server], **given)
     assert server.closed == 1
 
 

@@ -32,6 +32,10 @@ def next_descriptor() -> int:
 UNKNOWN = [
     ('moode = "ask"', "line 1: moode is not a setting; did you mean mode?"),
     ("\n[tools]\nenabel = []", "line 3: tools.enabel is not a setting; did you mean tools.enable?"),
+    ('[mcp.server.a]\ncommand = "a"', "line 1: mcp.server is not a setting; did you mean mcp.servers?"),
+    ('[mcpServers.a]\ncommand = "a"', "line 1: mcpServers is not a setting; did you mean mcp.servers?"),
+    ('[mcp_servers.a]\ncommand = "a"', "line 1: mcp_servers is not a setting; did you mean mcp.servers?"),
+    ("[mcp.github]\nargs = []", "line 1: mcp.github is not a setting; there are mcp.wait, mcp.servers"),
     ("[tool]\nenable = []", "line 1: tool is not a setting; did you mean tools?"),
     ("[tool.x]\nenable = []", "line 1: tool is not a setting; did you mean tools?"),
     ("ignore = []", "line 1: ignore is not a setting; did you mean search.ignore?"),
@@ -93,6 +97,11 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(
 ) -> None:
     (found,) = problems_of(tmp_path, f"# first line\n{key} = {value}\n")
     assert found.startswith(f"line 2: {key} is {shown}; allowed: {allowed}")
+
+
+def test_who_denies_a_tool_of_another_server_is_told_how_it_is_taken_away(tmp_path: Path) -> None:
+    (found,) = problems_of(tmp_path, 'tools.deny = ["mcp__github__*"]\n')
+    assert found.endswith("git.write; tools of other servers are taken away by tools.disable")
 
 
 @pytest.mark.parametrize("folder", [".tasklogs", "logs/tasks", "..logs", "logs/a..b/"])

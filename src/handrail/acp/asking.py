@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from acp import RequestError
-from acp.interfaces import Client
 from pydantic import ValidationError
 
 from handrail.acp.permission import answer_in, card_of, options_of
 from handrail.acp.questions import form_of, reply_in
+from handrail.acp.reached import Reached
 from handrail.agent.stopping import to_its_end
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.batch import Done, Parked
@@ -27,8 +27,8 @@ _ELSEWHERE = Done(results=())
 class Asker:
     """The person of an `Agent`."""
 
-    def __init__(self, rail: AsyncHandrail, client: Client, *, forms: bool) -> None:
-        self._rail, self._client, self._forms = rail, client, forms
+    def __init__(self, rail: AsyncHandrail, editor: Reached) -> None:
+        self._rail, self._editor = rail, editor
         self.tell: Callable[[], Awaitable[None]] = _nothing
         """Tells the editor of everything up to now: it has to know a call before it is asked about it."""
         self.cancel: Callable[[], object] = lambda: None
@@ -60,14 +60,14 @@ class Asker:
         """Asks the first of what waits; None where it is left for later."""
         if parked.requests:
             return await self._ask(parked.requests[0])
-        if parked.questions and self._forms:
+        if parked.questions and self._editor.forms:
             return await self._ask_question(parked.questions[0])
         return None
 
     async def _ask(self, request: PermissionRequest) -> Done | Parked | None:
-        asked = self._client.request_permission(
+        asked = self._editor.client.request_permission(
             session_id=self._rail.session_id,
-            tool_call=card_of(request, self._rail.workspace),
+            tool_call=card_of(request, self._editor.folder),
             options=options_of(request),
         )
         response = await self._first(asked, lambda: self._is_open(request))
@@ -88,7 +88,7 @@ class Asker:
             return _ELSEWHERE
 
     async def _ask_question(self, question: Question) -> Done | Parked | None:
-        asked = self._client.create_elicitation(
+        asked = self._editor.client.create_elicitation(
             message=question.question, mode=form_of(question, self._rail.session_id)
         )
         response = await self._first(asked, lambda: self._is_unanswered(question))

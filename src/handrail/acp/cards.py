@@ -37,10 +37,10 @@ def kind_of(tool: str) -> ToolKind:
 def title_of(tool: str, args: object) -> str:
     """A call in one line."""
     given = _given(args)
-    if tool == "exec":
+    if tool == "exec" and _text(given, "command").strip():
         return shortened(_text(given, "command"))
     where = f" in {code(_text(given, 'path'))}" if _text(given, "path") not in {"", "."} else ""
-    if tool in {"grep", "find"}:
+    if tool in {"grep", "find"} and _text(given, "pattern"):
         return f"{tool} {code(_text(given, 'pattern'))}{where}"
     subject = next(filter(None, (_text(given, name) for name in _NAMED)), "")
     return f"{one_line(tool)} {titled(kind_of(tool), subject)}" if subject else one_line(tool)

@@ -3,10 +3,11 @@
 Modes are told twice: as modes, and as an option, which clients that know options look at instead.
 """
 
-from typing import Literal, cast
+from typing import Literal, TypedDict, cast
 
 from acp.schema import (
     ConfigOptionUpdate,
+    SessionConfigOptionBoolean,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
     SessionMode,
@@ -27,39 +28,51 @@ _TOLD: dict[Mode, str] = {
 Options = list[SessionConfigOptionSelect]
 
 
-def modes_of(session: Session) -> SessionModeState:
+def _modes(session: Session) -> SessionModeState:
     """The modes that may be chosen here, and the one in force."""
     modes = [SessionMode(id=mode, name=mode.capitalize(), description=told) for mode, told in _allowed(session)]
     return SessionModeState(current_mode_id=session.rail.mode, available_modes=modes)
 
 
-def options_of(session: Session) -> Options:
+def _options(session: Session) -> Options:
     """The same as options, with the model."""
     modes = [
         SessionConfigSelectOption(value=mode, name=mode.capitalize(), description=told)
         for mode, told in _allowed(session)
     ]
     options = [_select("mode", "Mode", session.rail.mode, modes)]
-    if session.model is not None:
-        models = [SessionConfigSelectOption(value=name, name=name) for name in session.models]
-        options.append(_select("model", "Model", session.model, models))
+    if session.work.model is not None:
+        models = [SessionConfigSelectOption(value=name, name=name) for name in session.work.models]
+        options.append(_select("model", "Model", session.work.model, models))
     return options
+
+
+class Chosen(TypedDict):
+    """What an editor is told of both where a session is opened."""
+
+    modes: SessionModeState
+    config_options: list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+
+
+def chosen(session: Session) -> Chosen:
+    """What may be chosen, and what is."""
+    return {"modes": _modes(session), "config_options": [*_options(session)]}
 
 
 async def choose(session: Session, option: str, value: object) -> Options:
     """Sets an option; all of them as they are then. Another model is asked from the next prompt on."""
     if option == "mode" and isinstance(value, str):
         await session.rail.set_mode(cast("Mode", value))  # which refuses what is none
-    elif option == "model" and isinstance(value, str) and value in session.models:
-        session.model = value
+    elif option == "model" and isinstance(value, str) and value in session.work.models:
+        session.work.model = value
     else:
         raise refused(f"There is no option {option[:80]!r} with a value {str(value)[:80]!r}. Nothing was changed.")
-    return options_of(session)
+    return _options(session)
 
 
 async def tell_options(session: Session) -> None:
     """Tells the editor of a choice that was not made by an option."""
-    update = ConfigOptionUpdate(session_update="config_option_update", config_options=[*options_of(session)])
+    update = ConfigOptionUpdate(session_update="config_option_update", config_options=[*_options(session)])
     await session.send(update)
 
 

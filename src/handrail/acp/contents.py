@@ -7,29 +7,30 @@ from acp.helpers import ToolCallContentVariant, image_block, text_block, tool_co
 from acp.schema import ToolCallLocation
 
 from handrail.acp.cards import absolute, block
-from handrail.acp.diffs import Piece, pieces_of
+from handrail.acp.diffs import Piece, files_of
 from handrail.protocol.result import ToolResult
 from handrail.tools.preview import both_ends
 
 MOST_TEXT = 16_000
 """Characters of a text on a card; the journal has all of it."""
-_MOST_PIECES = 40
+_MOST_FILES = 40
 _MOST_OF_DIFFS = 200_000
 """Characters of all differences of a card together."""
 _LEFT_OUT = "\n… {} characters are not shown …\n"
 
 
 class Shown:
-    """A difference as contents and places."""
+    """A difference as contents and places, one of each for a file: editors link a card that is about one place."""
 
     def __init__(self, diff: str, workspace: str) -> None:
-        pieces = list(islice(pieces_of(diff), _MOST_PIECES + 1))
-        kept = _within(pieces[:_MOST_PIECES])
-        self.all = len(kept) == len(pieces)
+        files = list(islice(files_of(diff), _MOST_FILES + 1))
+        kept = _within(files[:_MOST_FILES])
+        self.all = len(kept) == len(files)
         self.contents: list[ToolCallContentVariant] = [
             tool_diff_content(absolute(one.path, workspace), one.new, one.old) for one in kept
         ]
-        self.places = [ToolCallLocation(path=absolute(one.path, workspace), line=one.line or None) for one in kept]
+        there = [one for one in kept if one.line]
+        self.places = [ToolCallLocation(path=absolute(one.path, workspace), line=one.line) for one in there]
 
 
 def text(content: str) -> ToolCallContentVariant:
@@ -67,12 +68,12 @@ def raw_output(result: ToolResult[Any]) -> dict[str, Any]:
     return facts | ({"code": result.error.code} if result.error is not None else {})
 
 
-def _within(pieces: list[Piece]) -> list[Piece]:
+def _within(files: list[Piece]) -> list[Piece]:
     kept: list[Piece] = []
     room = _MOST_OF_DIFFS
-    for piece in pieces:
-        room -= len(piece.old or "") + len(piece.new)
+    for file in files:
+        room -= len(file.old or "") + len(file.new)
         if room < 0:
             break
-        kept.append(piece)
+        kept.append(file)
     return kept

@@ -28,6 +28,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
 
     workspace: Callable[[str], str]
     """The folder for a session, by the one that the editor names."""
+    only: str | None = None
+    """The folder of all sessions, where the person named one."""
     settings: Callable[[str], Loaded]
     """What counts in a workspace."""
     limits: Callable[[Loaded], TurnLimits]

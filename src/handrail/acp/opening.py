@@ -12,6 +12,8 @@ from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from handrail.acp.errors import NOT_FOUND, refused
 from handrail.acp.hosting import EditorServer, Host
+from handrail.acp.listing import note_workspace
+from handrail.acp.reached import Reached
 from handrail.acp.session import Session
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.decision import Mode
@@ -49,9 +51,10 @@ async def open_session(
     sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
     rail = await asyncio.to_thread(_rail, workspace, session or new_id("s"), loaded, sources)
     try:
+        await rail.in_pool(lambda: note_workspace(workspace))
         await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
-        opened = Session(rail, loaded, host, client, forms=forms)
-        await opened.look_for_models()
+        opened = Session(rail, loaded, host, Reached(client, workspace, forms))
+        await opened.work.look_for_models()
         opened.notes = await rail.honour_roots(folders)
     except BaseException:
         await rail.close()

@@ -19,13 +19,14 @@ from handrail.terminal.request import request_lines, subject
 
 _KINDS: dict[AnswerKind, PermissionOptionKind] = {
     "once": "allow_once",
-    "session": "allow_always",
     "workspace": "allow_always",
+    "session": "allow_always",
     "deny": "reject_once",
-    "output": "reject_once",
+    "output": "reject_always",
 }
-"""In the order of the buttons. Showing the model what a command printed keeps nothing of it, so a client that says yes
-to everything must not take it for one; nor is it the first no, which clients that refuse everything take."""
+"""In the order of the buttons. Some clients show one button for each kind, by a name of their own, and take the last
+option of it: theirs is the narrower yes. A plain no must never show the model what a refused command printed, so that
+answer has a kind of its own, which no client takes for a plain no; nor for a yes, since it keeps nothing."""
 _NO_REASON = " and say why"
 """Buttons take no words."""
 
@@ -73,10 +74,11 @@ def _shown(request: PermissionRequest, workspace: str) -> Shown | None:
 
 
 def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallContentVariant]:
-    contents = [
-        verbatim("\n".join(request_lines(_without_diff(request), width=None))),
-        *(shown.contents if shown else ()),
-    ]
+    """What a file would become is first: some clients show a difference only there. Of a command they show what is
+    first, too, and that is not a part of what it would change."""
+    told = verbatim("\n".join(request_lines(_without_diff(request), width=None)).rstrip("\n").removesuffix(":"))
+    differences = shown.contents if shown is not None else []
+    contents = [told, *differences] if request.command is not None else [*differences, told]
     if shown is not None and (not shown.all or (request.preview is not None and request.preview.truncated)):
         contents.append(text(f"There is more: `handrail approvals show {request.id} --diff`"))
     if request.preview is not None and request.preview.output.strip():

@@ -1,12 +1,15 @@
-"""What the person says in an editor: words, files that they point at, and text that they put beside it."""
+"""What the person says in an editor: words, files that they point at, and text and pictures that they put beside it."""
 
 import os
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 from acp.helpers import ContentBlock
 from acp.schema import (
+    BlobResourceContents,
     EmbeddedResourceContentBlock,
+    ImageContentBlock,
     ResourceContentBlock,
     TextContentBlock,
     TextResourceContents,
@@ -14,41 +17,87 @@ from acp.schema import (
 
 from handrail.acp.errors import refused
 from handrail.agent.prompt.fences import fenced
+from handrail.protocol.result import Attachment
+from handrail.runtime.foreign.pictures import picture_kind
 from handrail.terminal.visible import one_line
+from handrail.tools.read import IMAGE_LIMIT
 
 _LARGEST = 1_000_000
+_MOST_PICTURES = 20
+"""Like the bytes of all together: a provider that refuses a question for its size refuses every one after it, too."""
 
 
-def prompt_of(blocks: Sequence[ContentBlock], workspace: str) -> str:
+class Said(msgspec.Struct, frozen=True):
+    """What the model is sent. Pictures are named in the text, in their places: so logs and summaries know of them."""
+
+    text: str
+    pictures: tuple[Attachment, ...] = ()
+
+
+def prompt_of(blocks: Sequence[ContentBlock], workspace: str) -> Said:
     """The prompt as the model reads it; refused where it says nothing, or in a way that models are not sent."""
-    words: list[str] = []
-    material: list[str] = []
+    gathered = _Gathered(workspace)
     for block in blocks:
-        match block:
-            case TextContentBlock():
-                words.append(block.text)
-            case ResourceContentBlock():
-                words.append(f"@{_place(block.uri, workspace)}")
-            case EmbeddedResourceContentBlock():
-                place = _place(block.resource.uri, workspace)
-                words.append(f"@{place}")
-                material.append(_material(block, place))
-            case _:
-                raise refused(f"A prompt of this agent has text and files, and no {block.type}. Nothing was done.")
-    prompt = "\n\n".join(("".join(words), *material))
+        gathered.add(block)
+    prompt = "\n\n".join(("".join(gathered.words), *gathered.material))
     if not prompt.strip():
         raise refused("The prompt is empty. Nothing was done.")
     if len(prompt) > _LARGEST:
         told = f"The prompt has {len(prompt):,} characters, and a model reads at most {_LARGEST:,} at once."
         raise refused(f"{told} Nothing was done. Point at files instead of putting them in.")
-    return prompt
+    return Said(prompt, tuple(gathered.pictures))
 
 
-def _material(block: EmbeddedResourceContentBlock, place: str) -> str:
-    resource = block.resource
-    if not isinstance(resource, TextResourceContents):
-        return f"(@{place} is no text; it was not put in)"
-    return fenced("file", resource.text, path=place.replace('"', "'"))
+class _Gathered:
+    """The parts of a prompt up to now."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self.words: list[str] = []
+        self.material: list[str] = []
+        self.pictures: list[Attachment] = []
+
+    def add(self, block: ContentBlock) -> None:
+        match block:
+            case TextContentBlock():
+                self.words.append(block.text)
+            case ResourceContentBlock():
+                self.words.append(f"@{_place(block.uri, self._workspace)}")
+            case EmbeddedResourceContentBlock():
+                self._embed(block.resource)
+            case ImageContentBlock():
+                self._show(block.data, f"@{_place(block.uri, self._workspace)}" if block.uri else "")
+            case _:
+                told = f"A prompt of this agent has text, files and pictures, and no {block.type}."
+                raise refused(f"{told} Nothing was done.")
+
+    def _embed(self, resource: TextResourceContents | BlobResourceContents) -> None:
+        place = _place(resource.uri, self._workspace)
+        if isinstance(resource, TextResourceContents):
+            self.words.append(f"@{place}")
+            self.material.append(fenced("file", resource.text, path=place.replace('"', "'")))
+        elif picture_kind(resource.blob) is not None:
+            self._show(resource.blob, f"@{place}")
+        else:
+            self.words.append(f"@{place}")
+            self.material.append(f"(@{place} is no text; it was not put in)")
+
+    def _show(self, data: str, name: str) -> None:
+        kind, size = picture_kind(data), _size(data)
+        together = size + sum(_size(one.content or "") for one in self.pictures)
+        number = len(self.pictures) + 1
+        if kind is None:
+            raise refused(f"Picture {number} is no PNG, JPEG, GIF or WebP, which models are sent. Nothing was done.")
+        if size > IMAGE_LIMIT or number > _MOST_PICTURES or together > 2 * IMAGE_LIMIT:
+            most = f"{_MOST_PICTURES} pictures of {IMAGE_LIMIT:,} bytes each, and {2 * IMAGE_LIMIT:,} together"
+            raise refused(f"A prompt has at most {most}; picture {number} has {size:,}. Nothing was done.")
+        self.words.append(f"[picture {number}{f': {name}' if name else ''}]")
+        self.pictures.append(Attachment(type="image", path=name[1:] or f"picture {number}", mime=kind, content=data))
+
+
+def _size(data: str) -> int:
+    """Bytes of what is base64, or a few more."""
+    return len(data) * 3 // 4
 
 
 def _place(uri: str, workspace: str) -> str:

@@ -1,17 +1,9 @@
 """What an editor is shown of the events of a session, the same whether they happen now or are told again."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from acp.helpers import (
-    plan_entry,
-    start_tool_call,
-    text_block,
-    update_current_mode,
-    update_plan,
-    update_tool_call,
-)
+from acp.helpers import image_block, plan_entry, text_block, update_current_mode, update_plan
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
@@ -20,63 +12,65 @@ from acp.schema import (
     CurrentModeUpdate,
     PlanEntryStatus,
     SessionInfoUpdate,
-    ToolCallProgress,
-    ToolCallStart,
     UsageUpdate,
     UserMessageChunk,
 )
 
-from handrail.acp.cards import first_line, kind_of, places_of, title_of
-from handrail.acp.contents import MOST_TEXT, Shown, of_result, raw_output, verbatim
+from handrail.acp.calls import Calls, Card
+from handrail.acp.cards import first_line
+from handrail.acp.wording import thought, told, words
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol import event as events
-from handrail.protocol.error import HandrailError, ToolError
 from handrail.protocol.event import AnyEvent
-from handrail.protocol.result import ToolResult
+from handrail.protocol.message import UserMessage
+from handrail.protocol.result import Attachment, ToolResult
 from handrail.protocol.todo import TodoItem
-from handrail.terminal.visible import one_line
 
 Update = (
     UserMessageChunk
     | AgentMessageChunk
     | AgentThoughtChunk
-    | ToolCallStart
-    | ToolCallProgress
+    | Card
     | AgentPlanUpdate
     | CurrentModeUpdate
     | SessionInfoUpdate
     | UsageUpdate
 )
-_NO_CARD = frozenset({"display", "todo"})
-"""What they do is shown by itself."""
 _STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "active": "in_progress", "done": "completed"}
-_MARKUP, _ESCAPED = re.compile(r"([\[\]<`])"), r"\\\1"
 
 
 class Showing:
-    """Turns events into updates. It remembers of a call what its later events do not say again."""
+    """Turns events into updates. It remembers what later events do not say again."""
 
-    def __init__(self, rail: AsyncHandrail, window: Callable[[], int | None]) -> None:
-        """`window`: how many tokens the model takes, where that is known."""
+    def __init__(self, rail: AsyncHandrail, folder: str, window: Callable[[], int | None]) -> None:
+        """`folder`: the workspace as the editor calls it. `window`: how many tokens the model takes, if known."""
         self._rail, self._window = rail, window
-        self._printed: dict[str, str] = {}
-        """The last of what running calls printed."""
+        self._calls = Calls(rail, folder)
         self._cost: float | None = None
         self._titled = False
+        self._pictured: dict[str, tuple[Attachment, ...]] | None = None
+        """The pictures of the person, by their messages, where somebody asked for them."""
 
-    async def of(self, event: AnyEvent, *, again: bool) -> list[Update]:
+    async def of(self, event: AnyEvent, *, again: bool) -> Sequence[Update]:
         """The updates for an event. `again`: it is an older one, and the editor does not know what the person said."""
         match event:
             case events.ToolCallStart() | events.ToolCallRunning() | events.ToolCallUpdate():
-                return self._under_way(event)
+                return self._calls.under_way(event)
             case events.ToolCallEnd() | events.ToolCallError():
                 return await self._ended(event.result)
             case events.User():
-                return [*self._named(event), *([_said(event)] if again else [])]
+                return [*self._named(event), *(await self._said(event) if again else ())]
             case events.Usage():
                 return self._used(event)
             case _:
                 return _spoken(event, again=again)
+
+    async def plan(self) -> list[Update]:
+        """What the model has to do, where it said so."""
+        return [update_plan(map(_entry, items))] if (items := await self._rail.todo()) else []
+
+    async def _ended(self, result: ToolResult[Any]) -> Sequence[Update]:
+        return await self.plan() if result.name == "todo" and result.ok else await self._calls.ended(result)
 
     def _named(self, event: events.User) -> list[Update]:
         """A session is called by what the person said first."""
@@ -86,57 +80,23 @@ class Showing:
         title, at = first_line(event.text), event.time.isoformat()
         return [SessionInfoUpdate(session_update="session_info_update", title=title, updated_at=at)]
 
-    def _under_way(self, event: events.ToolCallStart | events.ToolCallRunning | events.ToolCallUpdate) -> list[Update]:
-        call, tool = event.tool_call_id, event.tool_call_name
-        if tool in _NO_CARD:
-            return []
-        if isinstance(event, events.ToolCallStart):
-            return [
-                start_tool_call(
-                    call,
-                    title_of(tool, event.args),
-                    kind=kind_of(tool),
-                    status="pending",
-                    locations=places_of(tool, event.args, self._rail.workspace),
-                    raw_input=event.args,
-                )
-            ]
-        if isinstance(event, events.ToolCallRunning) or not event.output:
-            return [update_tool_call(call, status="in_progress")]
-        printed = (self._printed.get(call, "") + event.output)[-MOST_TEXT:]
-        self._printed[call] = printed
-        return [update_tool_call(call, status="in_progress", content=[verbatim(printed)])]
+    async def _said(self, event: events.User) -> list[Update]:
+        pictures = await self._rail.in_pool(lambda: self._pictures(event))
+        shown = [text_block(event.text), *(image_block(one.content or "", one.mime) for one in pictures)]
+        return [
+            UserMessageChunk(session_update="user_message_chunk", content=one, message_id=event.message_id)
+            for one in shown
+        ]
 
-    async def _ended(self, result: ToolResult[Any]) -> list[Update]:
-        self._printed.pop(result.tool_call_id, None)
-        if result.name == "todo" and result.ok:
-            return await self.plan()
-        if result.name in _NO_CARD and result.ok:
-            return []
-        shown = await self._changed(result.meta.undo)
-        update = update_tool_call(
-            result.tool_call_id,
-            status="completed" if result.ok else "failed",
-            content=of_result(result, shown),
-            locations=shown.places if shown is not None and shown.places else None,
-            raw_output=raw_output(result),
-        )
-        if result.name not in _NO_CARD:
-            return [update]
-        # A card after all, since it failed.
-        return [start_tool_call(result.tool_call_id, one_line(result.name), kind=kind_of(result.name)), update]
-
-    async def plan(self) -> list[Update]:
-        """What the model has to do, where it said so."""
-        return [update_plan(map(_entry, items))] if (items := await self._rail.todo()) else []
-
-    async def _changed(self, number: int | None) -> Shown | None:
-        if number is None:
-            return None
-        try:
-            return Shown(await self._rail.diff(number), self._rail.workspace)
-        except (ToolError, HandrailError):
-            return None  # older than changes are kept for
+    def _pictures(self, event: events.User) -> tuple[Attachment, ...]:
+        """Which the person put beside their words; the talk has them, and words that name them."""
+        if "[picture " not in event.text:
+            return ()
+        if self._pictured is None:  # looked for once: a talk may be long
+            said = (one.message for one in self._rail.conversation.messages())
+            users = (one for one in said if isinstance(one, UserMessage))
+            self._pictured = {one.message_id: one.attachments for one in users if one.attachments}
+        return self._pictured.get(event.message_id, ())
 
     def _used(self, event: events.Usage) -> list[Update]:
         if event.cost is not None:
@@ -155,54 +115,13 @@ def _spoken(event: AnyEvent, *, again: bool) -> list[Update]:
         case events.Text():
             return [words(event.text, event.message_id)]
         case events.Reasoning():
-            return [_thought(event)]
+            return [thought(event)]
         case events.Mode():
             return [update_current_mode(event.mode)]
         case _:
-            told = _told(event, again=again)
-            return [words(told)] if told else []
-
-
-def _said(event: events.User) -> UserMessageChunk:
-    return UserMessageChunk(
-        session_update="user_message_chunk", content=text_block(event.text), message_id=event.message_id
-    )
-
-
-def words(text: str, message: str | None = None) -> AgentMessageChunk:
-    """A piece of what is said to the person."""
-    return AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text), message_id=message)
-
-
-def _thought(event: events.Reasoning) -> AgentThoughtChunk:
-    return AgentThoughtChunk(
-        session_update="agent_thought_chunk", content=text_block(event.text), message_id=event.message_id
-    )
+            said = told(event, again=again)
+            return [words(said)] if said else []
 
 
 def _entry(item: TodoItem) -> Any:
     return plan_entry(item.text, status=_STATUS[item.status])
-
-
-def _told(event: AnyEvent, *, again: bool) -> str:
-    """What is neither words of the model nor a call, as a paragraph of its own; empty where nobody needs it."""
-    match event:
-        case events.Display():
-            title = f"**{one_line(event.title)}**\n\n" if event.title else ""
-            return f"\n\n{title}{event.content.rstrip()}\n\n"
-        case events.Notice() | events.Warning() if getattr(event, "tool_call_id", None) is None:
-            return remark(event.text)
-        case events.Network() if not event.allowed:
-            return remark(f"{event.host}:{event.port} was not reached: {event.reason}")
-        case events.Process() if event.state == "ended":
-            how = event.reason or (f"exit {event.exit_code}" if event.exit_code is not None else event.signal)
-            return remark(f"{event.process} has ended ({how}): {event.command}")
-        case events.Error() if again:
-            return remark(event.message)
-        case _:
-            return ""
-
-
-def remark(text: str) -> str:
-    """What handrail says by itself, marked: the model did not say it. What it quotes is no picture and no link."""
-    return f"\n\n> {_MARKUP.sub(_ESCAPED, one_line(text))}\n\n"

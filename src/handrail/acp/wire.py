@@ -5,16 +5,15 @@ import os
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
+from handrail.acp.messages import LONGEST, Refusal, message_in
+
 _AT_ONCE = 1 << 16
-_LONGEST = 64 << 20
-"""Bytes of one message: an editor may put whole files into a prompt."""
 _GRACE = 2.0
 """Seconds in which a client may still read once no message comes any more."""
-_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _Writing = tuple[bytes, "asyncio.Future[None]"]
 
 
@@ -90,18 +89,18 @@ class Wire:
                 *ends, rest = data.split(b"\n")
                 for end in ends:
                     _take(line, end)
-                    self._hand_over(_message(line))
+                    self._hand_over(message_in(line))
                     line.clear()
                 _take(line, rest)
         self._in_loop(self.end)
 
-    def _hand_over(self, read: "dict[str, Any] | _Refusal | None") -> None:
-        if isinstance(read, _Refusal):
+    def _hand_over(self, read: dict[str, Any] | Refusal | None) -> None:
+        if isinstance(read, Refusal):
             self._in_loop(self._answer, read)
         elif read is not None:
             self._in_loop(self._received.put_nowait, read)
 
-    def _answer(self, refusal: "_Refusal") -> None:
+    def _answer(self, refusal: Refusal) -> None:
         error = {"code": refusal.code, "message": refusal.words}
         sent = self._put({"jsonrpc": "2.0", "id": refusal.request, "error": error})
         sent.add_done_callback(lambda future: future.cancelled() or future.exception())  # nobody waits for it
@@ -126,55 +125,8 @@ class Wire:
 
 def _take(line: bytearray, more: bytes) -> None:
     """Adds to a line; of one that is too long no more is kept than shows that it is."""
-    if len(line) <= _LONGEST:
+    if len(line) <= LONGEST:
         line += more
-
-
-class _Refusal(msgspec.Struct, frozen=True):
-    """Why a line is no message."""
-
-    code: int
-    words: str
-    request: str | int | None = None
-    """The id to answer with, where one can be made out."""
-
-
-def _refusal(code: int, words: str, request: Any = None) -> _Refusal:
-    return _Refusal(code, words, request if _is_id(request) else None)
-
-
-def _message(line: bytearray) -> dict[str, Any] | _Refusal | None:
-    """What a line says: a message as the connection can take it, why it is none, or nothing."""
-    if not line.strip():
-        return None
-    if len(line) > _LONGEST:
-        return _refusal(_INVALID_REQUEST, f"a message has at most {_LONGEST:,} bytes")
-    try:
-        read: Any = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _refusal(_PARSE_ERROR, "a message is one line of JSON; this is none")
-    if not isinstance(read, dict):
-        return _refusal(_INVALID_REQUEST, f"a message is an object, not {type(read).__name__}; batches are not served")
-    return _checked(cast("dict[str, Any]", read))
-
-
-def _checked(message: dict[str, Any]) -> dict[str, Any] | _Refusal:
-    request = message.get("id")
-    if "id" in message and not _is_id(request):
-        return _refusal(_INVALID_REQUEST, "an id is a text or a whole number")
-    method = message.get("method")
-    if method is None and ("result" in message or "error" in message):
-        well = isinstance(message.get("error", {}), dict | None)
-        return message if well else {**message, "error": {}}
-    if not isinstance(method, str):
-        return _refusal(_INVALID_REQUEST, "a message has a method, or a result, or an error", request)
-    if not isinstance(message.get("params", {}), dict | None):
-        return _refusal(_INVALID_REQUEST, "params are an object", request)
-    return message
-
-
-def _is_id(value: object) -> bool:
-    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
 
 
 def _settle(sent: "asyncio.Future[None]") -> None:

@@ -19,6 +19,7 @@ from handrail.models.model import Model, ModelError
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import HandrailError, UsageError
 from handrail.protocol.message import AssistantMessage
+from handrail.protocol.result import Attachment
 from handrail.protocol.wording import shown
 from handrail.rail import Handrail
 
@@ -51,11 +52,11 @@ class Agent:
         self._talk = Talk(self._conversation)
         self._stopping = Stopping(self._rail)
 
-    async def run(self, prompt: str) -> Turn:
+    async def run(self, prompt: str, pictures: tuple[Attachment, ...] = ()) -> Turn:
         """A turn: from what the person says to where nothing is left to do, or somebody has to answer."""
         with self._conversation.lease():
             self._talk.refresh()
-            return await self._stopping.watched(self._turn(prompt), self._cancelled)
+            return await self._stopping.watched(self._turn(prompt, pictures), self._cancelled)
 
     async def go_on(self) -> Turn:
         """Goes on with the last turn, wherever it is; one that is over is not begun again."""
@@ -83,10 +84,10 @@ class Agent:
         finally:
             await self.close()  # connections belong to the event loop, which ends now
 
-    async def _turn(self, prompt: str | None = None) -> Turn:
+    async def _turn(self, prompt: str | None = None, pictures: tuple[Attachment, ...] = ()) -> Turn:
         try:
             if prompt is not None:
-                await hear(self._rail, self._talk, prompt)
+                await hear(self._rail, self._talk, prompt, pictures)
             self._conversation.begin_turn(self._talk.turn)
             return await self._work()
         except ModelError as error:

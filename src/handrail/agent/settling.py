@@ -11,27 +11,28 @@ from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.message import AssistantMessage
 from handrail.protocol.permission import Answer
 from handrail.protocol.question import Question
-from handrail.protocol.result import ToolResult
+from handrail.protocol.result import Attachment, ToolResult
 
 _LONGEST_REASON = 500
 _INSTEAD = "The person said something else before this call was made. Nothing was run."
 _CANCELLED = "The person ended the turn. Nothing was run."
 
 
-async def hear(rail: AsyncHandrail, talk: Talk, prompt: str) -> None:
+async def hear(rail: AsyncHandrail, talk: Talk, prompt: str, pictures: tuple[Attachment, ...] = ()) -> None:
     """Takes what the person says: as the reply, where the model asked something; otherwise it begins a turn, and what
-    still waited for the person was refused by it."""
+    still waited for the person was refused by it. What has pictures is no reply: those are words."""
     message = talk.open_message
     if message is None or not message.calls:
-        talk.add_prompt(prompt)
+        talk.add_prompt(prompt, pictures=pictures)
         return
     calls = calls_of(message, talk.turn)
     outcome = await rail.in_pool(lambda: rail.conversation.refuse(calls, ToolError("CANCELLED", _INSTEAD)))
-    if isinstance(outcome, Parked) and outcome.questions and await _replied(rail, outcome.questions[0], prompt):
+    asked = outcome.questions if isinstance(outcome, Parked) else ()
+    if asked and not pictures and await _replied(rail, asked[0], prompt):
         return  # the turn goes on with it
     reason = f"They said instead: {prompt}"[:_LONGEST_REASON]
     results = await to_its_end(closed(rail, message, talk.turn, ToolError("CANCELLED", _INSTEAD), reason))
-    talk.add_prompt(prompt, results_message(results))
+    talk.add_prompt(prompt, results_message(results), pictures=pictures)
 
 
 async def _replied(rail: AsyncHandrail, question: Question, prompt: str) -> bool:

@@ -18,7 +18,8 @@ from handrail.protocol.message import (
     UserMessage,
 )
 from handrail.protocol.plain import readable
-from handrail.protocol.result import ToolResult
+from handrail.protocol.result import Attachment, ToolResult
+from handrail.protocol.told import told
 from handrail.runtime.conversation import Conversation
 from handrail.store.identity import new_id
 from handrail.store.journal import Draft
@@ -65,9 +66,9 @@ class Talk:
         self._read_on()
         self.mark = None
 
-    def add_prompt(self, text: str, *before: Message) -> None:
+    def add_prompt(self, text: str, *before: Message, pictures: tuple[Attachment, ...] = ()) -> None:
         """Begins a turn with what the person says; `before`: what closes the last one."""
-        said = UserMessage(message_id=new_id("m"), text=readable(text))
+        said = UserMessage(message_id=new_id("m"), text=readable(text), attachments=pictures)
         self.add_all((*before, said), (User, {"message_id": said.message_id, "text": said.text}))
 
     def add_results(self, results: tuple[ToolResult[Any], ...], *notes: UserMessage) -> None:
@@ -150,7 +151,7 @@ def _told(result: ToolResult[Any]) -> CallResult:
         tool_call_id=result.tool_call_id,
         name=result.name,
         ok=result.ok,
-        content=result.content,
+        content=told(result),
         attachments=result.attachments,
         files_changed=result.artifacts.files_changed,
     )

@@ -11,13 +11,12 @@ from handrail.cli.exits import OK, Stop
 from handrail.cli.output import note
 from handrail.cli.preferences import loaded_for
 from handrail.protocol.error import UsageError
+from handrail.settings.extras import installing
 
 if TYPE_CHECKING:
     from handrail.acp.hosting import Host
     from handrail.models.model import Model
     from handrail.settings import Loaded
-
-_MISSING = "handrail acp needs the extra `acp`, which is not installed. Install it: pip install 'handrail[acp]'"
 
 
 def run(options: Namespace) -> int:
@@ -27,9 +26,14 @@ def run(options: Namespace) -> int:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"acp", "pydantic"}:
             raise
-        raise Stop(_MISSING) from None
+        raise Stop(
+            f"handrail acp needs the extra `acp`, which is not installed. Install it: {installing('acp')}"
+        ) from None
     if sys.stdin is not None and sys.stdin.isatty():
-        note("handrail acp is started by an editor, which talks to it here; Ctrl-C ends it. See docs/acp.md.")
+        note(
+            "handrail acp is started by an editor, which talks to it here; Ctrl-C ends it."
+            "\nTo tell Zed of it: handrail mcp --config zed. Any other editor is told to start: handrail acp"
+        )
     sink = os.dup(1)
     with suppress(OSError):
         os.dup2(2, 1)  # stdout carries the protocol: what a library prints must not end up in it
@@ -45,6 +49,7 @@ def host_of(options: Namespace) -> "Host":
 
     return Host(
         workspace=lambda cwd: _workspace(options, cwd),
+        only=os.path.abspath(options.workspace) if options.workspace else None,
         settings=lambda workspace: _settings(options, workspace),
         limits=limits_of,
         models=lambda loaded, before: _models(options, loaded, before),

@@ -12,6 +12,7 @@ from handrail.cli.output import note
 from handrail.mcp.client.sources import found_sources
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Loaded
+from handrail.settings.project_servers import added
 from handrail.settings.servers import ServerTable, wrong_with
 
 _OTHER = re.compile(r"[^A-Za-z0-9-]+")
@@ -38,7 +39,9 @@ def _with(loaded: Loaded, servers: tuple[EditorServer, ...]) -> Loaded:
             _tell(f"the MCP server {name} of the editor is not used: {problem}" for problem in problems)
         else:
             tables[name] = msgspec.convert(table, ServerTable)
-    return msgspec.structs.replace(loaded, servers={**tables, **loaded.servers})
+    for name, ours in loaded.servers.items():
+        tables[name] = added(tables[name], ours) if ours.adds and name in tables else ours
+    return msgspec.structs.replace(loaded, servers=tables)
 
 
 def _also_wrong(name: str, table: dict[str, Any], before: dict[str, ServerTable]) -> list[str]:

@@ -12,6 +12,7 @@ from handrail.cli.output import answer as answer_text
 from handrail.cli.output import answer_json, cut, note, one_line
 from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.preferences import loaded_for
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import HandrailError, UsageError
 from handrail.protocol.permission import Answer, PermissionRequest
@@ -149,7 +150,7 @@ def opened(options: Namespace, waiting: Waiting) -> Handrail:
 
 def _sources(options: Namespace, waiting: Waiting, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
     """Other servers, where a call of the batch is for one of them."""
-    if not any(name.startswith("mcp__") for name in waiting.tools):
+    if not any(name.startswith(FOREIGN) for name in waiting.tools):
         return ()
     from handrail.cli.servers import sources_for  # noqa: PLC0415  few calls are another server's
 

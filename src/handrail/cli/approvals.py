@@ -7,7 +7,7 @@ from typing import Any
 from handrail.cli.exits import OK
 from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
 from handrail.cli.output import answer, answer_json, cut, note, table
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.permission import OpenedFolder, PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Asked, Kept, Waiting

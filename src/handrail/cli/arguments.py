@@ -1,11 +1,11 @@
 """Understands the words of a command line, and words the help."""
 
-import os
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from typing import Any, NoReturn
 
 from handrail.cli.commands import COMMANDS, Command
 from handrail.cli.exits import Stop
+from handrail.cli.help_layout import Formatter, hanging
 from handrail.cli.output import answer
 
 _TOOLS = ("read", "write", "edit", "find", "grep", "ls", "exec", "process", "apply_patch", "multi_edit", "delete")
@@ -73,14 +73,14 @@ def overview(group: str = "") -> str:
             "\nexamples:",
             "  handrail demo",
             "  handrail run 'fix the failing test' --model anthropic:NAME",
-            "\nhandrail COMMAND --help explains a command; handrail --version says which one this is.\n",
+            "\nhandrail COMMAND --help explains one; handrail --version says which this is.\n",
         )
     )
 
 
 def _listed(commands: dict[str, Command]) -> list[str]:
     width = max(map(len, commands))
-    return [f"  {name:<{width}}  {command.sentence}" for name, command in commands.items()]
+    return [hanging(f"  {name:<{width}}  ", command.sentence) for name, command in commands.items()]
 
 
 class _Parser(ArgumentParser):
@@ -105,34 +105,21 @@ class _Parser(ArgumentParser):
         answer(self.format_help())
 
 
-class _Formatter(RawDescriptionHelpFormatter):
-    def __init__(self, prog: str) -> None:
-        # Left to itself, the formatter imports shutil to measure the terminal, even when no help is printed.
-        super().__init__(prog, width=_columns(), max_help_position=28)
-
-
 def _parser(name: str, command: Command) -> ArgumentParser:
     examples = "\n".join(f"  {example}" for example in command.examples)
-    exits = "\n".join(f"  {code:<4} {meaning}" for code, meaning in sorted(command.exits.items()))
+    exits = "\n".join(hanging(f"  {code:<4} ", meaning) for code, meaning in sorted(command.exits.items()))
     commands = "\n".join(("\n\ncommands:", *_listed(_below(name)))) if _below(name) else ""
     parser = _Parser(
         f"handrail {name}",
-        description=f"{command.sentence}\n\nexamples:\n{examples}{commands}",
+        description=f"{hanging('', command.sentence)}\n\nexamples:\n{examples}{commands}",
         epilog=f"exit codes:\n{exits}",
-        formatter_class=_Formatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     command.arguments(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr, only warnings and errors")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="say more; -vv: a traceback after a defect")
     return parser
-
-
-def _columns() -> int:
-    try:
-        return max(60, min(120, int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)))
-    except (OSError, ValueError):
-        return 80
 
 
 def _kind(word: str) -> str:

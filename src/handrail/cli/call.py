@@ -10,6 +10,7 @@ from handrail.cli.output import answer, answer_json, note
 from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.question import Question
@@ -43,7 +44,7 @@ def run(options: Namespace) -> int:
         unattended=unattended,
         settings=loaded,
         on_permission=_later,
-        sources=_sources(options, loaded, workspace) if options.tool.startswith("mcp__") else (),
+        sources=_sources(options, loaded, workspace) if options.tool.startswith(FOREIGN) else (),
     ) as rail:
         with saying_what_takes_long(options, _what(options.tool, arguments)):
             result = rail.call(options.tool, arguments)

@@ -10,7 +10,7 @@ from handrail.cli.preferences import project_folder
 from handrail.cli.rows import Row, without_home
 
 if TYPE_CHECKING:
-    from handrail.mcp.hosts.host import Host
+    from handrail.mcp.hosts.host import Host, HostFile
 
 
 def clients() -> Iterator[Row]:
@@ -31,19 +31,46 @@ def clients() -> Iterator[Row]:
 
 def _row(host: "Host", workspace: str) -> Row | None:
     """What there is to say of a client that has an entry for us, or whose file cannot be read; None of any other."""
-    from handrail.cli.host_files import find_file  # noqa: PLC0415
-    from handrail.mcp.hosts.editing.places import Broken  # noqa: PLC0415
-    from handrail.mcp.hosts.host import has_the_rest, knows_us  # noqa: PLC0415
+    from handrail.mcp.hosts.command import is_there  # noqa: PLC0415
+    from handrail.mcp.hosts.host import has_the_rest, knows_us, programs_in  # noqa: PLC0415
 
     fix = f"handrail mcp --config {host.name} --write"
     try:
-        texts = [find_file(file, workspace).text for file in host.files]
+        texts = [_text(file, workspace) for file in host.files]
         if texts[0] is None or not knows_us(host.files[0], texts[0]):
             return None
+        gone = [
+            program for program in programs_in(host.files[0], texts[0]) if not is_there(program, workspace, os.environ)
+        ]
         off = all(text is not None and has_the_rest(file, text) for file, text in zip(host.files, texts, strict=True))
-    except (Stop, Broken) as error:
-        text = without_home(str(error)).removesuffix(" Nothing was written.")
+    except Stop as error:
+        text = without_home(str(error)).replace(" Nothing was written.", "")
         return Row("clients", "warning", f"{host.title}: {text}", fix.removesuffix(" --write"))
+    if gone:
+        return _gone(host, gone[0], fix)
     if not off:
         return Row("clients", "warning", f"{host.title} has handrail's tools, and its own go round them", fix)
     return Row("clients", "ok", f"{host.title} has handrail's tools. {host.off}")
+
+
+def _text(file: "HostFile", workspace: str) -> str | None:
+    """What a file holds; Stop where it cannot be read."""
+    from handrail.cli.host_files import find_file  # noqa: PLC0415
+    from handrail.mcp.hosts.editing.places import Broken  # noqa: PLC0415
+    from handrail.mcp.hosts.host import check  # noqa: PLC0415
+
+    found = find_file(file, workspace)
+    try:
+        if found.text is not None:
+            check(file, found.text)
+    except Broken as error:
+        raise Stop(f"{found.shown} cannot be used: {error}; correct it") from None
+    return found.text
+
+
+def _gone(host: "Host", program: str, fix: str) -> Row:
+    """A client may be started with another PATH than this one; a path is the same to all."""
+    path = os.path.isabs(program)
+    where = "is not there:" if path else "is on no PATH here; if on none of the client's,"
+    text = f"{host.title} is to start {without_home(program)}, which {where} it has none of handrail's tools"
+    return Row("clients", "error" if path else "warning", f"{text}. {host.off}", fix)

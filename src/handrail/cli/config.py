@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, note, table
-from handrail.cli.preferences import project_folder, with_unknown_tools
+from handrail.cli.preferences import folder_to_look_at, has_servers, with_unknown_tools
 from handrail.protocol.schema import DIALECT, flat_schema
 from handrail.protocol.wire import encode
 from handrail.settings import MANAGED_FILE, REFERENCE, Loaded, Settings, flat, load, state_folder, user_file
@@ -19,11 +19,13 @@ def run(options: Namespace) -> int:
     if options.schema:
         answer_json(msgspec.json.format(encode(settings_schema()), indent=2))
         return OK
-    loaded = with_unknown_tools(load(os.environ, {}, project_folder(options)))
+    folder = folder_to_look_at(options)
+    loaded = with_unknown_tools(load(os.environ, {}, folder))
+    servers = _servers(loaded, folder)
     if options.json:
-        answer_json(encode({"schema": "handrail.config/1", **as_data(loaded)}))
+        answer_json(encode({"schema": "handrail.config/1", **as_data(loaded, servers)}))
         return OK
-    answer(as_text(loaded))
+    answer(as_text(loaded, servers))
     for text in loaded.notes:
         note(text)
     if not options.quiet:
@@ -32,12 +34,12 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def as_text(loaded: Loaded) -> str:
-    """The settings as a table, and the rules as another where there are any."""
+def as_text(loaded: Loaded, servers: dict[str, str]) -> str:
+    """The settings as a table, and servers and rules as others where there are any."""
     rows = [(key, _shown(value), loaded.sources[key]) for key, value in flat(loaded.settings).items()]
     text = table([("setting", "value", "source"), *rows])
-    if loaded.servers:
-        text += f"\n{table([('server', 'what it is'), *_servers(loaded).items()])}"
+    if servers:
+        text += f"\n{table([('server', 'what it is'), *servers.items()])}"
     if not loaded.rules:
         return text
     words = {"allow": "allow", "confirm": "ask", "deny": "deny"}
@@ -45,13 +47,13 @@ def as_text(loaded: Loaded) -> str:
     return f"{text}\n{table([('rule', 'says', 'tool', 'pattern', 'source'), *rules])}"
 
 
-def as_data(loaded: Loaded) -> dict[str, Any]:
+def as_data(loaded: Loaded, servers: dict[str, str]) -> dict[str, Any]:
     """The same and more, for programs."""
     values = flat(loaded.settings)
     return {
         "settings": {key: {"value": value, "source": loaded.sources[key]} for key, value in values.items()},
         "rules": loaded.rules,
-        "servers": _servers(loaded),
+        "servers": servers,
         "notes": loaded.notes,
         "ignored": loaded.ignored,
         "project": loaded.project,
@@ -61,13 +63,13 @@ def as_data(loaded: Loaded) -> dict[str, Any]:
     }
 
 
-def _servers(loaded: Loaded) -> dict[str, str]:
+def _servers(loaded: Loaded, folder: str | None) -> dict[str, str]:
     """Other MCP servers by name, in words that hold no secret."""
-    if not loaded.servers:
+    if not (has_servers(loaded, folder) if folder else loaded.servers):
         return {}
-    from handrail.settings.server_words import server_words  # noqa: PLC0415  few name one
+    from handrail.cli.server_list import listed_servers  # noqa: PLC0415  few have one
 
-    return {name: server_words(written) for name, written in loaded.servers.items()}
+    return listed_servers(loaded, folder)
 
 
 def settings_schema() -> dict[str, Any]:

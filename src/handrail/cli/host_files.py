@@ -3,6 +3,7 @@
 import os
 import stat
 from contextlib import suppress
+from shlex import quote
 
 import msgspec
 
@@ -41,7 +42,9 @@ def find_file(file: HostFile, workspace: str) -> Found:
     try:
         return Found(path=path, shown=shown, content=_content(path, shown))
     except (OSError, ValueError) as error:
-        raise Stop(f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}. {_ASIDE}") from None
+        raise Stop(
+            f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}. {_ASIDE} See to it, then try again."
+        ) from None
 
 
 def check_writable(found: Found) -> None:
@@ -53,6 +56,8 @@ def check_writable(found: Found) -> None:
         raise Stop(f"{found.shown} cannot be written: {folder} is no folder. {_ASIDE}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Stop(f"{found.shown} cannot be written: the folder {folder} is not yours to write. {_ASIDE}")
+    if found.content is not None and not os.stat(found.path).st_mode & 0o222:
+        raise Stop(f"{found.shown} is write-protected. {_ASIDE} To let it be written: chmod u+w {quote(found.path)}")
     if found.content is not None and os.geteuid() not in {0, os.stat(found.path).st_uid}:
         raise Stop(f"{found.shown} belongs to another user. {_ASIDE} Ask them, or paste what is shown there yourself.")
 

@@ -11,6 +11,7 @@ from handrail.cli.commands import COMMANDS
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Stop
 from handrail.cli.leaving import leave
 from handrail.cli.output import answer, note
+from handrail.cli.sparing import load_msgspec
 from handrail.protocol.version import VERSION
 
 
@@ -58,6 +59,7 @@ def _load(module: str) -> Callable[[Namespace], int]:
     comes later is looked at less often than Python would: much of it is imports too, and the rest has few cycles. That
     is 1.5 of the 70 ms of `handrail call`."""
     gc.disable()
+    load_msgspec()
     run_command: Callable[[Namespace], int] = import_module(f"handrail.cli.{module}").run
     gc.freeze()
     gc.set_threshold(10_000)

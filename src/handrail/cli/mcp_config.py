@@ -16,6 +16,7 @@ from handrail.mcp.hosts.editing.places import Broken
 from handrail.mcp.hosts.editing.wanted import Misfit
 from handrail.mcp.hosts.host import Host, HostFile, changed, snippet
 from handrail.mcp.hosts.known import NAMES, hosts, meant
+from handrail.store.folder import session_name
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -29,11 +30,13 @@ class Plan(msgspec.Struct, frozen=True):
 
 def run(options: Namespace) -> int:
     """Shows what would change, and writes it where that was asked for."""
+    if options.session:
+        session_name(options.session)
     command = command_here(os.environ, tuple(_given(options, "mode", "session")))
     host = _host(options, command)
     workspace = os.path.realpath(workspace_of(options))
     if not os.path.isdir(workspace):
-        raise Stop(f"the workspace {workspace} is no folder. Nothing was written.")
+        raise Stop(f"the workspace {workspace} is no folder. Nothing was written. Name one that is there.")
     plans = [_plan(file, workspace) for file in host.files]
     for plan in plans:
         if plan.after is not None:
@@ -74,7 +77,9 @@ def _nearest(name: str) -> str:
 
     near = get_close_matches(name.lower()[:80], NAMES, n=1)
     meant_so = f" Did you mean {near[0]}?" if near else ""
-    return f"{meant_so} There are {', '.join(NAMES)}. docs/mcp.md says what any other client needs."
+    return (
+        f"{meant_so} There are {', '.join(NAMES)}. Any other client is told to start: handrail mcp --workspace FOLDER"
+    )
 
 
 def _plan(file: HostFile, workspace: str) -> Plan:

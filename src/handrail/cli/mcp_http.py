@@ -18,6 +18,7 @@ from handrail.mcp.http.guard import PATH
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.sessions import session_name
 from handrail.rail import Handrail
+from handrail.settings.extras import installing
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  its name
 _SHORTEST = 16
@@ -30,6 +31,8 @@ def run(options: Namespace) -> int:
     token = _token()
     serve = _loaded()
     options.workspace = workspace_of(options)
+    if not os.path.isdir(options.workspace):
+        raise Stop(f"the workspace {options.workspace} is no folder. Nothing was started. Name one that is there.")
     loaded_for(options, options.mode, options.workspace)  # what is wrong with the settings is said now
     options.quiet = True  # and not again for each client
     listening = address.listen()
@@ -46,8 +49,7 @@ def _loaded() -> Callable[[socket, str, Rails, int], None]:
         from handrail.mcp.http.serving import serve  # noqa: PLC0415
     except ImportError as error:
         said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        install = "pip install 'handrail[mcp]' brings it"
-        raise Stop(f"what speaks MCP over HTTP is not installed ({said}). {install}.") from None
+        raise Stop(f"what speaks MCP over HTTP is not installed ({said}). Install it: {installing('mcp')}") from None
     return serve
 
 
@@ -71,7 +73,10 @@ def _token() -> str:
     if not given:
         return secrets.token_urlsafe(32)
     if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
-        raise Stop(f"{_TOKEN} is no token: at least {_SHORTEST} visible ASCII characters, so that nobody guesses it")
+        raise Stop(
+            f"{_TOKEN} is no token: at least {_SHORTEST} visible ASCII characters, so that nobody guesses it."
+            f" One is made by: openssl rand -hex 32"
+        )
     return given
 
 

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Iterator
 
-from handrail.cli.rows import Row
+from handrail.cli.rows import Row, without_home
+from handrail.settings.extras import installing
 
 
 def models() -> Iterator[Row]:
@@ -13,14 +14,15 @@ def models() -> Iterator[Row]:
 
     there = {provider.name for provider in PROVIDERS.values() if installed(provider)}
     if not there:
-        yield Row("models", "ok", "nothing that talks to models is installed; pip install 'handrail[models]' brings it")
+        brought = without_home(installing("models"))
+        yield Row("models", "ok", f"nothing that talks to models is installed; {brought} brings it")
     keyed = [provider for provider in PROVIDERS.values() if provider.key(os.environ) is not None]
     for provider in keyed:
         said = next(name for name in provider.keys if os.environ.get(name, "").strip())
         if provider.name in there:
             yield Row("models", "ok", f"{provider.name}: {said} is set")
         else:
-            fix = f"pip install 'handrail[{provider.extra}]'"
+            fix = without_home(installing(provider.extra))
             yield Row(
                 "models", "warning", f"{provider.name}: {said} is set, but nothing that talks to it is there", fix
             )

@@ -9,7 +9,7 @@ from handrail.cli.given import given_lines
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.policy_place import PolicyPlace
 from handrail.cli.policy_question import Question, question_of, question_of_line
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.decision import CommandFact, Decision
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode

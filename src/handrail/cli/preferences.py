@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from handrail.cli.exits import Stop
 from handrail.cli.output import note
 from handrail.protocol.error import UsageError
 from handrail.settings import Loaded, Settings, load
@@ -73,3 +74,11 @@ def project_folder(options: Namespace) -> str | None:
     except OSError:
         return None
     return None if folder in {"/", os.path.realpath(os.path.expanduser("~"))} else folder
+
+
+def folder_to_look_at(options: Namespace) -> str | None:
+    """The same for commands that only look: one that somebody named and that is not there is a mistake."""
+    folder = project_folder(options)
+    if folder is not None and not os.path.isdir(folder):
+        raise Stop(f"the workspace {folder} is no folder. Name one that is there.")
+    return folder

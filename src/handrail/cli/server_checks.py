@@ -1,6 +1,7 @@
 """What doctor says of other MCP servers: each is started, and ended."""
 
 import os
+import re
 from argparse import Namespace
 from collections.abc import Iterator
 
@@ -8,8 +9,10 @@ from handrail.cli.preferences import has_servers, project_folder
 from handrail.cli.rows import Row, without_home
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Loaded, SettingsError, load
+from handrail.settings.extras import installing
 
 _GROUP = "mcp"
+_EXPORT = re.compile(r"export \w+=…")
 
 
 def servers() -> Iterator[Row]:
@@ -25,17 +28,24 @@ def servers() -> Iterator[Row]:
 
 def _rows(loaded: Loaded, folder: str) -> Iterator[Row]:
     from handrail.mcp.client.sources import found_sources  # noqa: PLC0415  few have other servers
+    from handrail.runtime.foreign.taking_over import close_all  # noqa: PLC0415  as above
 
     found = found_sources(loaded, folder, os.environ)
     for text in found.notes:
-        fix = "pip install 'handrail[mcp]'" if "handrail[mcp]" in text else None
-        yield Row(_GROUP, "warning", without_home(text), "handrail trust" if "handrail trust" in text else fix)
+        yield Row(_GROUP, "warning", without_home(text), _settled_by(text))
     try:
         told = "\n".join(found.notes)
         yield from (_row(source) for source in found.sources if not _is_told(source, told))
     finally:
-        for source in found.sources:
-            source.close()
+        close_all(found.sources)
+
+
+def _settled_by(text: str) -> str | None:
+    if "handrail[mcp]" in text:
+        return without_home(installing("mcp"))
+    if unset := _EXPORT.search(text):
+        return unset[0]
+    return "handrail trust" if "handrail trust" in text else None
 
 
 def _is_told(source: ToolSource, told: str) -> bool:

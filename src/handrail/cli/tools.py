@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, cut, table
-from handrail.cli.preferences import has_servers, loaded_for, project_folder
+from handrail.cli.preferences import folder_to_look_at, has_servers, loaded_for
 from handrail.protocol.tool import ToolSpec, anthropic_tool, describe, mcp_tool, openai_tool
 from handrail.protocol.wire import encode
 from handrail.runtime.offering import offered
@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
 
 
 def _specs(options: Namespace) -> list[ToolSpec]:
-    folder = project_folder(options)
+    folder = folder_to_look_at(options)
     loaded = loaded_for(options, workspace=folder)
     own = [tool.spec for tool in offered(loaded.settings).tools]
     if folder is None or not has_servers(loaded, folder):

@@ -43,7 +43,7 @@ def _give(options: Namespace, workspace: str) -> int:
         answer_json(encode({"schema": "handrail.trust/1", **data, **_servers_as_data(brought)}))
     else:
         answer(_as_text(project, untrusted, trusted) if project else "")
-        answer(servers_as_text(brought) if brought else "")
+        answer(_servers_as_text(brought) if brought else "")
         if not options.quiet:
             what = "either file" if project and brought else "the file"
             note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
@@ -69,20 +69,10 @@ def _servers_as_data(brought: Brought | None) -> dict[str, object]:
     return {"servers": {"digest": brought.digest, "named": said, "unusable": brought.unusable}}
 
 
-def servers_as_text(brought: Brought) -> str:
-    """What .mcp.json brings, with the variables of the person's own that its servers are handed."""
-    from handrail.settings.expansion import asked_for  # noqa: PLC0415  few bring any
-    from handrail.settings.server_words import server_words  # noqa: PLC0415
+def _servers_as_text(brought: Brought) -> str:
+    from handrail.cli.brought_servers import servers_as_text  # noqa: PLC0415  few bring any
 
-    lines = [f"Servers from {MCP_FILE}, started in a sandbox when a session needs them:"]
-    for name, said in brought.servers.items():
-        texts = (said.command or "", *said.args, *said.env.values(), said.url or "", *said.headers.values())
-        asked = asked_for((*texts, said.cwd or ""))
-        lines.append(f"  {name}: {server_words(said)}" + (f"; is told your {', '.join(asked)}" if asked else ""))
-    lines += [f"  {name}: cannot be used: {why}" for name, why in brought.unusable.items()]
-    lines += brought.remarks
-    lines.append(f"Trusted as it is now (SHA-256 {brought.digest[:16]}…).")
-    return "".join(f"{one_line(line)}\n" for line in lines)
+    return servers_as_text(brought)
 
 
 def _as_text(project: Project, untrusted: Loaded, trusted: Loaded) -> str:

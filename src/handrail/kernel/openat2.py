@@ -14,6 +14,7 @@ RESOLVE_BENEATH = 0x08
 _NUMBER = 437
 _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "loongarch64"})
 _BUSY = 64
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
 class _How(ctypes.Structure):
@@ -38,7 +39,7 @@ def _how(flags: int, mode: int, resolve: int) -> _How:
 def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0) -> int:
     """A descriptor for `path` beneath `folder`; OSError EXDEV when it leads out."""
     how = _how(flags, mode, resolve)
-    name = os.fsencode(path)
+    name = path.encode(_ENCODING, _ERRORS)  # what os.fsencode does, without asking what it was given
     problem = errno.EAGAIN
     for _ in range(_BUSY):
         descriptor = _syscall(_NUMBER, folder, name, how, _SIZE)

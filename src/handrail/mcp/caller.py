@@ -1,16 +1,24 @@
 """Who is at the other end, as far as it said."""
 
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from handrail.mcp.versions import HANDSHAKE, is_modern
+from handrail.mcp.quirks import SENDS_NO_EMPTY_FIELD, SHOWS_STRUCTURE_ONLY
+from handrail.mcp.versions import HANDSHAKE, MODERN
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 INFO_KEY = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 """What a request of a version without a handshake says about itself, in its `_meta`."""
+
+
+Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""How grave a log message is, the least first."""
+DEFAULT_LEVEL: Level = "warning"
+"""From where on a client with a handshake is told that has not said so."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +35,17 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def modern(self) -> bool:
         """Whether its version has no handshake."""
-        return is_modern(self.protocol)
+        return self.protocol in MODERN
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether it is to have results as text alone, since its model would not see the text else."""
+        return self.name in SHOWS_STRUCTURE_ONLY
+
+    @property
+    def fills_all_fields(self) -> bool:
+        """Whether a form of its has no field that can be left empty."""
+        return self.name in SENDS_NO_EMPTY_FIELD
 
 
 def caller_of(protocol: str, info: object, capabilities: object) -> Caller:

@@ -1,20 +1,21 @@
-"""What a call comes to, whatever it came by: a result, or something that a person has to say first.
+"""Runs the calls of clients, whatever they came by.
 
 Clients know no ids of ours. A call that was left waiting is found again by its name and arguments, and what came of it
 is handed over once: a result is a call's until `delivered`, and only then is the same call a new one.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from handrail.mcp.outcomes import Asks, Left, Said, shown_of
 from handrail.protocol.batch import Done
-from handrail.protocol.error import ErrorInfo, ToolError, UsageError
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.question import Question, Reply
-from handrail.protocol.result import Artifacts, Meta, ToolResult
+from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.result import ToolResult
 
 if TYPE_CHECKING:
     from handrail.mcp.permission.signing import Signer
@@ -23,45 +24,7 @@ if TYPE_CHECKING:
 KEPT_FOR = timedelta(days=1)
 """How long the result of a call that was left waiting is there for the same call: an older one tells of other times."""
 _ASKING = frozenset(("PERMISSION_REQUIRED", "UNAVAILABLE"))
-_UNDER_WAY = "The person answered, and the call runs now. Make the same call again: it gives the result."
 _KEEPING = frozenset(("once", "session", "workspace"))
-
-
-class Asks(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that waits for a person."""
-
-    call_id: str
-    interim: ToolResult[Any]
-    """What it is told where nobody can be asked now."""
-    requests: tuple[PermissionRequest, ...] = ()
-    questions: tuple[Question, ...] = ()
-    digest: str = ""
-    """Of the name and the arguments that it was called with."""
-    again: bool = False
-    """Whether what the person said last could not be understood."""
-
-    @property
-    def shown(self) -> tuple[tuple[str, int], ...]:
-        """What is asked, as far as an answer is bound to it."""
-        return _shown(self.requests, self.questions)
-
-
-class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person said, as far as it is something: nothing of it leaves the call waiting."""
-
-    answer: Answer | None = None
-    """To a permission request."""
-    reply: Reply | None = None
-    """To a question of the model."""
-    aside: bool = False
-    """Whether the question is put aside."""
-    unclear: bool = False
-    """Whether it was an answer, but none of those that there are."""
-
-    @property
-    def later(self) -> bool:
-        """Whether nothing was said."""
-        return self.answer is None and self.reply is None and not self.aside
 
 
 class Calls:
@@ -124,14 +87,14 @@ class Calls:
         if state != "parked":
             return not alive
         requests, questions = self._left.asked(asks.call_id)
-        return _shown(requests, questions) != asks.shown
+        return shown_of(requests, questions) != asks.shown
 
-    def leave(self, asks: Asks) -> ToolResult[Any]:
+    def leave(self, asks: Asks) -> Left:
         """Leaves it waiting: what the client is told. The same call again gets what came of it."""
         from handrail.mcp.permission.words import left_waiting  # noqa: PLC0415  most calls ask nobody
 
         self.let_go(asks.call_id)
-        return left_waiting(asks, self._left.folder)
+        return Left(left_waiting(asks, self._left.folder))
 
     def let_go(self, call_id: str) -> None:
         """Leaves a call to whoever makes it again; nothing happens where it is not in hand here."""
@@ -190,9 +153,13 @@ class Calls:
 
     def _found(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | Asks | None:
         """What a call that is in hand now has come to; None, and it is forgotten, where it is of no use here."""
+        from handrail.mcp.permission.words import under_way  # noqa: PLC0415  as above
+
         self._held.add(call_id)
         try:
-            found = self.look(Asks(call_id=call_id, interim=self._under_way(call_id, name), digest=digest))
+            spec = self.rail.spec(name)
+            interim = under_way(call_id, name, spec.version if spec is not None else "")
+            found = self.look(Asks(call_id=call_id, interim=interim, digest=digest))
             if self._counts(found):
                 return found
             self.delivered(call_id)
@@ -229,26 +196,10 @@ class Calls:
             return False  # then the answer is what it fails by
         return True
 
-    def _under_way(self, call_id: str, name: str) -> ToolResult[Any]:
-        """What the client is told of a call that was answered, and that somebody else is running."""
-        version = next((spec.version for spec in self.rail.specs() if spec.name == name), "")
-        error = ErrorInfo(code="UNAVAILABLE", message=_UNDER_WAY, details=None, retryable=True)
-        return ToolResult(
-            tool_call_id=call_id,
-            name=name,
-            version=version,
-            ok=False,
-            title=name,
-            summary=_UNDER_WAY,
-            content=_UNDER_WAY,
-            data=None,
-            error=error,
-            meta=Meta(truncated=False),
-            artifacts=Artifacts(),
-            attachments=(),
-            warnings=(),
-            duration_ms=0.0,
-        )
+
+def brings_answer(params: Mapping[str, Any]) -> bool:
+    """Whether a call says what a person answered to the one before it, by rounds."""
+    return params.get("requestState") is not None or params.get("inputResponses") is not None
 
 
 def digest_of(name: str, arguments: Any) -> str:
@@ -260,10 +211,6 @@ def digest_of(name: str, arguments: Any) -> str:
     from hashlib import sha256  # noqa: PLC0415  only where something waits; a client waits for what is loaded before
 
     return sha256(spelled).hexdigest()
-
-
-def _shown(requests: tuple[PermissionRequest, ...], questions: tuple[Question, ...]) -> tuple[tuple[str, int], ...]:
-    return (*((one.id, one.revision) for one in requests), *((one.tool_call_id, 0) for one in questions))
 
 
 def _may_ask(result: ToolResult[Any]) -> bool:

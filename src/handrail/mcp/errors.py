@@ -10,8 +10,6 @@ INTERNAL = -32603
 BUSY = -32010
 """Ours, from the numbers that are left to servers: too much is on its way. -32000 and -32001 mean something else to the
 official clients."""
-MISSING_CAPABILITY = -32021
-"""From 2026-07-28 on: the request needs something that its client did not say it can do."""
 UNSUPPORTED_VERSION = -32022
 """From 2026-07-28 on: a version that is not spoken here; the error says which are."""
 

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from handrail.models.model import ModelError
 from handrail.models.provider import Provider
+from handrail.settings.extras import installing, pip_install
 
 # Two threads that import the same packages from different ends can see them half made.
 _importing = threading.Lock()
@@ -42,7 +43,7 @@ def check_installed(provider: Provider) -> None:
     if not installed(provider):
         raise ModelError(
             "UNAVAILABLE",
-            f"What talks to {provider.name} is not installed. pip install 'handrail[{provider.extra}]' brings it.",
+            f"What talks to {provider.name} is not installed. Install it: {installing(provider.extra)}",
         )
 
 
@@ -68,7 +69,8 @@ def _load_quietly(provider: Provider) -> None:
 
 def _broken(provider: Provider, error: ImportError) -> ModelError:
     said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+    renewal = pip_install("-U", f"pydantic-ai-slim[{provider.extra}]")
     return ModelError(
         "UNAVAILABLE",
-        f"What talks to {provider.name} cannot be imported ({said}). pip install -U 'handrail[{provider.extra}]'.",
+        f"What talks to {provider.name} cannot be imported ({said}). Renew it: {renewal}",
     )

@@ -1,4 +1,4 @@
-"""Pictures among the results: which of them a model is shown, and what it is told where it takes none."""
+"""Pictures among what is said and results: which of them a model is shown, and what it is told where it takes none."""
 
 from base64 import b64decode
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from handrail.models.model import ModelRequest
-from handrail.protocol.message import CallResult, Message, ResultsMessage
+from handrail.protocol.message import CallResult, Message, ResultsMessage, UserMessage
 from handrail.protocol.result import Attachment
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ _UNSEEN = "[a picture was here; this model takes none]"
 
 def shows_pictures(request: ModelRequest) -> bool:
     """Whether there is a picture in the talk."""
-    told = (message for message in request.messages if isinstance(message, ResultsMessage))
-    return any(visible(result) for message in told for result in message.results)
+    return any(visible(one) for message in request.messages for one in _holding(message))
 
 
 def without_pictures(request: ModelRequest) -> ModelRequest:
@@ -27,9 +26,9 @@ def without_pictures(request: ModelRequest) -> ModelRequest:
     return replace(request, messages=tuple(map(_blindly, request.messages)))
 
 
-def visible(result: CallResult) -> list[Attachment]:
-    """The pictures of a result that every wire takes."""
-    return [one for one in result.attachments if one.mime in _TAKEN and one.content]
+def visible(told: CallResult | UserMessage) -> list[Attachment]:
+    """The pictures of a result, or of what the person said, that every wire takes."""
+    return [one for one in told.attachments if one.mime in _TAKEN and one.content]
 
 
 def to_picture(attachment: Attachment) -> "BinaryContent":
@@ -39,7 +38,15 @@ def to_picture(attachment: Attachment) -> "BinaryContent":
     return BinaryContent(data=b64decode(attachment.content or ""), media_type=attachment.mime)
 
 
+def _holding(message: Message) -> tuple[CallResult | UserMessage, ...]:
+    if isinstance(message, ResultsMessage):
+        return message.results
+    return (message,) if isinstance(message, UserMessage) else ()
+
+
 def _blindly(message: Message) -> Message:
+    if isinstance(message, UserMessage) and visible(message):
+        return replace(message, text=f"{message.text}\n{_UNSEEN}", attachments=())
     if not isinstance(message, ResultsMessage):
         return message
     told = (

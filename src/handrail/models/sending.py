@@ -21,6 +21,7 @@ from handrail.protocol.message import (
     ResultsMessage,
     SystemMessage,
     TextPart,
+    UserMessage,
 )
 
 if TYPE_CHECKING:
@@ -166,8 +167,11 @@ def _asked(messages: Iterable[Message], ids: _WireIds, rich: bool) -> "Iterator[
             yield from (_result(result, ids, rich) for result in results)
             pictures += [] if rich else [part for result in results for part in _pictures_beside(result)]
         else:
-            texts = [whole(getattr(message, "text", "")) for message in run]
+            spoken = list(run)
+            texts = [whole(getattr(message, "text", "")) for message in spoken]
             said = "\n\n".join(text for text in texts if text.strip()) or _NOTHING
+            theirs = (visible(message) for message in spoken if isinstance(message, UserMessage))
+            pictures += [to_picture(one) for shown in theirs for one in shown]
             yield wire.UserPromptPart(content=[*pictures, said] if pictures else said)
             pictures = []
     if pictures:

@@ -32,6 +32,11 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", unseen.sub("", twice))
 
 
+def without_unseen(text: str) -> str:
+    """The text without the characters that are not seen."""
+    return text if text.isascii() else _unseen().sub("", text)
+
+
 @cache
 def _unseen() -> re.Pattern[str]:
     """Compiled when the first name needs it: most are plain, and it takes a while."""

@@ -67,6 +67,8 @@ class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
     text: str
     by_loop: bool = False
     """Whether it is not the person's."""
+    attachments: tuple[Attachment, ...] = ()
+    """Pictures that they put beside it."""
 
 
 class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):

@@ -52,6 +52,8 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A digest of all that its server says of it: another one is another tool."""
     problems: "Callable[[object], tuple[Problem, ...]]"
     """What is wrong with arguments, by its server's whole schema."""
+    reach: tuple[Permission, ...] = ()
+    """What the settings open to its server, and so to who calls it: the only thing here that no server wrote."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):

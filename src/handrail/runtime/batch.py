@@ -46,7 +46,8 @@ def _run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Do
     todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
     try:
         _decide_all(session, todo, fresh)
-        if (asked := _put_question(session, calls, todo)) is not None:
+        asks = len(calls) == 1 and todo and todo[0].tool.asks is not None
+        if asks and (asked := _put_question(session, todo[0])) is not None:
             return asked
         if latch.ask(session, todo):
             return latch.park(session, todo)
@@ -148,13 +149,11 @@ def _decide_all(session: Session, todo: list[Flight], fresh: bool) -> None:
         session.workspace.let_go()  # the calls before it may change the file
 
 
-def _put_question(session: Session, calls: tuple[ToolCall, ...], todo: list[Flight]) -> Parked | None:
+def _put_question(session: Session, flight: Flight) -> Parked | None:
     """What the model asks waits for its reply; but only a question that is alone is put."""
-    if len(calls) != 1 or not todo or todo[0].tool.asks is None:
-        return None
     from handrail.runtime.questions import put  # noqa: PLC0415  few calls ask something
 
-    return put(session, todo[0])
+    return put(session, flight)
 
 
 def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResult[Any]]) -> _Results | Parked:
@@ -173,7 +172,8 @@ def _run_all(session: Session, flights: list[Flight], known: dict[str, ToolResul
             if parked is not None:
                 return parked
             result = sealed(flight)
-        stack(session, flight, flights[number:])
+        if number < len(flights):
+            stack(session, flight, flights[number:])
         left -= len(result.content)
         results.append(result)
     return tuple(results)

@@ -15,8 +15,7 @@ class Cancelling:
 
     def expect(self, call_id: str) -> None:
         """The call will begin: it can be ended from here on. It is `end`ed whether or not it begins."""
-        with self._lock:
-            self._here.setdefault(call_id, 0)
+        self._here.setdefault(call_id, 0)
 
     def expected(self, call_id: str) -> bool:
         """Whether an id was made here for a call that nobody has begun."""

@@ -124,7 +124,7 @@ def sealed(flight: Flight) -> ToolResult[Any]:
 
 def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Record:
     """What the audit keeps of a call."""
-    error = result.error
+    error, verdict = result.error, flight.verdict
     return Record(
         time=flight.call.timestamp,
         session_id=session_id,
@@ -133,8 +133,8 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
         name=result.name,
         version=result.version,
         args=redacted(flight.args, flight.tool.spec.plain_arguments),
-        decision=flight.verdict.decision,
-        rule=flight.verdict.rule,
+        decision=verdict.decision,
+        rule=verdict.rule,
         ok=result.ok,
         error_code=error.code if error else None,
         # The words of an error may quote an argument: the audit has its code.
@@ -267,4 +267,4 @@ def _title(flight: Flight) -> str:
 
 
 def _elapsed(flight: Flight) -> float:
-    return round((time.perf_counter() - flight.clock) * 1000, 3)
+    return round((time.perf_counter() - flight.clock) * 1e6) / 1000  # a tenth of what round(…, 3) costs

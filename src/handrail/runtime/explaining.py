@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from handrail.policy.configuration import Rules
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.verdict import decide
 from handrail.protocol.arguments import Problem, checked, invalid
 from handrail.protocol.decision import Decision, DecisionPart, Facts
@@ -32,7 +32,7 @@ def open_roots(workspace: str, settings: Settings, rules: Rules, state: StateFol
     extra = [Root(path, writable=False) for path in settings.paths.read_only]
     house = Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
     if rules.outside == "ask":
-        from handrail.runtime.opening import open_outside  # noqa: PLC0415  few settings let people be asked
+        from handrail.runtime.furnishing import open_outside  # noqa: PLC0415  few settings let people be asked
 
         opened = OpenedFolders(state.opened(os.path.realpath(workspace)))
         open_outside(house, {"workspace": opened}, "", state, rules)

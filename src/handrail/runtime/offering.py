@@ -1,6 +1,6 @@
 """What a session would offer, for who only wants to know: no session is opened."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from handrail.policy.configuration import Vouching
@@ -45,11 +45,15 @@ def offered(settings: Settings) -> Offer:
     return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
 
-def foreign_specs(sources: "Iterable[ToolSource]", vouched: tuple[Vouching, ...]) -> list[ToolSpec]:
+def foreign_specs(
+    sources: "Iterable[ToolSource]", vouched: tuple[Vouching, ...], disable: Collection[str] = ()
+) -> list[ToolSpec]:
     """What other servers offer, as a session would have it; they are started for that."""
     from handrail.policy.judging.foreign import only_looks  # noqa: PLC0415  few have other servers
+    from handrail.policy.rules.foreign_names import takes_away  # noqa: PLC0415
     from handrail.protocol.decision import ForeignFact  # noqa: PLC0415
     from handrail.runtime.foreign.accepting import why_not  # noqa: PLC0415
+    from handrail.runtime.foreign.fitting import fitting  # noqa: PLC0415
     from handrail.runtime.foreign.known import Known  # noqa: PLC0415
     from handrail.runtime.foreign.tools import foreign_tool  # noqa: PLC0415
     from handrail.store.known_tools import KnownTools  # noqa: PLC0415
@@ -61,7 +65,9 @@ def foreign_specs(sources: "Iterable[ToolSource]", vouched: tuple[Vouching, ...]
             fact = ForeignFact(server=source.server, tool=one.name, read_only=one.read_only)
             if not why_not(one):
                 specs.append(foreign_tool(source, one, nothing, looks=only_looks(fact, vouched)).spec)
-    return specs
+    specs = [spec for spec in specs if not takes_away(disable, spec.name)]
+    fits = fitting(specs)
+    return [spec for spec in specs if spec.name in fits]
 
 
 class _NoSession:

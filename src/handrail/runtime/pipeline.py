@@ -42,10 +42,10 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
         return
     try:
         if flight.roots:
-            with session.workspace.variable.lent(flight.roots):
-                _take(session, flight, todo)
+            _take_with_roots(session, flight, todo)
         else:
-            _take(session, flight, todo)
+            for step in todo:
+                step(session, flight)
     except ToolError as error:
         flight.fail(error)
     except (StoreError, DuplicateCallError, AsksError):
@@ -54,9 +54,10 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
         flight.fail(internal_error(error, session.crashes))
 
 
-def _take(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None:
-    for step in todo:
-        step(session, flight)
+def _take_with_roots(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None:
+    with session.workspace.variable.lent(flight.roots):
+        for step in todo:
+            step(session, flight)
 
 
 def fly(session: Session, flight: Flight, running: tuple[Step, ...] = RUNNING) -> None:

@@ -4,14 +4,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from handrail.policy.rules.foreign_names import FOREIGN, takes_away
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.protocol.wording import shown
 from handrail.tools.contract import Tool
 
-_FOREIGN = "mcp__"
-"""How the names of other servers' tools begin: these come and go."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 _OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
@@ -100,10 +99,10 @@ class Offer:
         given = {"enable": self._enable, "disable": self._disable}
         return Offer(self._registry, **given, deny=self._deny, allowed=allowed)
 
-    def renewed(self, make: Callable[[Registry], Registry]) -> "Offer":
-        """The same over another registry."""
+    def renewed(self, make: Callable[[Registry, Callable[[str], bool]], Registry]) -> "Offer":
+        """The same over another registry, which is made of this one and of whether a tool is disabled."""
         given = {"enable": self._enable, "disable": self._disable}
-        return Offer(make(self._registry), **given, deny=self._deny, allowed=self._allowed)
+        return Offer(make(self._registry, self._is_disabled), **given, deny=self._deny, allowed=self._allowed)
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name, if it is offered."""
@@ -132,7 +131,7 @@ class Offer:
         return f"{name} is off{reason}" if reason else None
 
     def _reason(self, name: str) -> str | None:
-        if name in self._disable:
+        if self._is_disabled(name):
             return ": [tools] disable names it."
         if denied := self._denied(name):
             are = "are" if len(denied) > 1 else "is"
@@ -140,6 +139,11 @@ class Offer:
         if self._registry.is_off(name) and name not in self._enable:
             return f'; [tools] enable = ["{name}"] offers it.'
         return None if self._allowed is None or name in self._allowed else ": no active skill allows it."
+
+    def _is_disabled(self, name: str) -> bool:
+        if name in self._disable or not self._disable or not name.startswith(FOREIGN):
+            return name in self._disable
+        return takes_away(self._disable, name)
 
     def _denied(self, name: str) -> list[Permission]:
         tool = self._registry.get(name) if self._deny else None
@@ -157,17 +161,21 @@ class Offer:
 
 
 def _used_by(spec: ToolSpec) -> tuple[Permission, ...]:
-    """What a tool needs; a command can do everything that can be done to files."""
+    """What a tool needs; a command can do everything that can be done to files, and one of another server whatever that
+    can."""
+    if spec.foreign is not None:
+        return spec.foreign.reach
     return spec.permissions if "proc.exec" not in spec.permissions else (*spec.permissions, *_OF_COMMANDS)
 
 
 def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) -> None:
     """A misspelt name would be a tool that is missing, or one that is still there, without a word.
 
-    A name that is like none here is left alone: a user's settings may speak of tools that only some programs bring.
+    A name that is like none here is left alone: a user's settings may speak of tools that only some programs bring. So
+    is one that is like a tool of another server: what that lists in the middle of a session ends none.
     """
     for name in names:
-        if name in BASE_NAMES or name in registry.names or name.startswith(_FOREIGN):
+        if name in BASE_NAMES or name in registry.names or name.casefold().startswith(FOREIGN):
             continue
         if near := _nearest(name, registry):
             raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")
@@ -176,5 +184,5 @@ def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) ->
 def _nearest(name: str, registry: Registry) -> str | None:
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    near = get_close_matches(name[:128].lower(), registry.names, n=1, cutoff=0.75)
+    near = get_close_matches(name[:128].lower(), registry.other_names, n=1, cutoff=0.75)
     return near[0] if near else None

@@ -46,9 +46,12 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 class ServerProgram:
     """One of them while it runs. `input` and `output` are descriptors that do not block; it ends with this process."""
 
-    def __init__(self, attached: Attached, program: str, attempts: "Attempts", held: ExitStack) -> None:
+    def __init__(
+        self, attached: Attached, program: str, attempts: "Attempts", held: ExitStack, unseen: str = ""
+    ) -> None:
         self._attached = attached
         self._program = program
+        self._unseen = unseen
         self._held = held
         self.attempts = attempts
 
@@ -83,8 +86,22 @@ class ServerProgram:
         if ending in _OVER:
             return _OVER[ending]
         if code == _NOT_THERE:
-            return f"{self._program} was not found, or a program that it needs: its sandbox has the system's programs"
-        return f"{self._program} cannot be run" if code == _NOT_RUNNABLE else f"it ended with exit code {code}"
+            return self._not_found()
+        how = f"{self._program} cannot be run" if code == _NOT_RUNNABLE else f"it ended with exit code {code}"
+        return how + self._outside()
+
+    def _not_found(self) -> str:
+        if " " in self._program and not self._unseen:
+            return f"there is no {self._program}: command is the program alone; its words are args"
+        has = "the system's programs and the usual toolchains"
+        return f"{self._program} was not found, or a program that it needs: its sandbox has {has}{self._outside()}"
+
+    def _outside(self) -> str:
+        """What it was to run and could not see, with what shows it."""
+        if not self._unseen:
+            return ""
+        folder = os.path.dirname(self._unseen)
+        return f'; {self._unseen} is not in its sandbox; sandbox.toolchains = ["{folder}"] shows it'
 
     @property
     def never_ran(self) -> bool:
@@ -143,7 +160,8 @@ class ServerPrograms:
                 confinement = msgspec.structs.replace(confinement, proxy=proxy.path, listed=wanted.network)
             launch = self._commands.sandbox.launch(confinement, f"exec -- {shlex.join(wanted.words)}")
             attached = Attached(launch, confinement.limits)
-            return ServerProgram(attached, os.path.basename(wanted.words[0]), attempts, held.pop_all())
+            unseen = self._unseen(wanted.words, confinement)
+            return ServerProgram(attached, os.path.basename(wanted.words[0]), attempts, held.pop_all(), unseen)
 
     def close(self) -> None:
         """Lets go of what they needed in common, once all have ended. Can be repeated."""
@@ -170,6 +188,11 @@ class ServerPrograms:
             )
         finally:
             root.close()
+
+    def _unseen(self, words: tuple[str, ...], confinement: Confinement) -> str:
+        """The first of the words that is a file here and will not be in the sandbox."""
+        files = (word for word in words if os.path.isabs(word) and os.path.isfile(word))
+        return next((file for file in files if not self._commands.sandbox.shows(file, confinement.roots)), "")
 
     def _proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
         from handrail.policy.network.listed import Listed  # noqa: PLC0415  few have one

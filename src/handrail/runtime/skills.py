@@ -43,11 +43,12 @@ class Skills:
         self.any = False
         """Whether one is active."""
         self._base: Offer | None = None
-        self._offer: Offer | None = None
+        self.offer: Offer
+        """What is offered now; there from `attach` on."""
 
     def attach(self, offer: Offer) -> None:
         """Says what is offered while no skill is active."""
-        self._base = self._offer = offer
+        self._base = self.offer = offer
         self.refresh()
 
     def renew(self, make: Callable[[Offer], Offer]) -> None:
@@ -56,13 +57,6 @@ class Skills:
             if self._base is not None:
                 self._base = make(self._base)
                 self._apply(self._active)
-
-    @property
-    def offer(self) -> Offer:
-        """What is offered now."""
-        if self._offer is None:
-            raise AssertionError("the tools are registered before anybody asks for them")
-        return self._offer
 
     def refresh(self) -> None:
         """Makes what is offered, and the roots, those of the skills that are active now. One look into the journal
@@ -152,7 +146,7 @@ class Skills:
 
         allowed = allowed_tools(active, base.registered)
         self._bring(active)
-        self._offer = base if allowed is None else base.narrowed(allowed)
+        self.offer = base if allowed is None else base.narrowed(allowed)
         self._active, self.any = active, bool(active)
 
     def _folders(self, skill: "Skill") -> tuple[str, ...]:

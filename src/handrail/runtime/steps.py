@@ -2,12 +2,13 @@
 
 import contextlib
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from handrail.policy.judging.judged import SKILL
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
 from handrail.protocol.arguments import Problem, checked, invalid
@@ -15,8 +16,9 @@ from handrail.protocol.change import Change
 from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.error import ErrorCode, ToolError
 from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
+from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.plain import plain, readable
-from handrail.protocol.tool import ToolSpec, major
+from handrail.protocol.tool import SideEffect, ToolSpec, major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
 from handrail.runtime.session import Flight, Session
@@ -27,6 +29,7 @@ from handrail.workspace.workspace import Workspace
 
 _MANY = 100
 """Files that are locked one by one."""
+_ONLY_SAID: frozenset[SideEffect] = frozenset(("conversation",))
 
 # Deciding
 
@@ -37,7 +40,7 @@ def find_tool(session: Session, flight: Flight) -> None:
     session.skills.refresh()
     if session.others is not None and name.startswith(FOREIGN):
         session.look_at_servers()
-    tool = session.offer.get(name)
+    tool = session.skills.offer.get(name)
     if tool is None and session.repair == "case":
         tool = session.offer.differing_in_case(name)
         if tool is not None:
@@ -45,7 +48,8 @@ def find_tool(session: Session, flight: Flight) -> None:
     if tool is None:
         raise _unknown(session, flight)
     flight.tool = tool
-    _check_description(flight)
+    if tool.spec.foreign is not None:
+        _check_description(flight)
 
 
 def _unknown(session: Session, flight: Flight) -> ToolError:
@@ -117,22 +121,23 @@ def _facts_of_process(session: Session, use: ProcessUse) -> Facts:
 
 def touched_facts(workspace: Workspace, touched: Touched) -> Facts:
     """What the paths that a call declares are now."""
-    paths = [_fact(workspace, touched, path, "read") for path in touched.reads]
+    look = workspace.fact if touched.told is None else partial(_told_fact, workspace, touched.told)
+    paths = [look(path, "read") for path in touched.reads]
     if touched.writes or touched.deletes:
-        paths += [_fact(workspace, touched, path, "write") for path in touched.writes]
-        paths += [_fact(workspace, touched, path, "delete") for path in touched.deletes]
+        paths += [look(path, "write") for path in touched.writes]
+        paths += [look(path, "delete") for path in touched.deletes]
     use = touched.memory
     memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
     return Facts(paths=tuple(paths), memory=memory, foreign=touched.foreign)
 
 
-def _fact(workspace: Workspace, touched: Touched, path: str, access: Access) -> PathFact:
+def _told_fact(
+    workspace: Workspace, told: Callable[[ToolError, str], ToolError], path: str, access: Access
+) -> PathFact:
     try:
         return workspace.fact(path, access)
     except ToolError as error:
-        if touched.told is None:
-            raise
-        raise touched.told(error, path) from None
+        raise told(error, path) from None
 
 
 def decide_call(session: Session, flight: Flight) -> None:
@@ -268,7 +273,8 @@ def check_basis(session: Session, flight: Flight) -> None:
     """A yes counts only while the paths lead where they led, and the files are what they were, when it was asked."""
     if flight.tool.spec.foreign is not None:
         _check_server(session, flight)
-    _check_surroundings(session, flight)
+    if flight.asked is not None:
+        _check_surroundings(session, flight, flight.asked)
     if not flight.based_on:
         return
     leads = {fact.path: fact.real for fact in flight.facts.paths}
@@ -309,14 +315,14 @@ def _outdated(flight: Flight, path: str) -> str:
     return f"The preview was out of date: {path} changed. Nothing was kept. Call again."
 
 
-def _check_surroundings(session: Session, flight: Flight) -> None:
+def _check_surroundings(session: Session, flight: Flight, asked: PermissionRequest) -> None:
     """A yes to a command is for the folder it was to run in, the variables and hosts it was to have, and for no weaker
     sandbox."""
-    asked, command, process = flight.asked, flight.facts.command, flight.facts.process
-    if asked is not None and process is not None and process.id != asked.process:
+    command, process = flight.facts.command, flight.facts.process
+    if process is not None and process.id != asked.process:
         message = f"The person was asked about the process session {asked.process}, and this is another one."
         raise ToolError("CONFLICT", f"{message} Nothing was written. Call again.")
-    if asked is None or command is None or asked.tier is None or sealed_in(asked) is not None:
+    if command is None or asked.tier is None or sealed_in(asked) is not None:
         return  # what was tried is not run again
     message = ""
     if command.tier < asked.tier:
@@ -342,7 +348,7 @@ def write_started(session: Session, flight: Flight) -> None:
     """The journal knows of a call with effects before the first of them; of a tool we did not write we never know.
     What is only said is written with the result."""
     spec = flight.tool.spec
-    if spec.category != "builtin" or any(effect != "conversation" for effect in spec.side_effects):
+    if spec.category != "builtin" or not _ONLY_SAID.issuperset(spec.side_effects):
         mark_started(session, flight)
 
 
@@ -373,19 +379,8 @@ def turn_of(session: Session, flight: Flight) -> str:
 
 
 def context_of(session: Session, flight: Flight) -> Context:
-    """What the tool gets to know about its call."""
-
-    def metadata(title: str | None = None, output: str | None = None, **more: Any) -> None:
-        mark_started(session, flight)
-        if flight.recorded == "started":  # a thread that the tool left behind may still talk
-            update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
-            session.journal.append((ToolCallUpdate, {**named(flight), **update}))
-
-    def attempted(host: str, port: int, allowed: bool, reason: str) -> None:
-        if flight.recorded == "started":  # as above
-            told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
-            session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
-
+    """What the tool gets to know about its call. Partial: functions within this one would be made anew at every call,
+    which costs twice as much."""
     call = flight.call
     return Context(
         session_id=session.id,
@@ -396,26 +391,39 @@ def context_of(session: Session, flight: Flight) -> Context:
         limits=Limits(
             characters=flight.budget,
             restricted=session.rules.restriction is not None,
-            offloads="read" in session.offer.names,
+            offloads="read" in session.skills.offer.names,
         ),
         facts=flight.facts,
         answered=flight.answer is not None,
         cancelled=_ending(session, flight),
-        metadata=metadata,
-        attempted=attempted,
+        metadata=partial(_tell, session, flight),
+        attempted=partial(_tell_attempt, session, flight),
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=sealed_in(flight.asked) if flight.asked is not None else None,
-        judge=lambda changes, configs: judged(session, flight, changes, configs),
-        needs_undo=lambda: _needs_undo(flight),
-        alone=lambda: _alone(session, flight),
+        judge=partial(judged, session, flight),
+        needs_undo=partial(_needs_undo, flight),
+        alone=partial(_alone, session, flight),
     )
+
+
+def _tell(session: Session, flight: Flight, title: str | None = None, output: str | None = None, **more: Any) -> None:
+    mark_started(session, flight)
+    if flight.recorded == "started":  # a thread that the tool left behind may still talk
+        update = {"title": _text(title), "output": _text(output), "metadata": plain(more)[0] or None}
+        session.journal.append((ToolCallUpdate, {**named(flight), **update}))
+
+
+def _tell_attempt(session: Session, flight: Flight, host: str, port: int, allowed: bool, reason: str) -> None:
+    if flight.recorded == "started":  # as above
+        told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
+        session.journal.append((event.Network, {**told, "tool_call_id": flight.call.tool_call_id}))
 
 
 def _ending(session: Session, flight: Flight) -> Callable[[], bool]:
     """Tells whether a call is to end; one beside others ends with them too."""
     call_id, stopped = flight.call.tool_call_id, flight.stopped
     if stopped is None:
-        return lambda: session.ends(call_id)
+        return partial(session.ends, call_id)
     return lambda: session.ends(call_id) or stopped.is_set()
 
 

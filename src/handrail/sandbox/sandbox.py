@@ -21,6 +21,8 @@ from handrail.sandbox.probing.remedies import Remedy
 from handrail.sandbox.refusals import layer_failed, no_network, sandbox_failed, too_weak, without_layer
 from handrail.sandbox.report import Failure, Report, held_in_memory_only, report
 from handrail.sandbox.text import check_text
+from handrail.sandbox.view.mounts import within
+from handrail.sandbox.view.view import surroundings
 
 
 class Sandbox:
@@ -68,6 +70,10 @@ class Sandbox:
     def knows_one_user(self, roots: tuple[str, ...]) -> bool:
         """Whether files of other users and groups cannot be changed under a layer over these roots."""
         return self._layers.own_users(roots)
+
+    def shows(self, path: str, roots: tuple[str, ...]) -> bool:
+        """Whether a command with these roots sees what lies there."""
+        return any(within(path, root) for root in roots) or surroundings(self._host, roots).shows(path)
 
     def new_layer(self, roots: tuple[str, ...], below: tuple[Layer, ...] = ()) -> Layer:
         """A new layer over roots; `below`: layers that it lies on, the latest first. It serves for one launch. OSError

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.settings.errors import shown
 from handrail.settings.ranges import nearest
 
@@ -14,6 +15,8 @@ def hint(key: str, value: object) -> str:
         return _about_variables(value)
     if key == "network.allow":
         return _about_hosts(value)
+    if key == "tools.deny" and FOREIGN in str(value):
+        return "; tools of other servers are taken away by tools.disable"
     section, _, name = key.partition(".")
     meant = nearest(name, value) if section == "limits" else None
     return f'; did you mean "{meant}"?' if meant else ""

@@ -75,7 +75,7 @@ def _entries(content: bytes) -> dict[str, Any]:
     try:
         document: object = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {_place(content) or error}") from None
     servers: object = cast("dict[str, object]", document).get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ValueError('it has no object "mcpServers"')
@@ -83,6 +83,19 @@ def _entries(content: bytes) -> dict[str, Any]:
     if len(entries) > MOST_SERVERS:
         raise ValueError(f"it names {len(entries):,} servers; allowed: at most {MOST_SERVERS}")
     return entries
+
+
+def _place(content: bytes) -> str | None:
+    """Where it is broken, for a person who looks for it; the quicker reader says so in bytes only."""
+    import json  # noqa: PLC0415  only for a broken file
+
+    try:
+        json.loads(content)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except (ValueError, RecursionError):
+        return None
+    return None
 
 
 def _is_handrail(entry: object) -> bool:

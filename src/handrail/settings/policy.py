@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, cast
 
 from handrail.policy.configuration import Restriction, Rules, Vouching
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.rules.rule import Rule, named
 from handrail.protocol.decision import MODES, Mode
 from handrail.settings.errors import SettingsError, shown
@@ -62,7 +63,7 @@ def unknown_tools(loaded: Loaded, names: Collection[str]) -> list[str]:
     return [
         f"{named(rule)} is about the tool {shown(rule.tool)}; {_hint(rule, known)}"
         for rule in loaded.rules
-        if rule.tool not in known and not rule.tool.startswith("mcp__")
+        if rule.tool not in known and not rule.tool.startswith(FOREIGN)
     ]
 
 

@@ -10,6 +10,7 @@ from handrail.settings.lines import key_lines
 from handrail.settings.reference import REFERENCE
 
 _MOST = 20  # a generated file can hold thousands of problems; a person reads the first few
+_SERVERS = "mcp.servers"  # tables of their own, so no setting
 _SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in REFERENCE if "." in key))
 _BY_LEAF = {key.rpartition(".")[2]: key for key in REFERENCE}
 
@@ -47,7 +48,7 @@ def _suggestion(key: str, is_table: bool) -> str:
 
 
 def _nearest_section(key: str) -> str | None:
-    return _first_close(key, _SECTIONS)
+    return _first_close(key, (*_SECTIONS, _SERVERS))
 
 
 def _nearest_setting(key: str) -> str | None:
@@ -64,4 +65,4 @@ def _first_close(name: str, names: Iterable[str]) -> str | None:
 
 def _names_beside(key: str) -> list[str]:
     section = key.partition(".")[0]
-    return [name for name in REFERENCE if section not in _SECTIONS or name.startswith(f"{section}.")]
+    return [name for name in (*REFERENCE, _SERVERS) if section not in _SECTIONS or name.startswith(f"{section}.")]

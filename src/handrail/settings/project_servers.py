@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from handrail.protocol.permission import Permission
 from handrail.settings.errors import plain
 from handrail.settings.expansion import UnsetError, expanded
 from handrail.settings.load import Loaded
@@ -33,6 +34,14 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     writable: bool = False
     seconds: float = 60.0
 
+    @property
+    def reach(self) -> tuple[Permission, ...]:
+        """What is open to it. One that is started here sees the workspace."""
+        if not self.words:
+            return ("net.connect",)
+        changes: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write") if self.writable else ()
+        return ("fs.read", *changes, *(("net.connect",) if self.network else ()))
+
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
     """All of them."""
@@ -53,7 +62,7 @@ def servers_of(loaded: Loaded, workspace: str, environ: Mapping[str, str], state
         try:
             usable.append(_server(name, table, environ))
         except UnsetError as error:
-            unusable[name] = f"the variable {error} is not set, and the server asks for it"
+            unusable[name] = f"the variable {error}, which it asks for, is not set; export {error}=…"
         except ValueError as error:
             unusable[name] = str(error)
     return Servers(usable=tuple(usable), unusable=unusable, notes=_notes(brought))
@@ -70,11 +79,12 @@ def _joined(
             found[name] = table
             unusable.pop(name, None)
         elif name in found:
-            found[name] = _with(found[name], table)
+            found[name] = added(found[name], table)
     return {name: table for name, table in found.items() if table.enabled}, unusable
 
 
-def _with(brought: ServerTable, ours: ServerTable) -> ServerTable:
+def added(brought: ServerTable, ours: ServerTable) -> ServerTable:
+    """What .mcp.json says of a server, with what the settings add to it."""
     return msgspec.structs.replace(
         brought,
         network=ours.network,

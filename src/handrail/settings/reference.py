@@ -32,7 +32,7 @@ REFERENCE: dict[str, Entry] = {
         "What a session is for; restricted: few commands, few folders, nothing asks.", "standard or restricted"
     ),
     "tools.enable": Entry("Tools offered besides those that are on by default.", _NAMES),
-    "tools.disable": Entry("Tools not offered; base tools too.", _NAMES),
+    "tools.disable": Entry("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", _NAMES),
     "tools.deny": Entry(
         "Permissions this agent does not have; tools that need one are not offered.",
         "a list of fs.read, fs.write, fs.delete, proc.exec, net.connect, git.write",

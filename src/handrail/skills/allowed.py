@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.rules.skill_patterns import skill_command
 
 NAMES: dict[str, str] = {
@@ -75,7 +76,7 @@ def spelled(tools: tuple[str, ...] | None, patterns: dict[str, tuple[str, ...]])
 
 def is_foreign(tool: str) -> bool:
     """Whether it is a tool of another server, or all of one: who offers them is not known beforehand."""
-    return tool.startswith("mcp__")
+    return tool.startswith(FOREIGN)
 
 
 def _entries(value: Any) -> list[str]:

@@ -66,11 +66,15 @@ class Database:
 
     def run(self, statement: str, values: Sequence[Any]) -> None:
         """One statement, which is a transaction of its own."""
+        with self.lock:
+            self.run_held(statement, values)
+
+    def run_held(self, statement: str, values: Sequence[Any]) -> None:
+        """The same, for who holds the lock."""
         try:
-            with self.lock:
-                if self._connection.in_transaction:
-                    self.drop_unfinished()
-                self.execute(statement, values)
+            if self._connection.in_transaction:
+                self.drop_unfinished()
+            self.execute(statement, values)
         except sqlite3.Error as error:
             raise self.unusable(error) from error
 

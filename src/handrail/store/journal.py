@@ -7,7 +7,7 @@ effects is written once, when its result is known. What was reported as done is 
 import contextlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -147,14 +147,18 @@ class Journal:
         An id that was given to us may have been used before, and is kept in a table of its own: DuplicateCallError.
         """
 
-        def insert(first: int, _last: int) -> None:
-            if given:
-                self.database.execute(_INSERT_GIVEN, (call_id, first))
-            if state != "finished":
-                row = (call_id, decided.batch_id, self.runner, state, first)
-                self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
+        if not given and state == "finished":
+            insert = None
+        else:
+            insert = partial(self._insert_call, call_id, decided.batch_id, state, given)
+        self._write(drafts, insert, bytearray(encode(decided)))
 
-        self._write(drafts, insert if given or state != "finished" else None, encode(decided))
+    def _insert_call(self, call_id: str, batch_id: str, state: str, given: bool, first: int, _last: int) -> None:
+        if given:
+            self.database.execute(_INSERT_GIVEN, (call_id, first))
+        if state != "finished":
+            row = (call_id, batch_id, self.runner, state, first)
+            self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
     def move(self, call_id: str, state: str, drafts: tuple[Draft, ...], decided: Decided | None = None) -> None:
         """Takes a call that is written down already to its next state; a finished one is no longer open. `decided`:
@@ -256,7 +260,7 @@ class Journal:
         return calls.split()
 
     def _write(
-        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None] | None, decided: bytes | None = None
+        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None] | None, decided: bytearray | None = None
     ) -> None:
         """One transaction: the events, then what belongs to them. What it stored is told afterwards, and only then.
 
@@ -270,7 +274,7 @@ class Journal:
                 try:
                     if statements is None and not marks:
                         # One statement is a transaction of its own, and cheaper than BEGIN and COMMIT around it.
-                        self.database.run(_insert_events(len(events)), values)
+                        self.database.run_held(_insert_events(len(events)), values)
                     else:
                         self._write_together(events, values, statements, marks)
                     break
@@ -297,8 +301,11 @@ class Journal:
             for path, mark in marks.items():
                 self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
-    def _numbered(self, drafts: tuple[Draft, ...], decided: bytes | None) -> tuple[list[Event], list[Any]]:
-        """The drafts as events that follow the last one, and the values of their rows; the first has `decided`."""
+    def _numbered(self, drafts: tuple[Draft, ...], decided: bytearray | None) -> tuple[list[Event], list[Any]]:
+        """The drafts as events that follow the last one, and the values of their rows; the first has `decided`.
+
+        For bytes sqlite3 would look for an adapter, each time: that costs more than to copy them.
+        """
         now, session, seq = datetime.now(UTC), self.session_id, self._seq
         events: list[Event] = []
         values: list[Any] = []
@@ -306,8 +313,9 @@ class Journal:
             seq += 1
             event = kind(event_id=f"{session}:{seq}", seq=seq, session_id=session, time=now, **fields)
             events.append(event)
-            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, encode(event), decided)
-            decided = None
+            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, bytearray(encode(event)))
+            if len(events) == 1:
+                values.append(decided)
         return events, values
 
     def _read_on(self, error: StoreError) -> None:
@@ -488,7 +496,8 @@ class Journal:
 
 @cache
 def _insert_events(count: int) -> str:
-    return f"INSERT INTO event VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}"  # noqa: S608  only question marks
+    """Only the first has what was decided."""
+    return f"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?){', (?, ?, ?, ?, ?, NULL)' * (count - 1)}"  # noqa: S608  only question marks
 
 
 def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:

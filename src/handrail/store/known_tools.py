@@ -34,6 +34,10 @@ class KnownTools:
     def __init__(self, path: str) -> None:
         self._files = SmallFiles(path, KnownServer, "tools of other servers that were met")
 
+    def place(self, server: str) -> str:
+        """The file about a server."""
+        return self._files.place(_name(server))
+
     def of(self, server: str) -> dict[str, KnownTool]:
         """What is known of a server; nothing where that cannot be read."""
         kept = self._files.read(_name(server))

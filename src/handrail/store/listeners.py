@@ -34,7 +34,9 @@ class Listeners:
     def put(self, events: Iterable[Event]) -> None:
         """Events that are stored, to be told when the writer holds nothing any more."""
         wanted = self._wanted
-        self._outbox.extend(events if wanted is None else [event for event in events if type(event) in wanted])
+        for event in events:
+            if wanted is None or type(event) in wanted:
+                self._outbox.append(event)
 
     def deliver(self) -> None:
         """Tells what is waiting, in order, by whichever thread comes first."""

@@ -14,7 +14,7 @@ def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
     if not isinstance(arguments, dict):
         return _hidden(arguments)
     items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
-    return {_shown(name): _kept(name, value, plain) for name, value in items.items()}
+    return {name if name in plain else _shown(name): _kept(name, value, plain) for name, value in items.items()}
 
 
 def redacted_commands(commands: tuple[str, ...]) -> tuple[str, ...]:

@@ -21,6 +21,10 @@ class SmallFiles(Generic[Kind]):
         self._kind = kind
         self._what = what
 
+    def place(self, name: str) -> str:
+        """The path of a file."""
+        return os.path.join(self._path, name)
+
     def names(self) -> frozenset[str]:
         """The files that there are."""
         try:

@@ -34,6 +34,9 @@ _IMAGES = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+_RIFF = b"RIFF"
+"""How WebP begins, and sounds and films do too."""
+_MAGICS = (*(magic for magic, _ in _IMAGES), _RIFF)
 
 
 class ReadArguments(Arguments, frozen=True):
@@ -247,10 +250,11 @@ def _warnings(page: Page, damaged: int) -> tuple[str, ...]:
 
 
 def _image_type(data: bytes) -> str | None:
-    for magic, kind in _IMAGES:
-        if data.startswith(magic):
-            return kind
-    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
+    if not data.startswith(_MAGICS):
+        return None
+    if data.startswith(_RIFF):
+        return "image/webp" if data[8:12] == b"WEBP" else None
+    return next(kind for magic, kind in _IMAGES if data.startswith(magic))
 
 
 def _picture(opened: Opened, data: bytes, digest: str, kind: str) -> Output:

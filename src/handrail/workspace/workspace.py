@@ -54,26 +54,28 @@ class AtHand(threading.local):
     """The file a decision was made about, kept for the call that follows: one look instead of two, and no moment
     between them in which it could become another file."""
 
-    path: str = ""
-    opened: Opened | None = None
+    kept: tuple[str, Opened] | None = None
+    """By the path that it was asked for by. One value: each look at what is a thread's own costs."""
 
     def keep(self, path: str, opened: Opened) -> None:
         """Keeps one file, instead of the one before."""
         self.drop()
-        self.path, self.opened = path, opened
+        self.kept = path, opened
 
     def take(self, path: str) -> Opened | None:
         """Hands the file over, if it is the one."""
-        opened = self.opened if self.path == path else None
-        if opened is not None:
-            self.opened = None
-        return opened
+        kept = self.kept
+        if kept is None or kept[0] != path:
+            return None
+        self.kept = None
+        return kept[1]
 
     def drop(self) -> None:
         """Closes the file that nobody took."""
-        if self.opened is not None:
-            os.close(self.opened.descriptor)
-            self.opened = None
+        kept = self.kept
+        if kept is not None:
+            self.kept = None
+            os.close(kept[1].descriptor)
 
 
 class Workspace:
@@ -347,7 +349,10 @@ class Workspace:
             if error.errno not in {errno.ELOOP, errno.EXDEV}:
                 raise
             return self._walked(where, flags)
-        return self._as_opened(descriptor, where.owner, where.straight, where.spelled)
+        if where.straight is None or where.named is None:
+            os.close(descriptor)
+            raise outside(where.spelled)
+        return Opened(descriptor, os.fstat(descriptor), where.owner, where.straight, where.named)
 
     def _walked(self, where: Place, flags: int) -> Opened:
         with walk(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
@@ -359,12 +364,6 @@ class Workspace:
         except OSError:
             os.close(descriptor)
             raise
-        return self._as_opened(descriptor, root, relative, where.spelled)
-
-    def _as_opened(self, descriptor: int, root: Root, relative: str | None, spelled: str) -> Opened:
-        if relative is None:
-            os.close(descriptor)
-            raise outside(spelled)
         return Opened(descriptor, os.fstat(descriptor), root, relative, root.shown(relative))
 
     def _root_of(self, descriptor: int, spelled: str) -> tuple[Root, str]:

@@ -35,7 +35,6 @@ RUNS = (
 EVERY_DAY = (
     ("published", "tools_call", "2025-11-25"),
     ("published", "sse-retry", "2025-11-25"),
-    ("next", "tools_call", "2026-07-28"),
     ("next", "http-custom-headers", "2026-07-28"),
 )
 """Each takes a second or two of starting; the others are for a deep run."""

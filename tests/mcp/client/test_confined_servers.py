@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from serving import PYTHON, SERVERS, Place, code_of, comes_true, hostile, plain, table
 
-from handrail.protocol.event import Network
+from handrail.protocol.event import Network, ToolCallUpdate
 from handrail.runtime.server_programs import ServerProgram, ServerPrograms, Wanted
 
 
@@ -98,8 +98,10 @@ def test_what_a_server_was_given_in_secret_is_written_down_nowhere(place: Place)
     secret = "sk-livesecretofaserver99"
     with place.session(hostile("Fails", 'env = { API_KEY = "${KEY}" }'), environ={"KEY": secret}) as rail:
         result = rail.call("mcp__other__echo", {"text": "hello"})
+        told = [event.output for event in rail.events() if isinstance(event, ToolCallUpdate)]
     assert code_of(result) == "IO_ERROR"
     assert "the key is [API_KEY]" in result.content
+    assert told == ["1: \\x1b[1mwith [API_KEY]"]
     for file in (place.folder / "state").rglob("*"):
         assert not file.is_file() or secret.encode() not in file.read_bytes(), file
 
@@ -213,6 +215,6 @@ def test_nothing_of_a_server_outlives_a_session_that_is_killed(tmp_path: Path, t
         if victim.stdout.readline() != "started\n":
             victim.kill()
             pytest.skip("this tier does not work here")
-        assert processes_with(word)
+        assert comes_true(lambda: processes_with(word))  # a moment after it began, it is not called so yet
         os.kill(victim.pid, signal.SIGKILL)
     assert comes_true(lambda: not processes_with(word))

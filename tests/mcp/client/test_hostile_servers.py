@@ -4,6 +4,7 @@ import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from serving import Place, code_of, comes_true, hostile, plain
@@ -132,6 +133,28 @@ def test_a_program_that_is_not_there_is_not_tried_again(place: Place) -> None:
         assert source.listed() == ()
         assert "no-such-program was not found" in source.problems()[0]
         assert "was started" not in source.problems()[0]
+    finally:
+        source.close()
+
+
+def test_a_whole_command_line_in_the_place_of_the_program_is_told_as_that(place: Place) -> None:
+    (source,) = place.found('[mcp.servers.words]\ncommand = "python3 -m a_server"\n').sources
+    try:
+        assert source.listed() == ()
+        assert "command is the program alone; its words are args" in source.problems()[0]
+    finally:
+        source.close()
+
+
+def test_what_lies_outside_of_the_sandbox_is_told_with_what_shows_it(place: Place, tmp_path: Path) -> None:
+    script = tmp_path / "elsewhere" / "server.sh"
+    script.parent.mkdir()
+    script.write_text("exit 3\n")
+    (source,) = place.found(f'[mcp.servers.away]\ncommand = "sh"\nargs = ["{script}"]\n').sources
+    try:
+        assert source.listed() == ()
+        told = f'{script} is not in its sandbox; sandbox.toolchains = ["{script.parent}"] shows it'
+        assert told in source.problems()[0]
     finally:
         source.close()
 

@@ -1,13 +1,16 @@
 """Servers of others, as people have them: the file server from npm, and one on the official SDK."""
 
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import oracles
-from serving import Place, code_of, comes_true, table
+import pytest
+from serving import Place, code_of, comes_true, plain, table
 
 
 def reaches(port: int) -> bool:
@@ -86,3 +89,15 @@ def test_a_server_over_http_that_goes_away_fails_its_calls_with_words(place: Pla
         result = rail.call("mcp__web__add", {"one": 2, "other": 3})
     assert code_of(result) in {"UNAVAILABLE", "IO_ERROR", "TIMEOUT"}
     assert "web" in result.content
+
+
+def test_the_library_has_servers_as_it_is_written(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "mcp-servers.md").read_text()
+    place.loaded(plain("files"))
+    monkeypatch.chdir(place.workspace)
+    monkeypatch.setattr(os, "environ", place.environ)
+    exec(page.partition("```python\n")[2].partition("```")[0], {})
+    expected = "mcp__files__echo mcp__files__write mcp__files__variable mcp__files__reach\n"
+    assert capsys.readouterr().out == expected

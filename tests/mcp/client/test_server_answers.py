@@ -85,6 +85,15 @@ def test_nobody_talks_faster_than_the_pace(gaps: list[float], at_once: int, a_se
             assert last - first + 1 <= at_once + (sent[last] - sent[first]) * a_second + 1.001
 
 
+@given(st.lists(st.integers(1, 100), max_size=50), st.integers(1, 500), st.floats(1, 1_000))
+def test_nobody_says_more_than_the_pace_either(sizes: list[int], at_once: int, a_second: float) -> None:
+    pace, now, said = Pace(at_once, a_second), 1.0, 0
+    for size in sizes:
+        now += pace.wait(now, size)
+        said += size
+        assert said <= at_once + (now - 1.0) * a_second + 0.001
+
+
 def test_the_restricted_profile_has_no_servers(place: Place) -> None:
     loaded = place.loaded('[mcp.servers.a]\ncommand = "b"\n', wait='profile = "restricted"\n')
     found = found_sources(loaded, str(place.workspace), place.environ)

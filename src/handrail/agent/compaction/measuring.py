@@ -6,7 +6,7 @@ from functools import lru_cache
 import msgspec
 
 from handrail.agent.compaction.sending import in_full, last_summary, sent
-from handrail.protocol.message import AssistantMessage, CallPart, Message, Part, ResultsMessage
+from handrail.protocol.message import AssistantMessage, CallPart, Message, Part, ResultsMessage, UserMessage
 from handrail.protocol.schema import flat_schema
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import encode
@@ -74,7 +74,8 @@ def tokens_of(message: Message) -> int:
         pictures = sum(bool(one.content) for result in message.results for one in result.attachments)
         texts = sum(_AROUND + tokens_of_text(result.content) for result in message.results)
         return _AROUND + texts + pictures * _PICTURE
-    return _AROUND + tokens_of_text(message.text)
+    pictures = len(message.attachments) if isinstance(message, UserMessage) else 0
+    return _AROUND + tokens_of_text(message.text) + pictures * _PICTURE
 
 
 def _tokens_of_part(part: Part) -> int:

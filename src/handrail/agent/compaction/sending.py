@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.protocol.message import CallResult, Message, ResultsMessage, SummaryMessage, SystemMessage
+from handrail.protocol.message import CallResult, Message, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
 from handrail.store.messages import Numbered
 
 _ASIDE = {SystemMessage, SummaryMessage}
@@ -42,7 +42,9 @@ def in_full(messages: Sequence[Numbered]) -> list[Numbered]:
 
 
 def shortened(message: Message, most: int) -> Message:
-    """Results with at most so many characters each, and without pictures; any other message as it is."""
+    """Results with at most so many characters each; nothing with pictures; any other message as it is."""
+    if isinstance(message, UserMessage) and message.attachments:
+        return replace(message, text=f"{message.text}\n[Left out to fit your window: a picture.]", attachments=())
     if not isinstance(message, ResultsMessage):
         return message
     return ResultsMessage(results=tuple(_shortened(result, most) for result in message.results))

@@ -11,7 +11,7 @@ from handrail.agent.replay.confining import changed_elsewhere, moved, out_of_rea
 from handrail.agent.replay.recorded import Recorded, Recording
 from handrail.agent.replay.start import Start
 from handrail.agent.replay.unknown import Unknown
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.question import Reply

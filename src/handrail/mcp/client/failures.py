@@ -4,6 +4,7 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
+from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.words import clipped
 from handrail.protocol.error import ToolError
 from handrail.settings.project_servers import Server
@@ -11,7 +12,7 @@ from handrail.settings.project_servers import Server
 _MOST_SAID = 2_000
 
 
-def failure_of(error: Exception, server: Server, tool: str) -> ToolError | None:
+def failure_of(error: Exception, server: Server, tool: str, secrets: Secrets) -> ToolError | None:
     """The error of the call; None where the connection is gone, of which others know more."""
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
         return ToolError(
@@ -25,5 +26,5 @@ def failure_of(error: Exception, server: Server, tool: str) -> ToolError | None:
     if not isinstance(error, MCPError) or error.code == CONNECTION_CLOSED:
         return None
     code = "INVALID_ARGUMENT" if error.code == INVALID_PARAMS else "IO_ERROR"
-    said = clipped(error.message, _MOST_SAID) or "and not why"
+    said = clipped(secrets.hidden(error.message), _MOST_SAID) or "and not why"
     return ToolError(code, f"The server {server.name} refused: {said} (error {error.code}).")

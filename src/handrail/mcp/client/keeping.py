@@ -26,7 +26,7 @@ from handrail.mcp.client.reaching import reached
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.standing import Standing
 from handrail.mcp.client.starting import Start
-from handrail.mcp.client.words import ending_words, is_closed, wrong_words
+from handrail.mcp.client.words import ending_words, is_closed, told_in_passing, wrong_words
 from handrail.mcp.versions import is_modern
 from handrail.protocol.error import ToolError
 from handrail.protocol.version import VERSION
@@ -126,13 +126,13 @@ class Keeper:
         except ToolError as error:
             end.note(error.message, final=True)
         except Exception as error:
-            end.note(wrong_words(error), vague=is_closed(error))
+            end.note(wrong_words(error, self._secrets), vague=is_closed(error))
         finally:
             self._client, program, self.program = None, self.program, None
             if program is not None:
                 await asyncio.shield(asyncio.to_thread(program.end))
                 end.final = end.final or program.never_ran
-        return self._secrets.hidden(ending_words(end, program))
+        return ending_words(end, program, self._secrets)
 
     async def _connected(self, stack: AsyncExitStack, end: End) -> Client:
         self._stale = asyncio.Event()
@@ -201,4 +201,4 @@ class Keeper:
             self.look_again()
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
-        self.heard = self._secrets.hidden(str(params.data)[:500])
+        self.heard = told_in_passing(str(params.data), self._secrets)

@@ -8,9 +8,9 @@ from mcp import Client
 from mcp_types import PaginatedRequestParams, Tool
 
 from handrail.mcp.client.secrets import Secrets
+from handrail.runtime.foreign.accepting import MOST_TOOLS
 from handrail.runtime.sources import ForeignTool
 
-MOST_TOOLS = 256
 _MOST_PAGES = 64
 _MOST_BYTES = 2 << 20
 _LARGEST_TOOL = 128 << 10

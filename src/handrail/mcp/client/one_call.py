@@ -6,6 +6,8 @@ from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from handrail.mcp.client.secrets import Secrets
+from handrail.mcp.client.words import told_in_passing
 from handrail.protocol.error import StoreError, ToolError
 from handrail.tools.contract import Context
 
@@ -23,7 +25,8 @@ _TELL = 0.25
 class Progress:
     """The last that was said of how it goes on. What was said before it, nobody needs any more."""
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
         self._latest = ""
         self._told = ""
         self._next = 0.0
@@ -31,7 +34,7 @@ class Progress:
     async def note(self, progress: float, total: float | None, message: str | None) -> None:
         """As the server says it; called in the event loop."""
         done = f"{progress:g} of {total:g}" if total else f"{progress:g}"
-        self._latest = f"{done}: {message[:500]}" if message else done
+        self._latest = f"{done}: {told_in_passing(message, self._secrets)}" if message else done
 
     def tell(self, context: Context, logged: str) -> None:
         """Tells live views, now and then, where there is something new."""

@@ -11,6 +11,7 @@ from mcp_types import JSONRPCRequest
 
 from handrail.mcp.client.ends import End
 from handrail.mcp.client.pace import Pace
+from handrail.mcp.client.weighing import weighed
 
 _MESSAGES = (1_000, 500.0)
 _REQUESTS = (64, 2.0)
@@ -31,8 +32,10 @@ async def paced(transport: AbstractAsyncContextManager[TransportStreams], end: E
                     async for one in source:
                         if (pause := messages.wait(clock())) > 0:
                             await asyncio.sleep(pause)
-                        if isinstance(one, SessionMessage) and not _is_too_much(one, requests, clock()):
-                            await to_session.send(one)
+                        if not isinstance(one, SessionMessage) or _is_too_much(one, requests, clock()):
+                            continue
+                        if (message := weighed(one)) is not None:
+                            await to_session.send(message)
                 end.note("it ended the connection", vague=True)
 
             tasks.start_soon(pass_on)

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import JSONRPCMessage
 
 from handrail.mcp.client.ends import End
+from handrail.mcp.client.pace import BYTES, Pace
+from handrail.mcp.client.reading import message_of
 from handrail.runtime.server_programs import ServerProgram
 
 LONGEST_LINE = 8 << 20
@@ -54,12 +56,11 @@ async def piped(program: ServerProgram, end: End) -> AsyncGenerator[TransportStr
 async def _messages(output: int, end: End) -> AsyncIterator[JSONRPCMessage]:
     garbage = 0
     async for line in _lines(output, end):
-        try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError:
+        message = message_of(line)
+        if message is None:
             garbage += bool(line.strip())
             if garbage > _MOST_GARBAGE:
-                end.note("it writes lines to its output that are no messages")
+                end.note("it writes lines to its output that are no messages", sure=True)
                 return
             continue
         garbage = 0
@@ -68,13 +69,14 @@ async def _messages(output: int, end: End) -> AsyncIterator[JSONRPCMessage]:
 
 async def _lines(output: int, end: End) -> AsyncIterator[bytes]:
     parts: list[bytes] = []
-    size = 0
+    size, pace = 0, Pace(*BYTES)
     while data := await _read(output):
+        await asyncio.sleep(pace.wait(asyncio.get_running_loop().time(), len(data)))
         first, *others = data.split(b"\n")
         parts.append(first)
         size += len(first)
         if size > LONGEST_LINE:
-            end.note(f"it sent a message of more than {LONGEST_LINE:,} bytes")
+            end.note(f"it sent a message of more than {LONGEST_LINE:,} bytes", sure=True)
             return
         for rest in others:
             yield b"".join(parts)
@@ -102,7 +104,7 @@ async def _written(given: int, data: bytes, end: End) -> bool:
                 async with asyncio.timeout(_SECONDS_TO_READ):
                     await _ready(given, writing=True)
             except TimeoutError:
-                end.note(f"it has read nothing of what it was sent for {_SECONDS_TO_READ:.0f} seconds")
+                end.note(f"it has read nothing of what it was sent for {_SECONDS_TO_READ:.0f} seconds", sure=True)
                 return False
         except OSError:  # it is gone
             return False

@@ -1,7 +1,7 @@
 """Messages to a server that is reached by streamable HTTP."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,9 +10,9 @@ from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
 from handrail.mcp.client.ends import End
-from handrail.mcp.client.pace import Pace
+from handrail.mcp.client.pace import BYTES, Pace
+from handrail.mcp.client.streams import LARGEST_ANSWER, Answer, Events
 
-_LARGEST_ANSWER = 8 << 20
 _CONNECT = 10.0
 _WHO_ARE_YOU = 401
 _STREAMS = (8, 1.0)
@@ -30,7 +30,7 @@ async def reached(
     given = [*headers, ("Accept-Encoding", _TEXT)]
     async with (
         _Client(headers=given, timeout=times, end=end) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=_LARGEST_ANSWER) as streams,
+        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_ANSWER) as streams,
     ):
         yield streams
 
@@ -42,6 +42,7 @@ class _Client(httpx2.AsyncClient):
         super().__init__(**given)
         self._end = end
         self._streams = Pace(*_STREAMS)
+        self._bytes = Pace(*BYTES)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if request.method == "GET":
@@ -55,24 +56,6 @@ class _Client(httpx2.AsyncClient):
         if response.headers.get("content-encoding", _TEXT) != _TEXT:
             await response.aclose()
             raise httpx2.DecodingError("the answer is packed, which was not asked for", request=request)
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = _Bounded(response.stream)
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        response.stream = (Events if is_stream else Answer)(response.stream, self._bytes)
         return response
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of one answer, as many as one may have."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for piece in self._stream:
-            size += len(piece)
-            if size > _LARGEST_ANSWER:
-                raise httpx2.StreamError(f"the answer has more than {_LARGEST_ANSWER:,} bytes")
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()

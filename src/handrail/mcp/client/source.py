@@ -12,6 +12,7 @@ from handrail.mcp.client.standing import Standing
 from handrail.mcp.client.words import clipped
 from handrail.mcp.client.worker import Worker
 from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.permission import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool
 from handrail.settings.project_servers import Server
@@ -58,6 +59,11 @@ class ServerSource:
         return self._server.name
 
     @property
+    def reach(self) -> tuple[Permission, ...]:
+        """What the settings open to it: `[tools] deny` takes its tools away by that."""
+        return self._server.reach
+
+    @property
     def revision(self) -> int:
         """Another number whenever `listed` gives something else."""
         return self._standing.revision
@@ -72,7 +78,7 @@ class ServerSource:
         self._begin()
         if self._standing.wait(lambda phase: phase in {"up", "off"}, _BACK) != "up":
             raise self._unavailable("is not there", self._standing.reason or "it is still being started")
-        keeper, progress = self._keeper, Progress()
+        keeper, progress = self._keeper, Progress(self._secrets)
         if keeper is None:
             raise self._unavailable("is not there", "it was ended")
         try:
@@ -145,10 +151,10 @@ class ServerSource:
     def _failed(self, name: str, error: Exception, keeper: "Keeper") -> ToolError:
         from handrail.mcp.client.failures import failure_of  # noqa: PLC0415  as above
 
-        failure = failure_of(error, self._server, name)
+        failure = failure_of(error, self._server, name, self._secrets)
         if failure is not None:
             keeper.look_again()
-            return ToolError(failure.code, self._secrets.hidden(failure.message))
+            return failure
         self._standing.wait(lambda phase: phase != "up", _WHY)
         why = self._standing.reason or "the connection was lost"
         return self._unavailable("ended before it answered", f"{why}. Whether it did anything is not known")

@@ -14,12 +14,11 @@ from handrail.protocol.error import ToolError
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool, ToolSource
 from handrail.settings import Loaded, state_folder
+from handrail.settings.extras import installing
 from handrail.settings.project_servers import Server, servers_of
 from handrail.settings.server_names import is_server_name
 from handrail.settings.units import seconds
 from handrail.tools.contract import Context, Output
-
-_INSTALL = "Other MCP servers need an extra that is not installed: pip install 'handrail[mcp]'"
 
 
 class FoundSources(msgspec.Struct, frozen=True):
@@ -47,7 +46,7 @@ def found_sources(
     if loaded.settings.profile == "restricted":
         return FoundSources((), (*told, "The restricted profile has no other MCP servers."))
     if usable and find_spec("mcp") is None:
-        return FoundSources((), (*told, _INSTALL))
+        return FoundSources((), (*told, f"Other MCP servers need an extra that is not installed: {installing('mcp')}"))
     state = state_folder(environ)
     group = _Group(
         usable, ServerPrograms(loaded.settings, workspace, state, environ), seconds(loaded.settings.mcp.wait)

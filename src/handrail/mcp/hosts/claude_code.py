@@ -4,9 +4,12 @@ from handrail.mcp.hosts.command import Command
 from handrail.mcp.hosts.editing.wanted import Include, Server
 from handrail.mcp.hosts.host import Host, HostFile
 
-OWN_TOOLS = ("Bash", "Edit", "Monitor", "NotebookEdit", "PowerShell", "Write")
-"""What runs commands or changes files. A bare name in `deny` takes the tool away altogether, from subagents too. Read
-is left: with it Claude Code looks at pictures, at its skills and at answers of ours that it keeps in files."""
+OWN_TOOLS = ("Bash", "Edit", "EnterWorktree", "ExitWorktree", "Monitor", "NotebookEdit", "PowerShell", "Write")
+"""What runs commands or changes files; the two about worktrees run git, with the repository's hooks, and ask nobody. A
+bare name in `deny` takes the tool away altogether, from subagents too. Read is left: with it Claude Code looks at
+pictures, at its skills and at answers of ours that it keeps in files."""
+_IN_WORKTREES = "Agent(isolation:worktree)"
+"""The other way to one: an agent that is given a worktree of its own."""
 
 
 def claude_code(command: Command) -> Host:
@@ -18,10 +21,14 @@ def claude_code(command: Command) -> Host:
         title="Claude Code",
         files=(
             HostFile(paths=(".mcp.json",), wanted={"mcpServers": {"handrail": Server(server)}}),
-            HostFile(paths=(".claude/settings.json",), wanted={"permissions": {"deny": Include(OWN_TOOLS)}}),
+            HostFile(
+                paths=(".claude/settings.json",), wanted={"permissions": {"deny": Include((*OWN_TOOLS, _IN_WORKTREES))}}
+            ),
         ),
-        off=f"Its own {', '.join(OWN_TOOLS[:-1])} and {OWN_TOOLS[-1]} are switched off in this project.",
+        off=f"Its own {', '.join(OWN_TOOLS[:-1])} and {OWN_TOOLS[-1]} are switched off in this project, and agents in"
+        " git worktrees.",
         left="Its own Read, Glob and Grep stay: they change nothing, but what they read is in no log of ours, and no"
         " secret is kept from them. Hooks and skills that run commands of their own are not touched.",
-        then="Start Claude Code here and say yes to the server handrail; /mcp shows it.",
+        then="Start Claude Code here and say yes to the server handrail; /mcp shows it. With -p it is used once"
+        " --allowedTools mcp__handrail says so.",
     )

@@ -1,17 +1,27 @@
 """Codex. Its pages "Model Context Protocol", "Config basics" and "Configuration Reference"."""
 
 from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.editing.wanted import Server
+from handrail.mcp.hosts.editing.wanted import Include, Server
 from handrail.mcp.hosts.host import Host, HostFile
+
+PASSED_ON = (
+    *("HANDRAIL_CONFIG", "HANDRAIL_MODE", "HANDRAIL_NOTIFY", "HANDRAIL_STATE_DIR"),
+    *("XDG_CONFIG_HOME", "XDG_STATE_HOME"),
+    *("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"),
+)
+"""Variables that say where the person's settings and our state are, and how to reach their desktop. Codex gives a
+server PATH, HOME and a few others: without these it would go by other settings than `handrail` in a terminal does, and
+ask where nobody looks."""
 
 
 def codex(command: Command) -> Host:
     """It has no switch for apply_patch, so its sandbox is told to write nothing: a patch of its own asks then, or
     fails. It starts servers outside of that sandbox, in the folder that it works in."""
+    server = {"command": command.program, "args": command.serving(), "env_vars": Include(PASSED_ON)}
     wanted = {
         "sandbox_mode": "read-only",
         "features": {"shell_tool": False},
-        "mcp_servers": {"handrail": Server({"command": command.program, "args": command.serving()})},
+        "mcp_servers": {"handrail": Server(server)},
     }
     return Host(
         name="codex",

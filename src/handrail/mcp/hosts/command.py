@@ -1,12 +1,11 @@
 """What a host starts: our program by its name where it is installed, so that the file is right on every machine."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 
 import msgspec
-
-_INSTALL = "Install it for yourself (pipx install, uv tool install) and do this again: then its name is written."
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -39,15 +38,35 @@ def command_here(environ: Mapping[str, str], extra: tuple[str, ...] = ()) -> Com
     if own and os.path.realpath(own).startswith(_cache_of_uv(environ)):
         return Command("uvx", ("handrail",), extra)
     if own and _has_us(own):
-        program = os.path.join(own, "handrail")
-        return Command(
-            program, (), extra, f"{program} is a path of this machine, and others may not have it. {_INSTALL}"
-        )
-    return Command("handrail", (), extra, f"handrail is on no PATH here, so the client will not find it. {_INSTALL}")
+        return _by_path(os.path.join(own, "handrail"), extra)
+    remark = "handrail is on no PATH here, so the client will not find it. Install it, then do this again."
+    return Command("handrail", (), extra, remark)
+
+
+def _by_path(program: str, extra: tuple[str, ...]) -> Command:
+    link = f"ln -s {shlex.quote(program)} ~/.local/bin/"
+    remark = (
+        f"{program} is a path of this machine, which others who share the file do not have. With a link to it on your"
+        f" PATH the name is written instead: {link}"
+    )
+    return Command(program, (), extra, remark)
+
+
+def is_there(program: str, workspace: str, environ: Mapping[str, str]) -> bool:
+    """Whether a host that starts this in the workspace finds it. What the host puts in (`${…}`, `~`) is for it to
+    know."""
+    if "$" in program or program.startswith("~"):
+        return True
+    if "/" in program:
+        return _runs(os.path.join(workspace, program))
+    return any(_runs(os.path.join(folder, program)) for folder in environ.get("PATH", "").split(os.pathsep))
 
 
 def _has_us(folder: str) -> bool:
-    program = os.path.join(folder, "handrail")
+    return _runs(os.path.join(folder, "handrail"))
+
+
+def _runs(program: str) -> bool:
     return os.path.isfile(program) and os.access(program, os.X_OK)
 
 

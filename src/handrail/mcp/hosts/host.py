@@ -8,7 +8,7 @@ from handrail.mcp.hosts.editing.jsonc import with_wanted
 from handrail.mcp.hosts.editing.layout import Layout, over_lines
 from handrail.mcp.hosts.editing.places import read_places
 from handrail.mcp.hosts.editing.toml import parsed, with_wanted_toml
-from handrail.mcp.hosts.editing.wanted import Misfit, has_server, is_there, plainly, without_servers
+from handrail.mcp.hosts.editing.wanted import Misfit, entries_in, has_server, is_there, plainly, without_servers
 
 Form = Literal["json", "toml", "text"]
 
@@ -63,9 +63,21 @@ def snippet(file: HostFile) -> str:
     return f"{over_lines(plainly(file.wanted), '', Layout())}\n"
 
 
+def check(file: HostFile, text: str) -> None:
+    """Broken where the file cannot be read."""
+    _value(file, text)
+
+
 def knows_us(file: HostFile, text: str) -> bool:
     """Whether a file has an entry for us, as we would write it or not."""
     return has_server(_value(file, text), file.wanted)
+
+
+def programs_in(file: HostFile, text: str) -> list[str]:
+    """Which programs our entries have the host start, as far as that is plain to see."""
+    commands: list[Any] = [entry.get("command") for entry in entries_in(_value(file, text), file.wanted)]
+    named: list[Any] = [command[0] if command and isinstance(command, list) else command for command in commands]
+    return list(dict.fromkeys(program for program in named if program and isinstance(program, str)))
 
 
 def has_the_rest(file: HostFile, text: str) -> bool:

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 from handrail.mcp.hosts.command import Command
 from handrail.mcp.hosts.editing.wanted import Server
 from handrail.mcp.hosts.host import Host, HostFile
 from handrail.protocol.tool import BASE_NAMES
+from handrail.settings.extras import installing
 
 _HARMLESS = ("diagnostics", "find_references", "go_to_definition")
 """Of Zed's own: what its language servers say. A profile has no tool that it does not name."""
@@ -35,12 +37,16 @@ def zed(command: Command, environ: Mapping[str, str]) -> Host:
         left="Zed's other profiles keep its own terminal and edit tools, and go round handrail. This is your own file:"
         " it counts for every project that you open.",
         then="Choose the profile handrail in the agent panel. As an agent of its own, with a model that handrail asks,"
-        " handrail is in the list of external agents.",
+        f" handrail is in the list of external agents{_agent_lacks()}.",
     )
 
 
 def _as_agent(command: Command) -> list[str]:
     return [*command.words, "acp"] if not command.words else ["--from", "handrail[acp]", "handrail", "acp"]
+
+
+def _agent_lacks() -> str:
+    return "" if find_spec("acp") else f", once its extra is installed: {installing('acp')}"
 
 
 def _settings(environ: Mapping[str, str]) -> str:

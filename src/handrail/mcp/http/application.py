@@ -10,10 +10,10 @@ from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from handrail.mcp.http.connections import MOST
-from handrail.mcp.http.handlers import CACHED, Handlers
+from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.ids import LARGEST_BODY, Ids
 from handrail.mcp.instructions import INSTRUCTIONS
-from handrail.mcp.results import SERVER_INFO
+from handrail.mcp.results import CACHED, SERVER_INFO
 from handrail.mcp.versions import negotiated
 
 

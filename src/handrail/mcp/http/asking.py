@@ -9,28 +9,26 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from msgspec.structs import replace
 from pydantic import ValidationError
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.calling import Calls
 from handrail.mcp.http.following import Following
-from handrail.mcp.http.news import News
 from handrail.mcp.http.replies import reply_of
-from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.news import News
+from handrail.mcp.outcomes import Asks, Left, Outcome
+from handrail.mcp.permission.answering import answered
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
-from handrail.mcp.results import call_result
 from handrail.protocol.result import ToolResult
 
-Settled = ToolResult[Any] | dict[str, Any]
-"""What a call comes to, or what is told of one that goes on waiting."""
-Outcome = Settled | Asks
+Settled = ToolResult[Any] | Left | dict[str, Any]
+"""What a call comes to; what a version without a handshake asks by another round is an answer that is ready."""
 
 
 class Asking:
@@ -53,13 +51,13 @@ class Asking:
         self._until = time.monotonic() + SECONDS
 
     async def settled(self, outcome: Outcome) -> Settled:
-        """What a call comes to: its result, or what a version without a handshake asks by another round."""
+        """What a call comes to, once nobody has to be asked here any more."""
         while isinstance(outcome, Asks):
             asks = outcome
             if not self._caller.elicits or not asks.shown:
                 outcome = await self._elsewhere(asks)
             elif self._caller.modern:
-                outcome = await self._following.run(lambda asks=asks: self._round(asks))
+                return await self._following.run(lambda asks=asks: self._round(asks))
             else:
                 outcome = await self._form(asks)
         return outcome
@@ -68,8 +66,7 @@ class Asking:
         self._tell(News("info", text, progress=True))
 
     def _round(self, asks: Asks) -> dict[str, Any]:
-        self._calls.let_go(asks.call_id)
-        return input_required(asks, self._calls.signer, self._caller.protocol)
+        return input_required(self._calls, asks, self._caller)
 
     async def _elsewhere(self, asks: Asks) -> Outcome:
         """Waits for somebody to answer elsewhere, for a while, and while the client does."""
@@ -99,7 +96,7 @@ class Asking:
 
     async def _sent_back(self, asks: Asks) -> dict[str, Any] | None:
         """What the client sends back; None where it says that it has forms, and fails to show one."""
-        params = types.ElicitRequestFormParams.model_validate(form_of(asks, self._caller.protocol))
+        params = types.ElicitRequestFormParams.model_validate(form_for(asks, self._caller))
         metadata = ServerMessageMetadata(related_request_id=self._context.request_id)
         try:
             reply = await self._context.session.send_request(
@@ -110,21 +107,15 @@ class Asking:
         return reply.model_dump(mode="json", exclude_none=True)
 
     async def _said(self, asks: Asks, reply: dict[str, Any] | None) -> Outcome:
-        said = said_in(asks, reply)
         if reply is None:
             return await self._elsewhere(asks)
-        if said.unclear and not asks.again:
-            return replace(asks, again=True)
-        if said.later:
-            return await self._leave(asks)
-        return await self._run(asks, lambda: self._calls.answer(asks, said))
+        return await self._run(asks, lambda: answered(self._calls, asks, reply))
 
     async def _run(self, asks: Asks, work: Callable[[], Outcome]) -> Outcome:
         return await self._following.run(work, asks.call_id)
 
-    async def _leave(self, asks: Asks) -> dict[str, Any]:
-        """What the client is told of a call that goes on waiting, and is in nobody's hand."""
-        return await self._following.run(lambda: msgspec.to_builtins(call_result(self._calls.leave(asks))))
+    async def _leave(self, asks: Asks) -> Left:
+        return await self._following.run(lambda: self._calls.leave(asks))
 
 
 async def _withdrawn(form: asyncio.Future[Any]) -> None:

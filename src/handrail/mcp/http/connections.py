@@ -2,12 +2,10 @@
 
 from collections import OrderedDict
 
-from handrail.mcp.http.news import Level
+from handrail.mcp.caller import DEFAULT_LEVEL, Level
 
 MOST = 256
 """Connections that are kept though nobody uses them."""
-DEFAULT_LEVEL: Level = "warning"
-"""What is told to a client that has not said from which level on."""
 
 
 class Remembered:
@@ -17,7 +15,7 @@ class Remembered:
         self.level: Level = DEFAULT_LEVEL
         self.roots_are_known = False
         """Whether the client was asked which folders it works on, and has not said since that they changed."""
-        self.offered: tuple[int, ...] | None = None
+        self.offered: tuple[str, ...] | None = None
         """The tools that it was told of."""
 
 

@@ -5,8 +5,8 @@ from threading import get_ident
 from typing import TypeVar
 
 from handrail.mcp.http.hand import Found, Hand
-from handrail.mcp.http.news import News, news_of
 from handrail.mcp.http.threads import Threads
+from handrail.mcp.news import News, news_of
 from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.event import Event
 from handrail.rail import Handrail

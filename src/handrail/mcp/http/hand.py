@@ -2,10 +2,11 @@
 
 from typing import Any, TypeVar
 
-from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.calling import Calls
+from handrail.mcp.outcomes import Asks, Outcome
 from handrail.protocol.result import ToolResult
 
-Found = TypeVar("Found", bound="ToolResult[Any] | Asks | dict[str, Any]")
+Found = TypeVar("Found", bound="Outcome | dict[str, Any]")
 
 
 class Hand:
@@ -23,8 +24,8 @@ class Hand:
         return self._held is None
 
     def takes(self, found: Found) -> Found:
-        """Remembers what came of some work, in the thread that did it: nobody else may hear of it. An answer that is
-        ready speaks of a call that was left to others."""
+        """Remembers what came of some work, in the thread that did it: nobody else may hear of it. One that was left,
+        and an answer that is ready, are in no hand."""
         self._held = None
         if isinstance(found, Asks) or (isinstance(found, ToolResult) and self._calls.has_in_hand(found.tool_call_id)):
             self._held = found

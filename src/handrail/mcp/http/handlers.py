@@ -1,6 +1,7 @@
 """What is done for each request."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -9,30 +10,25 @@ import msgspec
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Calls
-from handrail.mcp.errors import INTERNAL, INVALID_PARAMS, ProtocolError
+from handrail.mcp.caller import LEVELS, Caller, Level
+from handrail.mcp.calling import Calls, brings_answer
+from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.http.asking import Asking, Settled
 from handrail.mcp.http.callers import Context, caller_of, level_of, session_of
 from handrail.mcp.http.connections import Connections
 from handrail.mcp.http.following import Following
 from handrail.mcp.http.hand import Hand
-from handrail.mcp.http.news import LEVELS, Level
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.replies import reply_of
 from handrail.mcp.http.roots import honour_roots
 from handrail.mcp.http.telling import telling
 from handrail.mcp.http.threads import Threads
-from handrail.mcp.listing import tool_entry
+from handrail.mcp.outcomes import Left, Outcome
 from handrail.mcp.permission.rounds import resumed
-from handrail.mcp.results import call_result, completed
+from handrail.mcp.results import call_result, completed, refuse_unknown_tool, tool_list
 from handrail.protocol.error import HandrailError
-from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import input_schema
 from handrail.rail import Handrail
-
-CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
-"""How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
 
 
 class Handlers:
@@ -45,7 +41,7 @@ class Handlers:
         self._changes = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._changes)
         """Who listens for changes, of those without a handshake."""
-        self._offered: dict[str, tuple[int, ...]] = {}
+        self._offered: dict[str, tuple[str, ...]] = {}
         """What each session offered at the last look."""
 
     async def list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> dict[str, Any]:
@@ -53,7 +49,7 @@ class Handlers:
         caller = caller_of(context)
         rail = (await self._calls(context, caller)).rail
         await self._look(context, caller, rail)
-        return completed({"tools": [tool_entry(spec) for spec in rail.specs()], **CACHED}, caller)
+        return completed(tool_list(rail.mcp_tools(), caller), caller)
 
     def schema_of(self, name: str) -> dict[str, Any] | None:
         """What a tool takes, for who compares headers with arguments: else all tools would be listed for each call."""
@@ -68,9 +64,9 @@ class Handlers:
         try:
             settled = await self._called(context, caller, calls, hand)
             await self._look(context, caller, calls.rail)
-            told = settled if isinstance(settled, dict) else _told(settled)
+            told = completed(_told(settled), caller)
             hand.offered = True
-            return completed(told, caller)
+            return told
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
             raise MCPError(INTERNAL, str(error)) from None
         finally:
@@ -99,13 +95,13 @@ class Handlers:
 
     async def _look(self, context: Context, caller: Caller, rail: Handrail) -> None:
         """Tells whoever listens, if other tools are offered than before."""
-        offered = tuple(map(id, rail.specs()))
-        if self._offered.get(rail.session_id, offered) != offered:
+        offered = rail.tool_names()
+        if self._offered.get(rail.session_id, offered) is not offered:
             await self._changes.publish(ToolsListChanged())
         self._offered[rail.session_id] = offered
         if not caller.modern:
             connection = self._connections.of(session_of(context))
-            if (connection.offered or offered) != offered:
+            if (connection.offered or offered) is not offered:
                 await context.session.send_tool_list_changed()
             connection.offered = offered
 
@@ -137,18 +133,28 @@ class Handlers:
             await (reply_of(context).then(settle) if hand.offered else settle(reached=False))
 
 
-def _told(result: ToolResult[Any]) -> dict[str, Any]:
-    """A tool that is not there is an error of the protocol; all else is a result that the model can read and mend."""
-    if result.error is not None and result.error.code == "UNKNOWN_TOOL":
-        raise MCPError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
-    return msgspec.to_builtins(call_result(result))
+def _told(settled: Settled) -> dict[str, Any]:
+    if isinstance(settled, dict):
+        return settled
+    if isinstance(settled, Left):
+        return msgspec.to_builtins(call_result(settled.told))
+    with _as_the_sdk_says():
+        refuse_unknown_tool(settled)
+    return msgspec.to_builtins(call_result(settled))
 
 
-def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> ToolResult[Any] | Asks:
+def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> Outcome:
     """Makes a call, or goes on with one that this request brings an answer for."""
+    with _as_the_sdk_says():
+        if brings_answer(params) and caller.modern:
+            return resumed(calls, params, caller.protocol)
+    return calls.begin(params["name"], params.get("arguments") or {}, call_id)
+
+
+@contextmanager
+def _as_the_sdk_says() -> Generator[None]:
+    """An error of the protocol, as what the SDK makes one of."""
     try:
-        brings = params.get("requestState") is not None or params.get("inputResponses") is not None
-        found = resumed(calls, params, calls.signer, caller.protocol) if brings and caller.modern else None
-        return calls.begin(params["name"], params.get("arguments") or {}, call_id) if found is None else found
+        yield
     except ProtocolError as error:
         raise MCPError(error.code, error.message, error.data) from None

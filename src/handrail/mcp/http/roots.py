@@ -11,10 +11,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
-from handrail.mcp.http.news import News
+from handrail.mcp.client_folders import folders_of
 from handrail.mcp.http.telling import log
 from handrail.mcp.http.threads import Threads
-from handrail.mcp.stdio.roots import folders_of
+from handrail.mcp.news import News
 from handrail.rail import Handrail
 
 _PATIENCE = 5.0

@@ -8,7 +8,8 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
-from handrail.mcp.http.news import Level, News
+from handrail.mcp.caller import Level
+from handrail.mcp.news import News
 
 _WAITING = 256
 """So much is kept for a client that reads slowly; the rest of it is not told."""

@@ -6,7 +6,8 @@ came says nothing.
 
 from typing import Any
 
-from handrail.mcp.calling import Asks, Said
+from handrail.mcp.caller import Caller
+from handrail.mcp.outcomes import Asks, Said
 from handrail.mcp.permission.question_forms import question_form, said_to_question
 from handrail.mcp.permission.schema import choice_of
 from handrail.mcp.versions import HANDSHAKE
@@ -43,6 +44,12 @@ def form_of(asks: Asks, protocol: str = HANDSHAKE[-1]) -> dict[str, Any]:
     return form if protocol == HANDSHAKE[0] else {"mode": "form", **form}
 
 
+def form_for(asks: Asks, caller: Caller) -> dict[str, Any]:
+    """The same as the caller can send it back: one that sends no empty field is not offered any that may be empty."""
+    form = form_of(asks, caller.protocol)
+    return form | {"requestedSchema": _all_needed(form["requestedSchema"])} if caller.fills_all_fields else form
+
+
 def said_in(asks: Asks, reply: object) -> Said:
     """What a client's answer to the form says. What is no answer of those that there are is unclear."""
     if not isinstance(reply, dict):
@@ -59,6 +66,17 @@ def said_in(asks: Asks, reply: object) -> Said:
     if asks.questions:
         return said_to_question(asks.questions[0], given)
     return _said_to_request(asks.requests[0], given)
+
+
+def _all_needed(schema: dict[str, Any]) -> dict[str, Any]:
+    """A form without text fields that may be left empty, where there are others."""
+    fields, required = schema["properties"], schema.get("required", ())
+    kept = {name: field for name, field in fields.items() if name in required or _is_chosen(field)}
+    return schema | {"properties": kept or fields}
+
+
+def _is_chosen(field: dict[str, Any]) -> bool:
+    return field["type"] != "string" or "enum" in field or "oneOf" in field
 
 
 def _request_form(request: PermissionRequest, protocol: str) -> tuple[str, dict[str, Any]]:

@@ -5,7 +5,7 @@ import threading
 import time
 from html import escape
 
-from handrail.mcp.calling import Asks
+from handrail.mcp.outcomes import Asks
 from handrail.mcp.permission.words import what_waits
 from handrail.process.desktop import has_desktop, show_on_desktop
 

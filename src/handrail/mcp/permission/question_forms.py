@@ -3,7 +3,7 @@ wrote is shown, and never a name or a value that the client has to send back."""
 
 from typing import Any
 
-from handrail.mcp.calling import Said
+from handrail.mcp.outcomes import Said
 from handrail.mcp.permission.schema import choice_of, choices_of
 from handrail.mcp.versions import HANDSHAKE
 from handrail.protocol.error import UsageError

@@ -10,17 +10,20 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec.structs import replace
 
-from handrail.mcp.calling import Asks, Calls, digest_of
+from handrail.mcp.caller import Caller
+from handrail.mcp.calling import Calls, digest_of
 from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
-from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.outcomes import Asks, Outcome
+from handrail.mcp.permission.answering import answered
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.signing import LONGEST, Signer
 from handrail.mcp.versions import MODERN
-from handrail.protocol.result import ToolResult
 
 SECONDS = 24 * 3600.0
 """How long a state counts: people may come back the next day. What waits does so without it, too."""
 _SKEW = 60.0
 """Seconds that a clock may have been set back."""
+_MODERN = Caller(protocol=MODERN[-1])
 _KEY = "permission"
 """What our one question is called, in the request and in the response."""
 
@@ -37,34 +40,28 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     again: bool
 
 
-def input_required(asks: Asks, signer: Signer, protocol: str = MODERN[-1]) -> dict[str, Any]:
-    """The answer to a call that asks: the form, and the state that the call is made again with. Whoever sends it lets
-    go of the call first (`calls.let_go`), or nobody could take it up."""
-    now = time.time()
-    state = State(signer.place, asks.call_id, asks.shown, asks.digest, protocol, now, asks.again)
+def input_required(calls: Calls, asks: Asks, caller: Caller = _MODERN) -> dict[str, Any]:
+    """The answer to a call that asks: the form, and the state that the call is made again with. The call is let go of:
+    whoever makes it again takes it up."""
+    calls.let_go(asks.call_id)
+    signer, now = calls.signer, time.time()
+    state = State(signer.place, asks.call_id, asks.shown, asks.digest, caller.protocol, now, asks.again)
     return {
         "resultType": "input_required",
-        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_of(asks, protocol)}},
+        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_for(asks, caller)}},
         "requestState": signer.signed(msgspec.json.encode(state)),
     }
 
 
 def resumed(
-    calls: Calls,
-    params: Mapping[str, Any],
-    signer: Signer,
-    protocol: str = MODERN[-1],
-    met: Callable[[str], None] = lambda _: None,
-) -> ToolResult[Any] | Asks | None:
-    """What comes of a call that is made again with what was said; None where it is no such call. ProtocolError, and
-    nothing is run, where its state is not ours, belongs to another call, is too old or was used. `met`: is told under
-    which id it runs, before it does."""
+    calls: Calls, params: Mapping[str, Any], protocol: str = MODERN[-1], met: Callable[[str], None] = lambda _: None
+) -> Outcome:
+    """What comes of a call that brings an answer. ProtocolError, and nothing is run, where its state is not ours,
+    belongs to another call, is too old or was used. `met`: is told under which id it runs, before it does."""
     spelled, responses = params.get("requestState"), params.get("inputResponses")
     if spelled is None:
-        if responses is not None:
-            _refuse("inputResponses came without the requestState that they belong to")
-        return None
-    state = _checked(spelled, params, signer, protocol)
+        _refuse("inputResponses came without the requestState that they belong to")
+    state = _checked(spelled, params, calls.signer, protocol)
     name: str = params["name"]
     found = calls.take_up(state.call_id, name, state.digest)
     if found is None:
@@ -73,22 +70,19 @@ def resumed(
         return found
     met(found.call_id)
     try:
-        return _answered(calls, found, state, responses)
+        return _go_on(calls, found, state, responses)
     except BaseException:
         calls.let_go(found.call_id)
         raise
 
 
-def _answered(calls: Calls, asks: Asks, state: State, responses: object) -> ToolResult[Any] | Asks:
+def _go_on(calls: Calls, asks: Asks, state: State, responses: object) -> Outcome:
     if asks.shown != state.shown or responses is None:
         return asks  # it shows something else by now, or nothing was said: it is asked again
     if not isinstance(responses, dict):
         _refuse("inputResponses is no object")
     given: dict[str, Any] = responses  # pyright: ignore[reportUnknownVariableType]  a JSON object
-    said = said_in(asks, given.get(_KEY))
-    if said.unclear and not state.again:
-        return replace(asks, again=True)
-    return calls.leave(asks) if said.later else calls.answer(asks, said)
+    return answered(calls, replace(asks, again=state.again), given.get(_KEY))
 
 
 def _checked(spelled: object, params: Mapping[str, Any], signer: Signer, protocol: str) -> State:

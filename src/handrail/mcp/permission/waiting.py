@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
-from handrail.mcp.calling import Asks, Calls
-from handrail.mcp.permission.notifying import notify
+from handrail.mcp.calling import Calls
+from handrail.mcp.outcomes import Asks
 from handrail.mcp.permission.words import how_to_answer
-from handrail.protocol.result import ToolResult
 
 SECONDS = 45.0
 """How long a client is kept waiting: many give up after 60."""
@@ -16,24 +14,6 @@ TOLD_EVERY = 5.0
 LOOKS_EVERY = 0.1
 _LOOKS_ANYWAY = 10
 """Every so many looks it is looked for what leaves no trace in the journal: that whoever ran the call was killed."""
-
-
-def wait(
-    calls: Calls, asks: Asks, seconds: float, tell: Callable[[str], None], stop: Callable[[], bool]
-) -> ToolResult[Any] | Asks:
-    """Waits in this thread: what came of the call, or what it asks, where nobody answered in time or `stop` said so."""
-    until = time.monotonic() + seconds
-    watched = Watched(calls, asks)
-    notify(asks)
-    while not stop() and time.monotonic() < until:
-        watched.tell(tell)
-        if watched.has_moved():
-            outcome = calls.look(watched.asks)
-            if not isinstance(outcome, Asks):
-                return outcome
-            watched = Watched(calls, outcome)
-        time.sleep(LOOKS_EVERY)
-    return watched.asks
 
 
 class Watched:

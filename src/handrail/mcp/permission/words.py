@@ -4,8 +4,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.mcp.calling import Asks
-from handrail.protocol.result import ToolResult
+from handrail.mcp.outcomes import Asks
+from handrail.protocol.error import ErrorInfo
+from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.store.folder import state_of
 from handrail.store.inbox import Inbox
 from handrail.store.short_ids import short_id as shortest
@@ -13,6 +14,7 @@ from handrail.terminal.request import subject
 from handrail.terminal.visible import one_line
 
 _AGAIN = "Then make the same call again, with the same arguments: it gives the result, and asks nothing a second time."
+_UNDER_WAY = "The person answered, and the call runs now. Make the same call again: it gives the result."
 _LONGEST = 200
 
 
@@ -24,6 +26,26 @@ def left_waiting(asks: Asks, folder: str) -> ToolResult[Any]:
     told = error.message if asks.requests else "The question waits for a reply; there is no result yet."
     message = f"{told} The person answers it, and nobody else, with: {how_to_answer(asks, folder)}. {_AGAIN}"
     return replace(asks.interim, content=message, error=replace(error, message=message))
+
+
+def under_way(call_id: str, name: str, version: str) -> ToolResult[Any]:
+    """The interim result of a call that was answered, and that somebody else is running."""
+    return ToolResult(
+        tool_call_id=call_id,
+        name=name,
+        version=version,
+        ok=False,
+        title=name,
+        summary=_UNDER_WAY,
+        content=_UNDER_WAY,
+        data=None,
+        error=ErrorInfo(code="UNAVAILABLE", message=_UNDER_WAY, details=None, retryable=True),
+        meta=Meta(truncated=False),
+        artifacts=Artifacts(),
+        attachments=(),
+        warnings=(),
+        duration_ms=0.0,
+    )
 
 
 def how_to_answer(asks: Asks, folder: str) -> str:

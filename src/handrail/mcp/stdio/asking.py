@@ -3,18 +3,17 @@ somebody who answers elsewhere while it waits."""
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from msgspec.structs import replace
-
-from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Asks, Calls
+from handrail.mcp.calling import Calls
 from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.mcp.permission.forms import form_of, said_in
+from handrail.mcp.outcomes import Asks, Left, Outcome
+from handrail.mcp.permission.answering import answered
+from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.notifying import notify
-from handrail.mcp.permission.rounds import input_required, resumed
+from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import SECONDS, Watched
 from handrail.mcp.permission.watching import WATCH
 from handrail.mcp.results import call_result
@@ -28,23 +27,11 @@ def ask_person(exchange: Exchange, calls: Calls, asks: Asks, seconds: float = SE
     _Asked(exchange, calls, asks, time.monotonic() + seconds).go_on(lambda: asks)
 
 
-def answered_in(
-    calls: Calls, caller: Caller, params: Mapping[str, Any], met: Callable[[str], None] = lambda _: None
-) -> ToolResult[Any] | Asks | None:
-    """What comes of a request that brings what a person said; None where it brings nothing. ProtocolError where its
-    state is not ours, is for another call, was used, or is too old. `met`: see `resumed`."""
-    return resumed(calls, params, calls.signer, caller.protocol, met) if caller.modern and _brings(params) else None
-
-
 def hand_over(exchange: Exchange, calls: Calls, result: ToolResult[Any]) -> None:
     """Answers a call with its result. What nobody waits for any more, and what could not be written to the client, is
     kept for the same call."""
     if not exchange.answer(call_result(result), lambda: calls.handed_over(result, reached=True)):
         calls.handed_over(result, reached=False)
-
-
-def _brings(params: Mapping[str, Any]) -> bool:
-    return params.get("requestState") is not None or params.get("inputResponses") is not None
 
 
 class _Asked:
@@ -56,7 +43,7 @@ class _Asked:
         self.asks = asks
         self.until = until
 
-    def go_on(self, find: Callable[[], ToolResult[Any] | Asks]) -> None:
+    def go_on(self, find: Callable[[], Outcome]) -> None:
         """Has a worker find out what has become of the call, and answer it with that, or ask by the way that the client
         can. Whatever fails, the client is answered."""
 
@@ -66,10 +53,6 @@ class _Asked:
 
         self.exchange.connection.work(work)
 
-    def leave(self) -> None:
-        """Leaves it waiting, and says so."""
-        self.exchange.answer(call_result(self.calls.leave(self.asks)))
-
     def fail(self, error: Exception) -> None:
         """Something went wrong with us; the call waits as it did."""
         with suppress(Exception):
@@ -77,7 +60,10 @@ class _Asked:
         told = str(error) if isinstance(error, HandrailError) else f"A defect stopped it ({type(error).__name__})"
         self.exchange.fail(ProtocolError(INTERNAL, f"{told}. The call waits: handrail approvals lists it."))
 
-    def _take(self, outcome: ToolResult[Any] | Asks) -> None:
+    def _take(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Left):
+            self.exchange.answer(call_result(outcome.told))
+            return
         if not isinstance(outcome, Asks):
             hand_over(self.exchange, self.calls, outcome)
             return
@@ -88,8 +74,7 @@ class _Asked:
         elif not caller.elicits or not outcome.shown:
             _Elsewhere(self).begin()
         elif caller.modern:
-            self.calls.let_go(outcome.call_id)
-            self.exchange.answer(input_required(outcome, self.calls.signer, caller.protocol))
+            self.exchange.answer(input_required(self.calls, outcome, caller))
         else:
             _Form(self).begin()
 
@@ -130,7 +115,7 @@ class _Elsewhere:
             elif self._watched.has_moved():
                 asked.go_on(lambda: asked.calls.look(asked.asks))
             elif time.monotonic() >= asked.until:
-                asked.leave()
+                asked.go_on(lambda: asked.calls.leave(asked.asks))
             else:
                 self._watched.tell(exchange.progress)
                 return True
@@ -150,7 +135,7 @@ class _Form:
     def begin(self) -> None:
         """Opens it, and has it watched."""
         exchange = self._asked.exchange
-        form = form_of(self._asked.asks, exchange.caller.protocol)
+        form = form_for(self._asked.asks, exchange.caller)
         self._number = exchange.connection.ask("elicitation/create", form, self._sent_back)
         WATCH.add(self)
 
@@ -173,17 +158,14 @@ class _Form:
         if not self._is_first():
             return
         with _Failing(asked):
-            said = said_in(asked.asks, reply)
             if reply is None and asked.exchange.cancelled:
                 asked.calls.let_go(asked.asks.call_id)
             elif reply is None:
                 _Elsewhere(asked).begin()
-            elif said.unclear and not asked.asks.again:
-                asked.go_on(lambda: replace(asked.asks, again=True))
-            elif said.later:
-                asked.leave()
             else:
-                asked.go_on(lambda: asked.asks if asked.exchange.cancelled else asked.calls.answer(asked.asks, said))
+                asked.go_on(
+                    lambda: asked.asks if asked.exchange.cancelled else answered(asked.calls, asked.asks, reply)
+                )
 
     def _is_first(self) -> bool:
         """Whether nobody else has ended it: what was sent back, an answer from elsewhere, or that it was cancelled."""

@@ -7,11 +7,11 @@ from typing import Any
 from handrail.mcp.caller import Caller
 from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.results import completed
+from handrail.mcp.stdio.messages import RequestId
 from handrail.mcp.stdio.outlet import Outlet
 from handrail.mcp.stdio.workers import Job, Workers
 
 Then = Callable[[dict[str, Any] | None], None]
-RequestId = str | int
 
 
 class Connection:
@@ -73,6 +73,10 @@ class Connection:
             self.work(lambda then=then: then(None))
 
 
+def _untold(_: str) -> None:
+    """For a client that did not ask to be told."""
+
+
 class Exchange:
     """One request on its way. It is answered once, by whichever thread; a cancelled one is not answered."""
 
@@ -90,7 +94,7 @@ class Exchange:
         self.caller = caller
         self.call_id = ""
         """What the call is called here, and nowhere else, in events and in the journal."""
-        self.tell: Callable[[str], None] = lambda _: None
+        self.tell: Callable[[str], None] = _untold
         """Takes what the client is told while it waits."""
         self._over = over
         self._lock = threading.Lock()

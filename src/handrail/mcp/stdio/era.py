@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from handrail.mcp.caller import CAPABILITIES_KEY, INFO_KEY, LEVEL_KEY, VERSION_KEY, Caller, caller_of
 from handrail.mcp.errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, ProtocolError
-from handrail.mcp.stdio.checking import Problems, level, table, text, token
+from handrail.mcp.stdio.checking import level, problems, refuse, table, text, token
 from handrail.mcp.stdio.connection import Connection
 from handrail.mcp.stdio.messages import Request
 from handrail.mcp.versions import MODERN, SUPPORTED, is_modern, negotiated
@@ -48,20 +48,17 @@ class Era:
             words = f"{request.method[:80]}: send initialize first, or name {VERSION_KEY} {MODERN[-1]} in _meta"
             raise ProtocolError(INVALID_PARAMS, f"{words}.")
         if meta:
-            problems = Problems(request.method)
-            problems.look("_meta.", meta, _META)
-            problems.tell()
+            refuse(request.method, problems(meta, _META, "_meta."))
         return self._connection.caller if self._greeted else Caller()
 
     def greet(self, params: dict[str, Any]) -> str:
         """Takes the client's `initialize`; the version that is spoken from here on."""
         if self._greeted:
             raise ProtocolError(INVALID_REQUEST, "initialize: this connection is initialized already.")
-        problems = Problems("initialize")
-        problems.look("", params, _INITIALIZE)
+        found = problems(params, _INITIALIZE)
         if isinstance(params.get("clientInfo"), dict):
-            problems.look("clientInfo.", params["clientInfo"], _CLIENT)
-        problems.tell()
+            found += problems(params["clientInfo"], _CLIENT, "clientInfo.")
+        refuse("initialize", found)
         version = negotiated(params["protocolVersion"])
         self._connection.caller = caller_of(version, params["clientInfo"], params["capabilities"])
         self._greeted = True
@@ -71,9 +68,7 @@ class Era:
         if self._greeted:
             words = "this connection was initialized; its requests do not name their version"
             raise ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {words}.")
-        problems = Problems(request.method)
-        problems.look("_meta.", meta, _ENVELOPE)
-        problems.tell()
+        refuse(request.method, problems(meta, _ENVELOPE, "_meta."))
         version: str = meta[VERSION_KEY]
         if not is_modern(version):
             raise _unsupported(version)
@@ -85,9 +80,7 @@ class Era:
     def _refused(self, request: Request) -> Caller:
         if request.method == "initialize":
             raise _unsupported(request.params.get("protocolVersion"))
-        problems = Problems(request.method)
-        problems.look("_meta.", _meta(request.params), _ENVELOPE)
-        problems.tell()
+        refuse(request.method, problems(_meta(request.params), _ENVELOPE, "_meta."))
         raise AssertionError("a request without a version has no envelope")
 
 

@@ -3,7 +3,8 @@
 import threading
 
 from handrail.mcp.errors import BUSY, ProtocolError
-from handrail.mcp.stdio.connection import Exchange, RequestId
+from handrail.mcp.stdio.connection import Exchange
+from handrail.mcp.stdio.messages import RequestId
 
 MOST = 4_096
 """Requests at once."""
@@ -19,6 +20,8 @@ class Flying:
         self._none_left = threading.Condition(self._lock)
         self._known: dict[RequestId, tuple[Exchange, int]] = {}
         self._bytes = 0
+        self._awaited = False
+        """Whether somebody waits until none is left."""
 
     def add(self, exchange: Exchange, size: int) -> None:
         """Notes one; ProtocolError where there are too many."""
@@ -36,12 +39,12 @@ class Flying:
             if found is not None and found[0] is exchange:
                 del self._known[exchange.request_id]
                 self._bytes -= found[1]
-                if not self._known:
+                if self._awaited and not self._known:
                     self._none_left.notify_all()
 
     def get(self, request_id: object) -> Exchange | None:
         """The request of this id, if it is on its way."""
-        found = self._known.get(request_id) if isinstance(request_id, str | int) else None
+        found = self._known.get(request_id) if isinstance(request_id, RequestId) else None
         return found[0] if found is not None and type(found[0].request_id) is type(request_id) else None
 
     def all(self) -> list[Exchange]:
@@ -52,4 +55,5 @@ class Flying:
     def wait(self, seconds: float) -> None:
         """Waits a little until none is left."""
         with self._lock:
+            self._awaited = True
             self._none_left.wait_for(lambda: not self._known, seconds)

@@ -4,7 +4,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.errors import BUSY, ProtocolError
-from handrail.mcp.stdio.connection import Connection, Exchange, RequestId
+from handrail.mcp.stdio.connection import Connection, Exchange
+from handrail.mcp.stdio.messages import RequestId
 
 if TYPE_CHECKING:
     from handrail.rail import Handrail
@@ -39,8 +40,9 @@ class Listening:
 
     def leave(self, exchange: Exchange) -> None:
         """It is over."""
-        with self._lock:
-            self._streams.pop(exchange.request_id, None)
+        if exchange.request_id in self._streams:  # as few are
+            with self._lock:
+                self._streams.pop(exchange.request_id, None)
 
     def look(self, rail: "Handrail", told: tuple[str, ...] | None = None) -> None:
         """Sees whether other tools are offered than at the last look, or than the client was told of before there was

@@ -1,23 +1,30 @@
 """Tells what a line is: a request, a notification, an answer to something that the client was asked, or none."""
 
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, cast
 
 import msgspec
 
 from handrail.mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE, ProtocolError
 
 RequestId = str | int
-_decode = msgspec.json.Decoder().decode
 _LONGEST_ID = 1_000
 _LARGEST_ID = 1 << 63
+_Text = Annotated[str, msgspec.Meta(max_length=_LONGEST_ID)]
+_Number = Annotated[int, msgspec.Meta(ge=-_LARGEST_ID, le=_LARGEST_ID - 1)]
 
 
-class Request(NamedTuple):
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """It is answered."""
 
-    id: RequestId
+    id: _Text | _Number
     method: str
-    params: dict[str, Any]
+    params: dict[str, Any] = {}
+
+
+class _Sent(Request, frozen=True, kw_only=True):
+    """A request as it is spelled."""
+
+    jsonrpc: Literal["2.0"]
 
 
 class Notification(NamedTuple):
@@ -42,9 +49,20 @@ class BadMessage(ProtocolError):  # noqa: N818  it is told as any other error of
         self.request_id = request_id
 
 
+_decode = msgspec.json.Decoder().decode
+_decode_request = msgspec.json.Decoder(_Sent).decode
+_NOT_PLAIN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
 def message_of(line: bytes) -> Request | Notification | Reply:
     """Reads a line; BadMessage where it is no message."""
-    fields = _fields(line)
+    try:
+        return _decode_request(line)
+    except _NOT_PLAIN:  # something else, or something is wrong with it: then it is told what
+        return _message_of(_fields(line))
+
+
+def _message_of(fields: dict[str, Any]) -> Request | Notification | Reply:
     given = fields.get("id")
     request_id = given if is_id(given) else None
     if fields.get("jsonrpc") != "2.0":

@@ -1,7 +1,7 @@
 """The folders that a client with a handshake works on: it is asked, and what is not used is told."""
 
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.stdio.connection import Connection
 from handrail.mcp.stdio.telling import Telling
@@ -9,8 +9,6 @@ from handrail.protocol.error import HandrailError
 
 if TYPE_CHECKING:
     from handrail.rail import Handrail
-
-_MOST = 256
 
 
 class Roots:
@@ -38,6 +36,8 @@ class Roots:
 
     def _told(self, number: int, result: dict[str, Any] | None) -> None:
         """By a worker, so a later answer may be here first."""
+        from handrail.mcp.client_folders import folders_of  # noqa: PLC0415  few clients tell of any
+
         if result is None:
             return
         with self._lock:
@@ -54,26 +54,3 @@ class Roots:
                 self._telling.log("warning", {"text": text})
         except HandrailError:
             pass  # the session was closed meanwhile
-
-
-def folders_of(result: dict[str, Any]) -> tuple[str, ...]:
-    """The folders of this machine that an answer to `roots/list` names; what is none is passed over."""
-    listed = result.get("roots")
-    roots = cast("list[Any]", listed)[:_MOST] if isinstance(listed, list) else []
-    found = [_folder(cast("dict[str, Any]", root).get("uri")) for root in roots if isinstance(root, dict)]
-    return tuple(folder for folder in found if folder is not None)
-
-
-def _folder(uri: object) -> str | None:
-    if not isinstance(uri, str):
-        return None
-    from urllib.parse import unquote, urlsplit  # noqa: PLC0415  few clients tell of any
-
-    try:
-        parts = urlsplit(uri)
-        path = unquote(parts.path, errors="surrogateescape")
-    except ValueError:
-        return None
-    local = parts.scheme == "file" and parts.netloc in {"", "localhost"}
-    whole = "?" not in uri and "#" not in uri  # else it names another folder than it was meant to, mostly one above
-    return path if local and whole and path.startswith("/") and "\0" not in path else None

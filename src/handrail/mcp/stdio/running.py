@@ -4,15 +4,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from handrail.mcp.calling import Asks, Calls
-from handrail.mcp.errors import INTERNAL, INVALID_PARAMS, ProtocolError
-from handrail.mcp.results import call_result
+from handrail.mcp.calling import Calls, brings_answer
+from handrail.mcp.errors import INTERNAL, ProtocolError
+from handrail.mcp.outcomes import Asks, Left, Outcome
+from handrail.mcp.results import call_result, refuse_unknown_tool
 from handrail.mcp.stdio.connection import Exchange
 from handrail.mcp.stdio.listening import Listening
 from handrail.mcp.stdio.telling import Telling
 from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.error import HandrailError
-from handrail.protocol.result import ToolResult
 
 if TYPE_CHECKING:
     from handrail.protocol.tool import ToolSpec
@@ -67,14 +67,12 @@ class Running:
                 self._busy -= 1
             self._listening.look(calls.rail)
 
-    def _outcome(self, exchange: Exchange, calls: Calls) -> ToolResult[Any] | Asks:
+    def _outcome(self, exchange: Exchange, calls: Calls) -> Outcome:
         params = exchange.params
-        if _brings_answer(params):
-            from handrail.mcp.stdio.asking import answered_in  # noqa: PLC0415  few requests bring one
+        if brings_answer(params) and exchange.caller.modern:
+            from handrail.mcp.permission.rounds import resumed  # noqa: PLC0415  few requests bring one
 
-            answered = answered_in(calls, exchange.caller, params, lambda call_id: self._rename(exchange, call_id))
-            if answered is not None:
-                return answered
+            return resumed(calls, params, exchange.caller.protocol, lambda call_id: self._rename(exchange, call_id))
         return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id)
 
     def _rename(self, exchange: Exchange, call_id: str) -> None:
@@ -82,37 +80,27 @@ class Running:
         exchange.call_id = call_id
         self._telling.follow(exchange, call_id)
 
-    def _settle(self, exchange: Exchange, calls: Calls, outcome: ToolResult[Any] | Asks, made: str) -> None:
+    def _settle(self, exchange: Exchange, calls: Calls, outcome: Outcome, made: str) -> None:
         """`made`: the id of a call that is new; any other is one that waited before."""
         if isinstance(outcome, Asks):
             from handrail.mcp.stdio.asking import ask_person  # noqa: PLC0415  most calls ask nobody
 
             self._telling.follow(exchange, outcome.call_id)
             ask_person(exchange, calls, outcome)
+        elif isinstance(outcome, Left):
+            exchange.answer(call_result(outcome.told))
         elif outcome.tool_call_id == made:
-            exchange.answer(_told(outcome))
+            refuse_unknown_tool(outcome)
+            exchange.answer(call_result(outcome))
         else:
             from handrail.mcp.stdio.asking import hand_over  # noqa: PLC0415  few are kept for the same call
 
             hand_over(exchange, calls, outcome)
 
 
-def _brings_answer(params: dict[str, Any]) -> bool:
-    """Whether a request says what a person answered to the one before it."""
-    return params.get("requestState") is not None or params.get("inputResponses") is not None
-
-
-def _told(result: ToolResult[Any]) -> dict[str, Any]:
-    """A tool that is not there is an error of the protocol, as its specification says; all else is a result that the
-    model can read and mend."""
-    if result.error is not None and result.error.code == "UNKNOWN_TOOL":
-        raise ProtocolError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
-    return call_result(result)
-
-
 def _is_quick(spec: "ToolSpec | None", params: dict[str, Any], rail: "Handrail") -> bool:
     """Whether the thread that reads may run it: nothing that it might wait for is held by anybody, as far as one can
     tell."""
-    if spec is None or spec.category != "builtin" or spec.name not in QUICK or _brings_answer(params):
+    if spec is None or spec.category != "builtin" or spec.name not in QUICK or brings_answer(params):
         return False
     return not spec.side_effects or rail.is_free()

@@ -4,16 +4,14 @@ import select
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError
-from handrail.mcp.instructions import INSTRUCTIONS
-from handrail.mcp.results import SERVER_INFO
-from handrail.mcp.stdio.checking import Field, Problems, level, table, text
 from handrail.mcp.stdio.connection import Connection, Exchange
 from handrail.mcp.stdio.ending import Ending
 from handrail.mcp.stdio.era import Era
 from handrail.mcp.stdio.flying import Flying
+from handrail.mcp.stdio.handlers import Ahead, Handlers
 from handrail.mcp.stdio.inlet import LONGEST, Inlet, TooLong
 from handrail.mcp.stdio.listening import Listening
 from handrail.mcp.stdio.messages import BadMessage, Notification, Reply, Request, message_of
@@ -23,25 +21,10 @@ from handrail.mcp.stdio.running import Running
 from handrail.mcp.stdio.telling import Telling
 from handrail.mcp.stdio.workers import Workers
 from handrail.mcp.stdio.workplace import OpenRail, Workplace
-from handrail.mcp.versions import MODERN
 
 if TYPE_CHECKING:
-    from msgspec import Raw
-
     from handrail.rail import Handrail
 
-Ahead = Callable[[], "dict[str, Raw] | None"]
-"""What a session will list, by name; None where only a session knows."""
-
-CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
-_CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
-"""How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
-_CALL = {
-    "name": text(),
-    "arguments": table(needed=False),
-    "inputResponses": table(needed=False),
-    "requestState": text(needed=False),
-}
 GRACE_SECONDS = 1.0
 """How long calls may still be answered after the input has ended, if somebody reads: it may have come from a file."""
 JOIN_SECONDS = 5.0
@@ -73,10 +56,9 @@ def _is_closed(sink: int) -> bool:
 
 
 class Server:
-    """The methods of the protocol, for one client."""
+    """One client: what comes from it, and what becomes of that."""
 
     def __init__(self, open_rail: OpenRail, ahead: Ahead, outlet: Outlet, note: Callable[[str], None]) -> None:
-        self._ahead = ahead
         self._note = note
         self._outlet = outlet
         self._flying = Flying()
@@ -89,19 +71,7 @@ class Server:
         self._workplace = Workplace(open_rail, note)
         self._roots = Roots(self._connection, self._telling)
         self._workplace.when_open(self._opened)
-        self._methods: dict[str, Callable[[Exchange], object]] = {
-            "initialize": self._initialize,
-            "ping": lambda exchange: exchange.answer({}),
-            "logging/setLevel": self._set_level,
-            "tools/list": self._list,
-            "tools/call": self._call,
-        }
-        self._modern_methods: dict[str, Callable[[Exchange], object]] = {
-            "server/discover": self._discover,
-            "tools/list": self._list,
-            "tools/call": self._call,
-            "subscriptions/listen": self._listen,
-        }
+        self._handlers = Handlers(self._era, self._telling, self._listening, self._running, self._workplace, ahead)
 
     def take(self, line: bytes | TooLong) -> None:
         """Takes one message."""
@@ -145,9 +115,9 @@ class Server:
             self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {SAME_ID}"))
             return
         try:
-            caller = self._era.caller(request, self._methods)
-            method = (self._modern_methods if caller.modern else self._methods).get(request.method)
-            if method is None:
+            caller = self._era.caller(request, self._handlers.greeted)
+            handler = (self._handlers.modern if caller.modern else self._handlers.greeted).get(request.method)
+            if handler is None:
                 raise ProtocolError(UNKNOWN_METHOD, f"Method not found: {request.method[:80]}")
             exchange = Exchange(self._connection, request.id, request.params, caller, self._over)
             self._flying.add(exchange, size)
@@ -155,7 +125,7 @@ class Server:
             self._refuse(request, error)
             return
         try:
-            method(exchange)
+            handler(exchange)
         except ProtocolError as error:
             exchange.fail(error)
         except Exception as error:
@@ -188,56 +158,11 @@ class Server:
         self._listening.leave(exchange)
         self._telling.leave(exchange)
 
-    # The methods
-
-    def _initialize(self, exchange: Exchange) -> None:
-        version = self._era.greet(exchange.params)
-        told = {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": SERVER_INFO}
-        exchange.answer({**told, "instructions": INSTRUCTIONS})
-
-    def _discover(self, exchange: Exchange) -> None:
-        told = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, **_CACHED}
-        exchange.answer({**told, "instructions": INSTRUCTIONS})
-
-    def _set_level(self, exchange: Exchange) -> None:
-        _check("logging/setLevel", exchange, {"level": level()})
-        self._telling.set_level(exchange.params["level"])
-        exchange.answer({})
-
-    def _list(self, exchange: Exchange) -> None:
-        _check("tools/list", exchange, {"cursor": text(needed=False)})
-        if exchange.params.get("cursor") is not None:
-            _check("tools/list", exchange, {"cursor": Field("one that this server gave; it gives none", _never)})
-        ahead = self._ahead() if self._workplace.rail is None else None
-        if ahead is None:
-            self._list_offered(exchange)
-        else:
-            self._answer_list(exchange, list(ahead.values()))
-            # While the client reads them, what its first call needs is made ready. What cannot be is told to that call.
-            self._listening.look(self._workplace.calls(exchange.caller).rail, tuple(ahead))
-
-    def _list_offered(self, exchange: Exchange) -> None:
-        from handrail.mcp.listing import tool_entry  # noqa: PLC0415  mostly the list is made ahead
-
-        rail = self._workplace.calls(exchange.caller).rail
-        self._listening.look(rail)
-        self._answer_list(exchange, [tool_entry(spec) for spec in rail.specs()])
-
-    def _answer_list(self, exchange: Exchange, entries: list[Any]) -> None:
-        exchange.answer({"tools": entries, **(_CACHED if exchange.caller.modern else {})})
-
-    def _call(self, exchange: Exchange) -> None:
-        _check("tools/call", exchange, _CALL)
-        self._running.start(exchange, self._workplace.calls(exchange.caller))
-
-    def _listen(self, exchange: Exchange) -> None:
-        _check("subscriptions/listen", exchange, {"notifications": table()})
-        self._listening.begin(exchange)
-
     # The rest
 
     def _opened(self, rail: "Handrail") -> None:
-        from handrail.mcp.stdio.hearing import KINDS, hearing  # noqa: PLC0415  as it says
+        from handrail.mcp.news import KINDS  # noqa: PLC0415  nothing happens before there is a session
+        from handrail.mcp.stdio.hearing import hearing  # noqa: PLC0415
 
         rail.subscribe(hearing(self._telling), kinds=KINDS)
         self._roots.open(rail)
@@ -255,13 +180,3 @@ def _ended(seconds: float, *those: Workers) -> bool:
     until = time.monotonic() + seconds
     ended = [workers.end(max(0.0, until - time.monotonic())) for workers in those]
     return all(ended)
-
-
-def _check(method: str, exchange: Exchange, fields: dict[str, Field]) -> None:
-    problems = Problems(method)
-    problems.look("", exchange.params, fields)
-    problems.tell()
-
-
-def _never(_: object) -> bool:
-    return False

@@ -5,15 +5,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from handrail.mcp.caller import LEVEL_KEY
-from handrail.mcp.stdio.checking import LEVELS
-from handrail.mcp.stdio.connection import Connection, Exchange, RequestId
+from handrail.mcp.caller import DEFAULT_LEVEL, LEVEL_KEY, LEVELS, Level
+from handrail.mcp.stdio.connection import Connection, Exchange
+from handrail.mcp.stdio.messages import RequestId
 
-DEFAULT_LEVEL = "warning"
-"""What is told to a client with a handshake that has not said from which level on."""
 _PAUSE = 0.1
 """Seconds between two notifications about one call. What comes sooner is left out: the next one says more."""
-LONGEST = 500
+_LONGEST = 500
 """Characters of a line that is told."""
 
 
@@ -33,7 +31,7 @@ class Progress:
             if now < self._next:
                 return
             self._number, self._next = self._number + 1, now + _PAUSE
-            params = {"progressToken": self._token, "progress": self._number, "message": message[:LONGEST]}
+            params = {"progressToken": self._token, "progress": self._number, "message": message[:_LONGEST]}
             self._send({"method": "notifications/progress", "params": params})
 
 
@@ -48,15 +46,15 @@ class Telling:
         self._names: dict[Exchange, list[str]] = {}
         """What each of them is called: one that finds an earlier call waiting has that one's name too."""
 
-    def set_level(self, level: str) -> None:
+    def set_level(self, level: Level) -> None:
         """From which level on a client with a handshake is told."""
         self._level = LEVELS.index(level)
 
     def follow(self, exchange: Exchange, call_id: str) -> None:
         """Tells of this call from here on, if its client asked for that."""
-        meta: dict[str, Any] = exchange.params.get("_meta") or {}
-        token = meta.get("progressToken")
-        if token is None and _level_of(exchange) is None:
+        meta: dict[str, Any] | None = exchange.params.get("_meta")
+        token = meta.get("progressToken") if meta else None
+        if token is None and (not meta or _level_of(exchange) is None):
             return
         if token is not None and exchange not in self._names:
             exchange.tell = Progress(self._connection.send, token).tell
@@ -76,7 +74,7 @@ class Telling:
         if (exchange := self._calls.get(call_id)) is not None:
             exchange.progress(line)
 
-    def log(self, level: str, data: dict[str, Any], call_id: str | None = None) -> None:
+    def log(self, level: Level, data: dict[str, Any], call_id: str | None = None) -> None:
         """Tells something that a person should know, where the client wants to hear of that much."""
         if self._wanted(LEVELS.index(level), call_id):
             params = {"level": level, "logger": "handrail", "data": data}

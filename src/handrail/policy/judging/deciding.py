@@ -14,9 +14,7 @@ NOBODY = "nobody is here to ask"
 
 def decision_of(judged: list[Judged], rules: Rules) -> Decision:
     """The decision over all parts, of which there is at least one."""
-    found = strictest(judged)
-    if found.part.decision == "allow":  # of what all is let be, what a person let be is worth a word
-        found = next((one for one in judged if one.part.rule.startswith(GRANTED)), found)
+    found = judged[0] if len(judged) == 1 else _worth_most(judged)
     part, code = found.part, found.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
         nobody = f"and {NOBODY}" if rules.unattended else "and the restricted profile asks nobody"
@@ -31,6 +29,14 @@ def decision_of(judged: list[Judged], rules: Rules) -> Decision:
         parts=tuple(one.part for one in judged) if len(judged) > 1 else (),
         grants=_grants(judged) if part.decision == "confirm" else (),
     )
+
+
+def _worth_most(judged: list[Judged]) -> Judged:
+    """The strictest; of what all is let be, what a person let be is worth a word."""
+    found = strictest(judged)
+    if found.part.decision != "allow":
+        return found
+    return next((one for one in judged if one.part.rule.startswith(GRANTED)), found)
 
 
 def _grants(judged: list[Judged]) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
 from handrail.policy.judging.restricted import restrict_command
 from handrail.policy.judging.uses import judge_use
 from handrail.policy.rules.code import runs_code
-from handrail.policy.rules.grant import FOREIGN, granted
+from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.policy.rules.grant import granted
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import Step
 

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.policy.names import folded
 from handrail.policy.rules.code import runs_code, starters_behind, steers_git
-from handrail.policy.rules.grant import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.rules.operands import Inside
 from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool, foreign_rules
 from handrail.policy.rules.patterns import command_words

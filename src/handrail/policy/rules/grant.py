@@ -5,9 +5,6 @@ from typing import Literal
 
 import msgspec
 
-FOREIGN = "mcp__"
-"""How the names of other servers' tools begin. No class of commands does: a grant is for one or the other."""
-
 
 class Grant(msgspec.Struct, frozen=True):
     """An answer to a permission request that also counts for the requests after it."""

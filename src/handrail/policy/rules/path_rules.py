@@ -1,12 +1,12 @@
 """Rules about paths, made ready: those of one tool in one expression each for what is stricter and what allows."""
 
 import re
-from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import msgspec
 
 from handrail.policy.names import folded, protection
+from handrail.policy.rules.foreign_names import names_foreign, takes_away
 from handrail.policy.rules.globs import covering_expression, exact_expression, parts_of
 from handrail.policy.rules.rule import Rule
 
@@ -55,12 +55,9 @@ def foreign_rules(rules: tuple[Rule, ...], tool: str) -> ToolRules:
 
 
 def is_about_foreign(rule: Rule, tool: str) -> bool:
-    """Whether a rule names the tool: `mcp__github__create_issue`, `mcp__github__get_*`, or all of a server by
-    `mcp__github`. One that does not allow is about any spelling in upper and lower case."""
-    names = (rule.tool, f"{rule.tool.rstrip('_')}__*") if rule.tool.count("__") == 1 else (rule.tool,)
-    if rule.verdict != "allow":
-        tool, names = tool.casefold(), tuple(name.casefold() for name in names)
-    return any(fnmatchcase(tool, name) for name in names)
+    """Whether a rule names the tool, or all of its server. One that does not allow is about any spelling in upper and
+    lower case."""
+    return names_foreign(rule.tool, tool) if rule.verdict == "allow" else takes_away((rule.tool,), tool)
 
 
 def path_expression(rule: Rule) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from handrail.policy.rules.code import runs_code
 from handrail.policy.rules.examples import failing_examples
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.rules.globs import parts_of
-from handrail.policy.rules.grant import FOREIGN
 from handrail.policy.rules.path_rules import EVERY_TOOL
 from handrail.policy.rules.patterns import PatternError, command_words
 from handrail.policy.rules.rule import SAYS, Fault, Rule, named

@@ -275,7 +275,13 @@ RECORDED: dict[str, Any] = {
         "tools": ["read"],
         "skills": [],
     },
-    "message.user": {"kind": "user", "message_id": "m_1", "text": "Make the totals round half up.", "by_loop": False},
+    "message.user": {
+        "kind": "user",
+        "message_id": "m_1",
+        "text": "Make the totals round half up.",
+        "by_loop": False,
+        "attachments": [],
+    },
     "message.assistant": {
         "kind": "assistant",
         "message_id": "m_2",

@@ -1,12 +1,20 @@
 """What a server says of a tool: all of it in one form, its digest, and what became another."""
 
 import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby, takewhile
 from typing import Any
 
 import msgspec
 
 from handrail.runtime.sources import ForeignTool
 
+_MOST_REMOVED = 20
+_MOST_COMPARED = 1_000
+"""Lines, each with each."""
+_LONGEST_LINE = 200
+_SENTENCE = re.compile(r"(?<=[.!?;]) +")
 _ORDERED = msgspec.json.Encoder(order="sorted")
 
 
@@ -36,11 +44,39 @@ def what_changed(before: dict[str, Any], after: dict[str, Any]) -> str:
 
 
 def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """The same in full, line by line."""
+    """The same in full, line by line; of what a server says no more, so much that what it says now is seen."""
     from difflib import unified_diff  # noqa: PLC0415  hardly ever needed
 
-    lines = unified_diff(_lines(before), _lines(after), "as it was approved", "as it is now", lineterm="", n=2)
-    return "\n".join(lines) + "\n"
+    old, new = _lines(before), _lines(after)
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        lines = _coarsely(old, new)
+    else:
+        lines = unified_diff(old, new, "as it was approved", "as it is now", lineterm="", n=2)
+    return "\n".join(_with_less_removed(lines)) + "\n"
+
+
+def _coarsely(old: list[str], new: list[str]) -> Iterator[str]:
+    """Without a look for what stayed in between: that could take long, and a server chooses how long."""
+    same = _alike(old, new)
+    ends = _alike(old[same:][::-1], new[same:][::-1])
+    yield from (f" {line}" for line in new[max(0, same - 2) : same])
+    yield from (f"-{line}" for line in old[same : len(old) - ends])
+    yield from (f"+{line}" for line in new[same : len(new) - ends])
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many lines both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _with_less_removed(lines: Iterable[str]) -> Iterator[str]:
+    """Who is shown only the beginning must not see old words alone."""
+    for removed, run in groupby(lines, lambda line: line.startswith("-") and not line.startswith("---")):
+        found = [*run]
+        shown = found[:_MOST_REMOVED] if removed else found
+        yield from shown
+        if more := len(found) - len(shown):
+            yield f"-… and {more:,} lines more that it does not say now"
 
 
 def _lines(told: dict[str, Any]) -> list[str]:
@@ -48,9 +84,15 @@ def _lines(told: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for name, value in told.items():
         text = value if isinstance(value, str) else msgspec.json.format(_ordered(value), indent=2).decode()
-        first, *more = text.split("\n")
+        first, *more = (piece for line in text.split("\n") for piece in _pieces(line))
         lines += [f"{name}: {first}", *(f"  {line}" for line in more)]
     return lines
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """A long line by its sentences."""
+    for sentence in _SENTENCE.split(line) if len(line) > _LONGEST_LINE else (line,):
+        yield from (sentence[at : at + _LONGEST_LINE] for at in range(0, max(1, len(sentence)), _LONGEST_LINE))
 
 
 def _ordered(value: Any) -> bytes:

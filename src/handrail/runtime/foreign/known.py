@@ -2,10 +2,23 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from handrail.protocol.wire import encode
 from handrail.runtime.foreign.describing import difference, fingerprint, what_changed
 from handrail.store.known_tools import KnownTool, KnownTools
+
+_MOST_KEPT = 8_000_000
+"""Bytes of all tools of one server. None is ever dropped for others: it could come back as another one then."""
+
+
+class Met(NamedTuple):
+    """What came of a listing."""
+
+    changed: dict[str, str]
+    """Those that are others than they were, and what of them is."""
+    unkept: set[str]
+    """New ones that there is no room for: whether they change, nobody would know."""
 
 
 class Known:
@@ -16,29 +29,42 @@ class Known:
         self._lock = threading.Lock()
         self._tools: dict[str, dict[str, KnownTool]] = {}
 
-    def meet(self, server: str, tools: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-        """Keeps the tools that are new as they are; those that are others than they were, each with what of it is."""
+    def meet(self, server: str, tools: Sequence[dict[str, Any]]) -> Met:
+        """Keeps the tools that are new as they are."""
         with self._lock:
             known = self._looked_up(server)
-            fresh = {told["name"]: _known(told) for told in tools if told["name"] not in known}
-            if fresh:
+            new = {told["name"]: _known(told) for told in tools if told["name"] not in known}
+            if fresh := _with_room(known, new):
                 self._store.keep(server, fresh)
                 self._tools[server] = known = {**known, **fresh}
-            return [
-                (told["name"], what_changed(known[told["name"]].described, told))
+            changed = {
+                told["name"]: what_changed(before.described, told)
                 for told in tools
-                if known[told["name"]].fingerprint != fingerprint(told)
-            ]
+                if (before := known.get(told["name"])) is not None and before.fingerprint != fingerprint(told)
+            }
+            return Met(changed, new.keys() - fresh.keys())
+
+    def place(self, server: str) -> str:
+        """The file that a server's tools are kept in."""
+        return self._store.place(server)
 
     def difference(self, server: str, told: dict[str, Any]) -> str | None:
         """What a server says otherwise of a tool than before; None where it says the same."""
+        before = self._before(server, told)
+        return None if before is None else difference(before.described, told)
+
+    def is_another(self, server: str, told: dict[str, Any]) -> bool:
+        """Whether a server says something else of a tool than before."""
+        return self._before(server, told) is not None
+
+    def _before(self, server: str, told: dict[str, Any]) -> KnownTool | None:
+        """As what a tool that is another now was known."""
+        now = fingerprint(told)
         with self._lock:
             known = self._tools.get(server, {}).get(told["name"])
-            if known is not None and known.fingerprint != fingerprint(told):
+            if known is not None and known.fingerprint != now:
                 known = self._looked_up(server).get(told["name"])
-        if known is None or known.fingerprint == fingerprint(told):
-            return None
-        return difference(known.described, told)
+        return None if known is None or known.fingerprint == now else known
 
     def approve(self, server: str, told: dict[str, Any]) -> None:
         """Somebody said yes to the tool as it is now. Where that cannot be kept, it is asked again another time."""
@@ -55,6 +81,17 @@ class Known:
         found = {**self._tools.get(server, {}), **self._store.of(server)}
         self._tools[server] = found
         return found
+
+
+def _with_room(known: dict[str, KnownTool], new: dict[str, KnownTool]) -> dict[str, KnownTool]:
+    """Those of the new that can be kept, too."""
+    room = _MOST_KEPT - len(encode(known)) if new else 0
+    fresh: dict[str, KnownTool] = {}
+    for name, tool in new.items():
+        room -= len(encode(tool)) + len(encode(name))
+        if room >= 0:
+            fresh[name] = tool
+    return fresh
 
 
 def _known(told: dict[str, Any]) -> KnownTool:

@@ -9,7 +9,8 @@ so that no tool can take the name that another one is given.
 import hashlib
 import re
 
-PREFIX = "mcp__"
+from handrail.policy.rules.foreign_names import FOREIGN
+
 _LONGEST = 64
 _DIGITS = 10
 _SERVER = 20
@@ -21,14 +22,14 @@ _UNFIT = re.compile(r"[^A-Za-z0-9-]+")
 
 def name_of(server: str, tool: str) -> str:
     """The name of a server's tool."""
-    plain = f"{PREFIX}{server}__{tool}"
+    plain = f"{FOREIGN}{server}__{tool}"
     return plain if len(plain) <= _LONGEST and _can_be_told_apart(server, tool) else _digested(server, tool)
 
 
 def taken_apart(name: str) -> tuple[str, str] | None:
     """The server and its tool, of a name that was not cleaned; None for any other."""
-    server, between, tool = name.removeprefix(PREFIX).partition("__")
-    return (server, tool) if between and name.startswith(PREFIX) and name_of(server, tool) == name else None
+    server, between, tool = name.removeprefix(FOREIGN).partition("__")
+    return (server, tool) if between and name.startswith(FOREIGN) and name_of(server, tool) == name else None
 
 
 def _can_be_told_apart(server: str, tool: str) -> bool:
@@ -39,7 +40,7 @@ def _can_be_told_apart(server: str, tool: str) -> bool:
 def _digested(server: str, tool: str) -> str:
     whole = f"{len(server)} {server} {tool}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(whole).hexdigest()[:_DIGITS]
-    head = f"{PREFIX}{_cleaned(server)[:_SERVER].strip('_') or 'server'}__"
+    head = f"{FOREIGN}{_cleaned(server)[:_SERVER].strip('_') or 'server'}__"
     return f"{head}{_cleaned(tool)[: _LONGEST - len(head) - _DIGITS - 1]}_{digest}"
 
 

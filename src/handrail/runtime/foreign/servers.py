@@ -1,21 +1,23 @@
 """The other servers of a session: what they list is offered, what they change is noticed, and told."""
 
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
 from handrail.policy.configuration import Vouching
 from handrail.policy.judging.foreign import only_looks
+from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.decision import ForeignFact
-from handrail.protocol.error import UsageError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wording import shown, visible
 from handrail.runtime.foreign.accepting import MOST_TOOLS, why_not
 from handrail.runtime.foreign.describing import described, fingerprint
+from handrail.runtime.foreign.fitting import MOST_CHARACTERS, MOST_OFFERED, fitting
 from handrail.runtime.foreign.known import Known
-from handrail.runtime.foreign.naming import PREFIX, taken_apart
+from handrail.runtime.foreign.naming import taken_apart
+from handrail.runtime.foreign.taking_over import close_all
 from handrail.runtime.foreign.tools import foreign_tool
 from handrail.runtime.registry import Registry
 from handrail.runtime.sources import ForeignTool, ToolSource
@@ -25,8 +27,8 @@ Warn = Callable[[str, str], None]
 """Tells a person, by a code or rule and a text."""
 _MOST_TOLD = 20
 """Tools of one listing that a person is warned about one by one."""
-_PATIENCE = 15.0
-"""Seconds that all of them have to end."""
+_MOST_TOLD_EVER = 500
+"""Warnings of one session: who lists others all the time could go on for ever."""
 
 
 class _Listing(NamedTuple):
@@ -62,9 +64,9 @@ class OtherServers:
         for code, text in untold:  # who hears of it may ask for the tools
             self._warn(code, text)
 
-    def renewed(self, registry: Registry) -> Registry:
-        """The registry with what the servers listed last."""
-        return registry.with_foreign(self._offered(registry))
+    def renewed(self, registry: Registry, is_off: Callable[[str], bool]) -> Registry:
+        """The registry with what the servers listed last. `is_off`: whether a tool is not to be offered anyway."""
+        return registry.with_foreign(self._fitting(self._named(registry), is_off))
 
     def why_gone(self, name: str) -> str:
         """Why there is no tool of a name, in words; empty where nothing is known."""
@@ -74,6 +76,8 @@ class OtherServers:
         source = self._sources.get(server) if server is not None else None
         if source is None:
             return ""
+        if any(tool.spec.name == name for listing in self._listings.values() for tool in listing.tools):
+            return "it is off"
         with suppress(Exception):
             if problems := source.problems():
                 return f"{server}: {visible('; '.join(problems), 300)}"
@@ -107,9 +111,14 @@ class OtherServers:
     def _listing(self, source: ToolSource, revision: int | None) -> _Listing:
         server = source.server
         listed = self._sound(server, self._asked(source))
-        for tool, parts in self._known.meet(server, [described(one) for one in listed]):
+        met = self._known.meet(server, [described(one) for one in listed])
+        for tool, parts in met.changed.items():
             told = f"{server} describes its tool {shown(tool)} otherwise than before ({parts})"
             self._tell("tool.changed", f"{told}. The next call of it asks.")
+        if met.unkept:
+            told = f"{server} has listed so many different tools by now that its new ones are not offered"
+            self._tell("LIMIT_EXCEEDED", f"{told}. To begin anew with it, remove {self._known.place(server)}.")
+            listed = [one for one in listed if one.name not in met.unkept]
         tools = tuple(
             foreign_tool(source, one, self._known, looks=only_looks(_fact(server, one), self._vouched))
             for one in listed
@@ -142,62 +151,40 @@ class OtherServers:
         unsound = [name for name, _ in refused]
         return [one for one in found.values() if one.name not in unsound]
 
-    def _offered(self, registry: Registry) -> tuple[Tool, ...]:
+    def _named(self, registry: Registry) -> list[Tool]:
         """All of them under their names; of two that would have one name, neither."""
         tools = [tool for listing in self._listings.values() for tool in listing.tools]
-        names = [tool.spec.name for tool in tools]
-        before = {name for name in registry.names if name.startswith(PREFIX)}
-        taken = set(registry.other_names)
-        offered: list[Tool] = []
+        names = Counter((*registry.other_names, *(tool.spec.name for tool in tools)))
+        before = {name for name in registry.names if name.startswith(FOREIGN)}
         self._gone = {}
         for tool in tools:
-            name = tool.spec.name
-            if name in taken or names.count(name) > 1:
+            if names[name := tool.spec.name] > 1:
                 self._gone[name] = "another tool has the same name"
                 self._tell("CONFLICT", f"{tool.spec.label} is not offered: another tool has the name {name}, too.")
-            else:
-                offered.append(tool)
-        for name in before - {tool.spec.name for tool in offered}:
-            self._gone.setdefault(name, self._why_dropped(registry, name))
-        return tuple(offered)
+        for name in before - names.keys():
+            self._gone[name] = self._why_dropped(registry, name)
+        return [tool for tool in tools if tool.spec.name not in self._gone]
+
+    def _fitting(self, tools: list[Tool], is_off: Callable[[str], bool]) -> list[Tool]:
+        """Those that there is room for, and those that need none."""
+        wanted = [tool for tool in tools if not is_off(tool.spec.name)]
+        fits = fitting(tool.spec for tool in wanted)
+        left_out = [tool for tool in wanted if tool.spec.name not in fits]
+        self._gone |= {tool.spec.name: "there are too many tools of other servers" for tool in left_out}
+        for server, count in Counter(tool.spec.server for tool in left_out).items():
+            told = f"{count} of the tools of {server} are not offered: other servers' tools may be {MOST_OFFERED}, and"
+            more = f'[tools] disable takes away what is not needed ("{FOREIGN}{server}", "{FOREIGN}{server}__get_*")'
+            self._tell("LIMIT_EXCEEDED", f"{told} {MOST_CHARACTERS:,} characters, in all. {more}.")
+        return [tool for tool in tools if tool.spec.name not in self._gone]
 
     def _why_dropped(self, registry: Registry, name: str) -> str:
         tool = registry.get(name)
         return f"the server {tool.spec.server} does not list it any more" if tool is not None else ""
 
     def _tell(self, code: str, text: str) -> None:
-        if text not in self._told:
+        if text not in self._told and len(self._told) < _MOST_TOLD_EVER:
             self._told.add(text)
             self._untold.append((code, text))
-
-
-def refuse_same_names(sources: tuple[ToolSource, ...]) -> None:
-    """UsageError where a source has no name, or that of another one."""
-    names = [source.server for source in sources]
-    for name in names:
-        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a source has the name {shown(name)}; a server is called by letters, digits, _ and -")
-        if names.count(name) > 1:
-            raise UsageError(f"two sources are called {shown(name)}; calls could not tell them apart")
-
-
-def close_all(sources: tuple[ToolSource, ...]) -> None:
-    """Ends all of them side by side, and waits only so long: one that does not end is left to itself."""
-    closing = [threading.Thread(target=_close, args=(source,), daemon=True) for source in sources]
-    for thread, source in zip(closing, sources, strict=True):
-        try:
-            thread.start()
-        except RuntimeError:  # none can be had, as when the program ends
-            _close(source)
-    until = time.monotonic() + _PATIENCE
-    for thread in closing:
-        if thread.ident is not None:
-            thread.join(max(0.0, until - time.monotonic()))
-
-
-def _close(source: ToolSource) -> None:
-    with suppress(Exception):
-        source.close()
 
 
 def _revision(source: ToolSource) -> int | None:

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.decision import ForeignFact
-from handrail.protocol.permission import Preview
+from handrail.protocol.permission import Permission, Preview
 from handrail.protocol.tool import Foreign, ForeignArguments, ForeignData, ToolSpec
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import visible
@@ -16,6 +16,7 @@ from handrail.runtime.foreign.describing import described, fingerprint
 from handrail.runtime.foreign.known import Known
 from handrail.runtime.foreign.naming import name_of
 from handrail.runtime.foreign.showing import as_shown
+from handrail.runtime.foreign.unseen import seen, seen_in
 from handrail.runtime.sources import ForeignTool, ToolSource
 from handrail.tools.contract import Context, Output, Tool, Touched
 from handrail.tools.custom import ANY_EFFECT
@@ -23,17 +24,15 @@ from handrail.tools.custom import ANY_EFFECT
 _LONGEST_DESCRIPTION = 10_000
 _MOST_SHOWN = 20_000
 """Characters of arguments, or of a difference, that a request shows."""
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]")
-"""Characters in which a description could hide words from a person that the model reads."""
 
 
 def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks: bool) -> Tool:
     """The tool. `known`: as what it was met before; `looks`: whether somebody vouches that it changes nothing."""
     server = source.server
-    spec = spec_of(server, listed, looks=looks)
+    spec = spec_of(server, listed, looks=looks, reach=getattr(source, "reach", ()))
 
     def fact() -> ForeignFact:
-        changed = known.difference(server, described(listed)) is not None
+        changed = known.is_another(server, described(listed))
         return ForeignFact(server=server, tool=listed.name, read_only=listed.read_only, changed=changed)
 
     def preview(_: Context, arguments: ForeignArguments) -> Preview:
@@ -48,13 +47,13 @@ def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks
     return Tool(spec, run, lambda _: Touched(foreign=fact()), preview)
 
 
-def spec_of(server: str, listed: ForeignTool, *, looks: bool) -> ToolSpec:
+def spec_of(server: str, listed: ForeignTool, *, looks: bool, reach: tuple[Permission, ...] = ()) -> ToolSpec:
     """All that is said of a tool here. What its server says is cleaned, cut, and nowhere believed."""
-    title = visible(" ".join(_seen(listed.title).split()), 80)
+    title = visible(" ".join(seen(listed.title).split()), 80)
     return ToolSpec(
         name=name_of(server, listed.name),
         title=title or f"{visible(listed.name, 80)} ({server})",
-        description=_seen(listed.description)[:_LONGEST_DESCRIPTION] or title or visible(listed.name, 80),
+        description=seen(listed.description)[:_LONGEST_DESCRIPTION] or title or visible(listed.name, 80),
         arguments=ForeignArguments,
         data=ForeignData,
         side_effects=() if looks else ANY_EFFECT,
@@ -64,16 +63,13 @@ def spec_of(server: str, listed: ForeignTool, *, looks: bool) -> ToolSpec:
         intent=f"call {re.sub(r'[^A-Za-z0-9]+', ' ', listed.name)[:60].strip() or 'a tool'} of the server {server}",
         foreign=Foreign(
             name=listed.name,
-            input_schema=as_shown(listed.input_schema),
-            output_schema=listed.output_schema,
+            input_schema=as_shown(seen_in(listed.input_schema)),
+            output_schema=seen_in(listed.output_schema),
             fingerprint=fingerprint(described(listed)),
             problems=lambda given: problems_of(listed.input_schema, given),
+            reach=reach,
         ),
     )
-
-
-def _seen(text: str) -> str:
-    return _UNSEEN.sub("", text.encode("utf-8", "replace").decode())
 
 
 def _cut(kind: Literal["diff", "input"], text: str) -> Preview:

@@ -4,6 +4,7 @@ read again; one that does not come to exactly what is wanted is not taken."""
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 from handrail.mcp.hosts.editing.layout import on_one_line
@@ -58,7 +59,8 @@ def _with_table(text: str, table: Table, values: dict[str, Any]) -> str:
     intended = merged(before, _nested(table, values))
     if same(before, intended):
         return text
-    for candidate in _candidates(text, table, values):
+    there = reduce(lambda inside, name: inside[name], table, intended)
+    for candidate in _candidates(text, table, {key: there[key] for key in values}):
         try:
             if same(tomllib.loads(candidate), intended):
                 return candidate

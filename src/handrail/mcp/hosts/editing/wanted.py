@@ -32,7 +32,7 @@ def merged(value: Any, wanted: Any, path: str = "") -> Any:
     kind."""
     match wanted:
         case Server(entry=entry):
-            return merged(value, entry, path) if wanted.stays(value) else entry
+            return merged(value if wanted.stays(value) else None, entry, path)
         case Include(items=items):
             there: list[Any] = _of_kind(list, value, path)
             return [*there, *(item for item in items if item not in there)]
@@ -82,6 +82,14 @@ def has_server(value: Any, wanted: Any) -> bool:
     if not isinstance(wanted, dict):
         return True
     return all(has_server(_inside(value, key), inner) for key, inner in _pairs(wanted))
+
+
+def entries_in(value: Any, wanted: Any) -> list[dict[str, Any]]:
+    """What a value says of the servers that are wanted."""
+    if isinstance(wanted, Server):
+        return [value] if isinstance(value, dict) else []
+    pairs = _pairs(wanted) if isinstance(wanted, dict) else []
+    return [entry for key, inner in pairs for entry in entries_in(_inside(value, key), inner)]
 
 
 def without_servers(wanted: Any) -> Any:

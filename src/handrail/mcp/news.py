@@ -1,12 +1,14 @@
 """What of a call's events a client is told, in the protocol's words."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from handrail.mcp.caller import LEVELS, Level
 from handrail.protocol.event import Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
 
-Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-LEVELS: tuple[Level, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+KINDS = (ToolCallUpdate, Warning, Notice)
+"""The events that say something to who called."""
 _LONGEST = 500
+"""Characters of a line about how far a call is."""
 
 
 class News(NamedTuple):

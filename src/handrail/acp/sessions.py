@@ -1,0 +1,85 @@
+"""The sessions that an editor has open."""
+
+import asyncio
+
+from acp import RequestError
+from acp.interfaces import Client
+
+from handrail.acp.errors import INVALID_REQUEST, NOT_FOUND
+from handrail.acp.hosting import Host
+from handrail.acp.opening import Wanted, open_session
+from handrail.acp.session import Session
+from handrail.protocol.decision import Mode
+
+
+class Sessions:
+    """Opens them one after the other, each at most once, and closes them all."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.client: Client | None = None
+        """Whom to tell and to ask."""
+        self.forms = False
+        """Whether it has forms."""
+        self._open: dict[str, Session] = {}
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._greetings: set[asyncio.Task[None]] = set()
+
+    async def open(self, wanted: Wanted, session_id: str | None = None) -> Session:
+        """The session by this id, or a new one. One that is open here is opened anew."""
+        if self.client is None:
+            raise AssertionError("the connection says so first")
+        async with self._opening:
+            if self._closed:
+                raise RequestError(INVALID_REQUEST, "The agent is about to end. Nothing was opened.")
+            before = self._open.get(session_id or "")
+            if before is not None:
+                before.must_be_idle()
+                del self._open[before.rail.session_id]
+                await before.hand_over()
+            session = await open_session(self._host, self.client, wanted, session_id, forms=self.forms)
+            self._open[session.rail.session_id] = session
+            return session
+
+    async def begin(self, session: Session, *, again: bool = False) -> None:
+        """Tells the editor of a session, and what it offers once the editor knows that there is one."""
+        await session.begin(again=again)
+        task = asyncio.get_running_loop().create_task(session.greet())
+        self._greetings.add(task)
+        task.add_done_callback(self._greetings.discard)
+
+    async def fork(self, session_id: str, cwd: str) -> tuple[str, Mode]:
+        """Another session that begins where this one is, which need not be open; and the mode that it was in."""
+        if (known := self._open.get(session_id)) is not None:
+            return await known.rail.fork_session(), known.rail.mode
+        session = await self.open(Wanted(cwd), session_id)
+        del self._open[session_id]
+        try:
+            return await session.rail.fork_session(), session.rail.mode
+        finally:
+            await session.hand_over()
+
+    def find(self, session_id: str) -> Session | None:
+        """The session, if it is open."""
+        return self._open.get(session_id)
+
+    def get(self, session_id: str) -> Session:
+        """The session; refused where it is not open."""
+        if (session := self._open.get(session_id)) is None:
+            told = f"There is no session {session_id[:80]!r} here. session/new begins one, session/load opens an older."
+            raise RequestError(NOT_FOUND, told)
+        return session
+
+    async def close(self, session_id: str) -> None:
+        """Ends what is at work in a session."""
+        session = self.get(session_id)
+        del self._open[session_id]
+        await session.close()
+
+    async def close_all(self) -> None:
+        """The same for all; none is opened any more."""
+        async with self._opening:
+            self._closed = True
+            sessions, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)

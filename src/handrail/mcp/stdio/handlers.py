@@ -1,0 +1,102 @@
+"""What is done for each request."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from handrail.mcp.instructions import INSTRUCTIONS
+from handrail.mcp.results import CACHED, SERVER_INFO, tool_list
+from handrail.mcp.stdio.checking import Field, level, problems, refuse, table, text
+from handrail.mcp.stdio.connection import Exchange
+from handrail.mcp.stdio.era import Era
+from handrail.mcp.stdio.listening import Listening
+from handrail.mcp.stdio.running import Running
+from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.stdio.workplace import Workplace
+from handrail.mcp.versions import MODERN
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+Ahead = Callable[[], "dict[str, Raw] | None"]
+"""What a session will list, by name; None where only a session knows."""
+Handler = Callable[[Exchange], object]
+
+CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
+_CALL = {
+    "name": text(),
+    "arguments": table(needed=False),
+    "inputResponses": table(needed=False),
+    "requestState": text(needed=False),
+}
+
+
+class Handlers:
+    """The requests of one client."""
+
+    def __init__(
+        self, era: Era, telling: Telling, listening: Listening, running: Running, workplace: Workplace, ahead: Ahead
+    ) -> None:
+        self._era, self._telling, self._listening = era, telling, listening
+        self._running, self._workplace, self._ahead = running, workplace, ahead
+        self.greeted: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "ping": lambda exchange: exchange.answer({}),
+            "logging/setLevel": self._set_level,
+            "tools/list": self._list,
+            "tools/call": self._call,
+        }
+        """By their methods, for versions with a handshake."""
+        self.modern: dict[str, Handler] = {
+            "server/discover": self._discover,
+            "tools/list": self._list,
+            "tools/call": self._call,
+            "subscriptions/listen": self._listen,
+        }
+        """And for those without."""
+
+    def _initialize(self, exchange: Exchange) -> None:
+        version = self._era.greet(exchange.params)
+        told = {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": SERVER_INFO}
+        exchange.answer({**told, "instructions": INSTRUCTIONS})
+
+    def _discover(self, exchange: Exchange) -> None:
+        told = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, **CACHED}
+        exchange.answer({**told, "instructions": INSTRUCTIONS})
+
+    def _set_level(self, exchange: Exchange) -> None:
+        _check("logging/setLevel", exchange, {"level": level()})
+        self._telling.set_level(exchange.params["level"])
+        exchange.answer({})
+
+    def _list(self, exchange: Exchange) -> None:
+        _check("tools/list", exchange, {"cursor": text(needed=False)})
+        if exchange.params.get("cursor") is not None:
+            _check("tools/list", exchange, {"cursor": Field("one that this server gave; it gives none", _never)})
+        ahead = self._ahead() if self._workplace.rail is None else None
+        if ahead is None:
+            self._list_offered(exchange)
+        else:
+            exchange.answer(tool_list(list(ahead.values()), exchange.caller))
+            # While the client reads them, what its first call needs is made ready. What cannot be is told to that call.
+            self._listening.look(self._workplace.calls(exchange.caller).rail, tuple(ahead))
+
+    def _list_offered(self, exchange: Exchange) -> None:
+        rail = self._workplace.calls(exchange.caller).rail
+        self._listening.look(rail)
+        exchange.answer(tool_list(rail.mcp_tools(), exchange.caller))
+
+    def _call(self, exchange: Exchange) -> None:
+        _check("tools/call", exchange, _CALL)
+        self._running.start(exchange, self._workplace.calls(exchange.caller))
+
+    def _listen(self, exchange: Exchange) -> None:
+        _check("subscriptions/listen", exchange, {"notifications": table()})
+        self._listening.begin(exchange)
+
+
+def _check(method: str, exchange: Exchange, fields: dict[str, Field]) -> None:
+    refuse(method, problems(exchange.params, fields))
+
+
+def _never(_: object) -> bool:
+    return False

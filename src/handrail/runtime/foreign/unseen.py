@@ -1,0 +1,31 @@
+"""Takes out of a server's words what a person does not see and a model reads: there words could be hidden."""
+
+import re
+from typing import Any, cast
+
+from handrail.policy.spelling import without_unseen
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_EXACT = frozenset({"enum", "const", "default", "examples", "pattern"})
+"""What counts by every character: left out as a whole, since another value would be a wrong one."""
+
+
+def seen(text: str) -> str:
+    """The text as a person sees it."""
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub("", without_unseen(text))
+
+
+def seen_in(value: Any) -> Any:
+    """The same of all texts in a schema. A name with something unseen in it is not shown, nor what it is for."""
+    if isinstance(value, str):
+        return seen(value)
+    if isinstance(value, list):
+        return [seen_in(one) for one in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        known = cast("dict[str, Any]", value)
+        return {key: seen_in(one) for key, one in known.items() if seen(key) == key and _can_be_shown(key, one)}
+    return value
+
+
+def _can_be_shown(key: str, value: Any) -> bool:
+    return key not in _EXACT or seen_in(value) == value

@@ -1,0 +1,70 @@
+"""What a server was given in secret is recognised in its words, wherever it was given and however they are cut."""
+
+from typing import Any
+
+import pytest
+from mcp import MCPError
+
+from handrail.mcp.client.ends import End
+from handrail.mcp.client.failures import failure_of
+from handrail.mcp.client.secrets import Secrets
+from handrail.mcp.client.words import ending_words, told_in_passing, wrong_words
+from handrail.settings.project_servers import Server
+from handrail.settings.servers import ServerTable
+
+KEY = "k3y-of-a-server"
+RANDOM = "a1b2c3d4e5f6g7h8i9j0k1l2m3"
+GIVEN: list[tuple[dict[str, Any], str, str]] = [
+    ({"variables": (("API_KEY", KEY),)}, KEY, "[API_KEY]"),
+    ({"headers": (("Authorization", f"Bearer {KEY}"),)}, KEY, "[Authorization]"),
+    ({"headers": (("Authorization", f"Basic {KEY}"),)}, KEY, "[Authorization]"),
+    ({"headers": (("Authorization", f"token {KEY}"),)}, KEY, "[Authorization]"),
+    ({"variables": (("DATABASE", f"postgres://me:{KEY}@host/db"),)}, KEY, "[DATABASE]"),
+    ({"words": ("server", "--api-key", KEY)}, KEY, "[api-key]"),
+    ({"words": ("server", f"--api-key={KEY}")}, KEY, "[api-key]"),
+    ({"words": ("server", "-v", "ghp_abcdefghijklmnop1234")}, "ghp_abcdefghijklmnop1234", "[argument]"),
+    ({"url": f"https://host/mcp?api_key={KEY}"}, KEY, "[api_key]"),
+    ({"url": f"https://host/s/{RANDOM}/mcp"}, RANDOM, "[url]"),
+]
+
+
+@pytest.mark.parametrize(("given", "secret", "shown"), GIVEN)
+def test_a_secret_is_known_wherever_it_was_given(given: dict[str, Any], secret: str, shown: str) -> None:
+    assert _secrets(**given).hidden(f"it is {secret}!") == f"it is {shown}!"
+
+
+@pytest.mark.parametrize("text", ["/srv/a1b2c3d4e5f6g7h8i9j0k1l2m3/project", "stdio", "--verbose"])
+def test_what_else_stands_in_a_command_is_told_as_it_is(text: str) -> None:
+    assert _secrets(words=("server", text, "--port", "8080")).hidden(f"in {text}: 8080") == f"in {text}: 8080"
+
+
+@pytest.mark.parametrize("before", range(280, 300))
+def test_half_of_a_secret_is_no_more_told_than_all_of_it(before: int) -> None:
+    secrets, end = _secrets(variables=(("API_KEY", KEY),)), End()
+    text = "x" * before + KEY
+    end.note("it ended")
+    failure = failure_of(MCPError(-32603, "y" * 1_700 + text), SERVER, "tool", secrets)
+    assert failure is not None
+    for told in (
+        wrong_words(RuntimeError(text), secrets),
+        ending_words(end, _Said(text), secrets),  # pyright: ignore[reportArgumentType]
+        told_in_passing("y" * 200 + text, secrets),
+        failure.message,
+    ):
+        assert KEY[:3] not in told
+
+
+class _Said:
+    """A program that ended."""
+
+    how_it_ended = None
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+
+SERVER = Server(name="a", table=ServerTable())
+
+
+def _secrets(**given: Any) -> Secrets:
+    return Secrets(Server(name="a", table=ServerTable(), **given))
