@@ -18,6 +18,7 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.threads import Threads
+from handrail.protocol.tool import mcp_tool
 
 _HANGING = '''
 import os, threading
@@ -110,7 +111,7 @@ def test_what_a_tool_takes_is_known_without_listing_all_of_them(rail: Callable[.
     handlers = Handlers(rails, Threads())
     assert handlers.schema_of("read") is None, "nobody is here yet"
     specs = rails.calls_of(Caller(name="here")).rail.specs()
-    assert [handlers.schema_of(spec.name) for spec in specs] == [tool_entry(spec)["inputSchema"] for spec in specs]
+    assert [handlers.schema_of(spec.name) for spec in specs] == [mcp_tool(spec)["inputSchema"] for spec in specs]
     assert handlers.schema_of("nothing") is None
 
 
