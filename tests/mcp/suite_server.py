@@ -22,7 +22,8 @@ def over_http(workspace: str) -> None:
 
     listening = Address("127.0.0.1", 0).listen()
     print(listening.getsockname()[1], flush=True)
-    serve(listening, os.environ["HANDRAIL_TOKEN"], Rails(lambda caller: _opened(workspace, session_name(caller))), 130)
+    rails = Rails(lambda caller: _opened(workspace, session_name(caller)))
+    serve(listening, os.environ["HANDRAIL_TOKEN"], rails, print, 130)
 
 
 def over_stdio(workspace: str) -> None:

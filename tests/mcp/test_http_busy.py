@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from handrail.mcp.listing import tool_entry
 from http_process import PATIENCE, HttpProcess, environment
 from plain_http import ACCEPT, Session, call, hears, message
 

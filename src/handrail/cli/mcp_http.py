@@ -39,11 +39,11 @@ def run(options: Namespace) -> int:
     _tell(Address(*listening.getsockname()[:2]), token if made_up else None)
     with ExitStack() as held:
         rails = Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller))
-        serve(listening, token, rails, INTERRUPTED)
+        serve(listening, token, rails, note, INTERRUPTED)
     return OK
 
 
-def _loaded() -> Callable[[socket, str, Rails, int], None]:
+def _loaded() -> Callable[[socket, str, Rails, Callable[[str], None], int], None]:
     """What serves. It is heavy, and not everybody has it."""
     try:
         from handrail.mcp.http.serving import serve  # noqa: PLC0415

@@ -10,6 +10,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from handrail.mcp.http.connections import MOST
+from handrail.mcp.http.defects import Defects
 from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.ids import LARGEST_BODY, Ids
 from handrail.mcp.instructions import INSTRUCTIONS
@@ -17,11 +18,11 @@ from handrail.mcp.results import CACHED, SERVER_INFO
 from handrail.mcp.versions import negotiated
 
 
-def manager_of(handlers: Handlers, ids: Ids) -> StreamableHTTPSessionManager:
+def manager_of(handlers: Handlers, ids: Ids, defects: Defects) -> StreamableHTTPSessionManager:
     """What answers requests that the guard has let through. There can be more sessions than usual only while most of
     them are at work."""
     server = _server(handlers)
-    server.middleware.append(ids.at_work)
+    server.middleware += (ids.at_work, defects.kept_in)
     return StreamableHTTPSessionManager(server, max_request_body_size=LARGEST_BODY, max_sessions=MOST * 2)
 
 

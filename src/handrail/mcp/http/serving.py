@@ -14,6 +14,7 @@ import uvicorn
 
 from handrail.mcp.http.address import Address
 from handrail.mcp.http.application import manager_of
+from handrail.mcp.http.defects import Defects
 from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
 from handrail.mcp.http.handlers import Handlers
 from handrail.mcp.http.ids import Ids
@@ -30,23 +31,26 @@ _JOIN = 5.0
 """Seconds that threads may take to end what was cancelled."""
 
 
-def serve(listening: socket.socket, token: str, rails: Rails, at_once: int) -> None:
+def serve(listening: socket.socket, token: str, rails: Rails, note: Callable[[str], None], at_once: int) -> None:
     """Serves all clients that come to a socket, until a signal says that it is enough; closes what was opened.
-    `at_once`: what a second signal exits with."""
+    `note` takes lines for a person. `at_once`: what a second signal exits with."""
     _be_quiet()
     threads = Threads()
+    serving = _serve(listening, token, rails, threads, Defects(note), at_once)
     try:
-        asyncio.run(_serve(listening, token, rails, threads, at_once))
+        asyncio.run(serving)
     finally:
         rails.stop()
         if threads.end(_JOIN):  # else something does not end: whoever opens the sessions next settles it
             rails.close()
 
 
-async def _serve(listening: socket.socket, token: str, rails: Rails, threads: Threads, at_once: int) -> None:
+async def _serve(
+    listening: socket.socket, token: str, rails: Rails, threads: Threads, defects: Defects, at_once: int
+) -> None:
     ids = Ids()
     handlers = Handlers(rails, threads)
-    manager = manager_of(handlers, ids)
+    manager = manager_of(handlers, ids, defects)
     posts = _Posts(Replies(Sessions(ids.before(manager.handle_request))))
     names, strangers = Address(*listening.getsockname()[:2]).names(), Strangers()
     config = uvicorn.Config(

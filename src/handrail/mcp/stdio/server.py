@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError
+from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError, defect_in
 from handrail.mcp.stdio.connection import Connection, Exchange
 from handrail.mcp.stdio.ending import Ending
 from handrail.mcp.stdio.era import Era
@@ -168,11 +168,8 @@ class Server:
         self._roots.open(rail)
 
     def _failed(self, error: Exception) -> None:
-        from handrail.runtime.crash import places  # noqa: PLC0415  hardly ever needed
-
-        where = (places(error) or ["an unknown place"])[-1]
         with suppress(OSError):
-            self._note(f"handrail: a defect stopped something ({type(error).__name__} at {where}); the rest goes on")
+            self._note(defect_in(error))
 
 
 def _ended(seconds: float, *those: Workers) -> bool:

@@ -1,0 +1,26 @@
+"""Defects of ours over HTTP. The SDK would tell a client whatever the exception says, and a person nothing."""
+
+from collections.abc import Callable
+
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
+
+from handrail.mcp.errors import INTERNAL, defect_in
+from handrail.mcp.http.callers import Context
+
+
+class Defects:
+    """`note` takes lines for a person."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+
+    async def kept_in(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """For the SDK: around all that is done for a request."""
+        try:
+            return await call_next(ctx)
+        except MCPError:
+            raise
+        except Exception as error:
+            self._note(defect_in(error))
+            raise MCPError(INTERNAL, f"A defect stopped the request ({type(error).__name__}).") from None
