@@ -72,11 +72,11 @@ def test_a_server_that_does_not_start_is_an_error_of_doctor_and_of_nothing_else(
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": brought}))
     run("trust")
     doctor = run("doctor")
-    assert doctor.out.count("NOT_SET_ANYWHERE is not set") == 1
+    assert doctor.out.count("the variable NOT_SET_ANYWHERE") == 1
     assert "✗ plain: it ended with exit code 1: it will not" in doctor.out
     tools = run("tools")
     assert (tools.code, "plain: it ended with exit code 1: it will not" in tools.err) == (0, True)
-    assert tools.err.count("NOT_SET_ANYWHERE is not set") == 1
+    assert tools.err.count("the variable NOT_SET_ANYWHERE") == 1
 
 
 def test_what_a_server_lacks_is_said_once_with_what_to_do(here, workspace: Path) -> None:
