@@ -1,6 +1,7 @@
 """The ids of requests on connections with a handshake. The SDK sends an answer to whoever used its id last: what was
 read of one file for another."""
 
+import asyncio
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +14,8 @@ from handrail.mcp.http.callers import Context, session_of
 from handrail.mcp.http.guard import App, Message, Receive, Refusal, Scope, Send, answer, header, speaks_modern
 
 LARGEST_BODY = 16 << 20
+_SENT_BY_THEN = 0.5
+"""Seconds. No client may use an id a second time, so nobody waits for it."""
 
 Key = tuple[str, str]
 
@@ -65,7 +68,14 @@ class Ids:
         try:
             return await call_next(ctx)
         finally:
+            self._over(key)
+
+    def _over(self, key: Key) -> None:
+        """Its answer is still to be sent: to who waits for it, or, where the client hung up, to whoever has its id."""
+        if key in self._sent:
             self._at_work.discard(key)
+        else:
+            asyncio.get_running_loop().call_later(_SENT_BY_THEN, self._at_work.discard, key)
 
 
 def _head(body: bytes) -> _Head | None:
