@@ -23,7 +23,7 @@ def over_http(workspace: str) -> None:
     listening = Address("127.0.0.1", 0).listen()
     print(listening.getsockname()[1], flush=True)
     rails = Rails(lambda caller: _opened(workspace, session_name(caller)))
-    serve(listening, os.environ["HANDRAIL_TOKEN"], rails, print, 130)
+    serve(listening, os.environ["HANDRAIL_TOKEN"], rails, _tell, 130)
 
 
 def over_stdio(workspace: str) -> None:
@@ -33,8 +33,11 @@ def over_stdio(workspace: str) -> None:
 
     source, sink = take_streams(os.open(os.devnull, os.O_RDWR))
     session = f"{session_name(Caller())}-{os.getpid()}"
-    tell = lambda text: print(text, file=sys.stderr)  # noqa: E731
-    serve(lambda _: _opened(workspace, session), lambda: None, source, sink, tell, 1)
+    serve(lambda _: _opened(workspace, session), lambda: None, source, sink, _tell, 1)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _opened(workspace: str, session: str) -> Handrail:

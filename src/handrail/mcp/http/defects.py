@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from handrail.mcp.errors import INTERNAL, defect_in
 from handrail.mcp.http.callers import Context
@@ -19,7 +20,7 @@ class Defects:
         """For the SDK: around all that is done for a request."""
         try:
             return await call_next(ctx)
-        except MCPError:
+        except (MCPError, ValidationError):  # what was said is not what the method takes, and the SDK says so
             raise
         except Exception as error:
             self._note(defect_in(error))
