@@ -10,6 +10,7 @@ import msgspec
 from handrail.acp.hosting import EditorServer
 from handrail.cli.output import note
 from handrail.mcp.client.sources import found_sources
+from handrail.protocol.reading import converted
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Loaded
 from handrail.settings.project_servers import added
@@ -38,7 +39,7 @@ def _with(loaded: Loaded, servers: tuple[EditorServer, ...]) -> Loaded:
         if problems := list(wrong_with(name, table)) or _also_wrong(name, table, tables):
             _tell(f"the MCP server {name} of the editor is not used: {problem}" for problem in problems)
         else:
-            tables[name] = msgspec.convert(table, ServerTable)
+            tables[name] = converted(table, ServerTable)
     for name, ours in loaded.servers.items():
         tables[name] = added(tables[name], ours) if ours.adds and name in tables else ours
     return msgspec.structs.replace(loaded, servers=tables)

@@ -10,6 +10,7 @@ from handrail.cli.output import note
 from handrail.protocol.batch import Done
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.reading import converted
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 from handrail.terminal.asking import ask_on_terminal, say_answered_elsewhere, say_kept, somebody_is_there
@@ -35,7 +36,7 @@ def waiting_for(result: ToolResult[Any]) -> PermissionRequest | None:
     """The request that a result waits for."""
     if result.error is None or result.error.code != "PERMISSION_REQUIRED":
         return None
-    return msgspec.convert(result.error.details, PermissionRequest)
+    return converted(result.error.details, PermissionRequest)
 
 
 def source_of(rail: Handrail) -> Source:

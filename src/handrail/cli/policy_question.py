@@ -11,6 +11,7 @@ from handrail.cli.given import given_json
 from handrail.cli.output import cut
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import ToolError
+from handrail.protocol.reading import json_decoder
 from handrail.protocol.wire import Json
 from handrail.protocol.wording import visible
 
@@ -39,7 +40,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode | None = None
 
 
-_read_line = msgspec.json.Decoder(_Line).decode
+_read_line = json_decoder(_Line).decode
 
 
 def question_of(options: Namespace) -> Question | None:

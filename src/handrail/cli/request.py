@@ -1,15 +1,14 @@
 """A permission request as text for a pipe, or for who was not asked on the spot."""
 
-import msgspec
-
 from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.reading import converted
 from handrail.protocol.wire import Json
 from handrail.terminal.request import request_lines, title
 
 
 def request_in(details: Json) -> PermissionRequest:
     """The request that an error holds."""
-    return msgspec.convert(details, PermissionRequest)
+    return converted(details, PermissionRequest)
 
 
 def request_text(request: PermissionRequest | Json, outdated: tuple[str, ...] = (), again: str = "") -> str:

@@ -7,6 +7,7 @@ import msgspec
 from handrail.models.model import ModelError, Spent
 from handrail.models.scripted import Line
 from handrail.protocol.message import Finish
+from handrail.protocol.reading import from_json
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,5 +34,5 @@ def lines_of(data: bytes) -> list[Line]:
             spent=one.spent,
             fails=ModelError(*one.fails) if one.fails else None,
         )
-        for one in msgspec.json.decode(data, type=list[_Written])
+        for one in from_json(data, list[_Written])
     ]

@@ -5,6 +5,7 @@ from typing import Any, cast
 import msgspec
 
 from handrail.protocol.error import ToolError
+from handrail.protocol.reading import converted
 from handrail.protocol.tool import ForeignArguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.protocol.wording import shown, unknown_within, visible, worded
@@ -52,7 +53,7 @@ def checked(spec: ToolSpec, arguments: object) -> msgspec.Struct:
             raise invalid(spec, problems)
         return ForeignArguments(cast("dict[str, Any]", arguments))
     try:
-        return msgspec.convert(arguments, spec.arguments)
+        return converted(arguments, spec.arguments)
     except _REFUSED as error:
         # Only the check of the whole can fail where every field is fine: the tool's own words.
         problems = _problems(spec.arguments, arguments) or (Problem(field="", problem=visible(str(error), 400)),)
@@ -102,7 +103,7 @@ def _suggestion(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> s
 
 def _mistyped(name: str, value: object, kind: Any) -> list[Problem]:
     try:
-        msgspec.convert(value, kind)
+        converted(value, kind)
     except UnicodeEncodeError:
         return [Problem(field=name, problem=f"{name} holds text that is not valid Unicode", value=shown(value))]
     except RecursionError:

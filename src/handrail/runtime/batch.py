@@ -11,6 +11,7 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.error import StoreError, ToolError, UsageError
 from handrail.protocol.event import ToolCallEnd, ToolCallError
 from handrail.protocol.permission import Answer
+from handrail.protocol.reading import converted
 from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
 from handrail.runtime.closing import seal_error, sealed
@@ -262,6 +263,6 @@ def _result_at(session: Session, seq: int) -> ToolResult[Any]:
     if tool is None or result.data is None or tool.spec.foreign is not None:
         return result
     try:
-        return msgspec.structs.replace(result, data=msgspec.convert(result.data, tool.spec.data))
+        return msgspec.structs.replace(result, data=converted(result.data, tool.spec.data))
     except msgspec.ValidationError:
         return result  # an older version of the tool wrote it

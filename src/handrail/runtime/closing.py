@@ -11,6 +11,7 @@ from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import ErrorInfo, StoreError, ToolError
 from handrail.protocol.event import Change, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.reading import from_json
 from handrail.protocol.result import Artifacts, Meta, ToolResult
 from handrail.protocol.wire import encode
 from handrail.protocol.wording import visible
@@ -227,8 +228,8 @@ def _success(session: Session, flight: Flight, output: Output) -> ToolResult[Any
 def _prove(result: ToolResult[Any], output: Output) -> None:
     """A custom tool can return anything; what is no result must reach neither journal nor audit."""
     try:
-        msgspec.json.decode(encode(result), type=ToolResult[Any])
-        msgspec.json.decode(encode(output.changes), type=ChangeSet | None)
+        from_json(encode(result), ToolResult[Any])
+        from_json(encode(output.changes), ChangeSet | None)
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
         message = f"{result.name} returned something that is no result ({visible(str(error), 200)})."
         raise ToolError("INTERNAL", f"{message} It is not your arguments; go on without it.") from None

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
+from handrail.protocol.reading import converted
 from handrail.settings.errors import shown
 from handrail.settings.model import Settings, flat
 
@@ -40,7 +41,7 @@ def _fits(key: str, value: object) -> bool:
     if key not in DEFAULTS:
         return False
     try:
-        msgspec.convert(nest({key: value}), Settings)
+        converted(nest({key: value}), Settings)
     except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
         return False
     return True

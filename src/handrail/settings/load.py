@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from handrail.protocol.reading import converted
 from handrail.settings.check import nest
 from handrail.settings.errors import SettingsError, shown_path
 from handrail.settings.files import Project, managed_layer, project_layer, user_layer
@@ -88,7 +89,7 @@ def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, rev
     merge.put_managed(managed)
     told = _reviewed(merge.rules, [managed, *layers]) if merge.rules and review else ()
     return Loaded(
-        settings=msgspec.convert(nest(merge.values), Settings),
+        settings=converted(nest(merge.values), Settings),
         sources=merge.sources,
         rules=tuple(merge.rules),
         servers=merge.servers,

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from handrail.protocol.reading import converted
 from handrail.settings.document import File, read_bytes
 from handrail.settings.errors import SettingsError, shown
 from handrail.settings.location import is_there
@@ -123,7 +124,7 @@ def _wrong(name: str, entry: object) -> str | None:
 
 
 def _table(entry: dict[str, Any]) -> ServerTable:
-    return msgspec.convert({key: value for key, value in entry.items() if key in _KEYS}, ServerTable)
+    return converted({key: value for key, value in entry.items() if key in _KEYS}, ServerTable)
 
 
 def _left_out(said: Mapping[str, object]) -> Iterator[str]:

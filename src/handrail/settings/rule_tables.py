@@ -9,6 +9,7 @@ import msgspec
 
 from handrail.policy.rules.rule import Layer, Rule
 from handrail.protocol.decision import Verdict
+from handrail.protocol.reading import converted
 from handrail.settings.errors import clip, shown
 from handrail.settings.lines import table_lines
 from handrail.settings.model import Section
@@ -54,7 +55,7 @@ def _are_tables(value: object) -> bool:
 
 
 def _rule(table: Mapping[str, Any], layer: Layer, line: int | None) -> Rule:
-    written = msgspec.convert(table, RuleTable)
+    written = converted(table, RuleTable)
     (said,) = _said(table)
     return Rule(
         id=written.id,
@@ -89,7 +90,7 @@ def _wrong(key: str, value: object) -> str | None:
         return f"{clip(name)} is no part of a rule; {f'did you mean {near[0]}?' if near else _parts()}"
     sample: dict[str, object] = {"id": "a", key: value}
     try:
-        msgspec.convert(sample, RuleTable)
+        converted(sample, RuleTable)
     except (msgspec.ValidationError, ValueError):
         return f"{key} is {shown(value)}; allowed: {RULE[key].allowed}"
     return None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
+from handrail.protocol.reading import converted
 from handrail.settings.errors import clip, shown
 from handrail.settings.model import Section, Time, Variable
 from handrail.settings.problem import first_few
@@ -66,7 +67,7 @@ def read_servers(tables: object, lines: Mapping[str, int]) -> tuple[dict[str, Se
     found = ((_at(lines.get(name)) + wrong for wrong in wrong_with(name, table)) for name, table in written.items())
     if problems := first_few(chain.from_iterable(found)):
         return {}, problems
-    return {name: msgspec.convert(table, ServerTable) for name, table in written.items()}, []
+    return {name: converted(table, ServerTable) for name, table in written.items()}, []
 
 
 def wrong_with(name: str, table: object) -> Iterator[str]:
@@ -101,7 +102,7 @@ def _wrong(name: str, key: str, value: object) -> str | None:
         spelled = key if key.isascii() and key.isidentifier() else shown(key)
         return f"mcp.servers.{name}.{clip(spelled)} is not a setting; {told}"
     try:
-        msgspec.convert({key: value}, ServerTable)
+        converted({key: value}, ServerTable)
     except (msgspec.ValidationError, ValueError):
         said = "cannot be used" if key in _SECRET else f"is {shown(value)}"
         return f"mcp.servers.{name}.{key} {said}; allowed: {SERVER[key].allowed}"

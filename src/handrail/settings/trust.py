@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.error import StoreError
+from handrail.protocol.reading import from_json
 from handrail.settings.errors import shown_path
 from handrail.settings.location import lies_in
 
@@ -71,7 +72,7 @@ def read_trust(state: str) -> dict[str, Trust]:
     except (OSError, ValueError) as error:
         raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
     try:
-        return msgspec.json.decode(_own_bytes(path, descriptor), type=TrustFile).projects
+        return from_json(_own_bytes(path, descriptor), TrustFile).projects
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
         raise _unusable(path, "it is not what handrail wrote") from None
     finally:

@@ -14,6 +14,7 @@ from threading import Lock
 import msgspec
 
 from handrail.protocol.error import StoreError
+from handrail.protocol.reading import from_json
 from handrail.protocol.wire import Envelope, Json, encode
 
 START = "0" * 64
@@ -165,6 +166,6 @@ def decode_record(line: bytes) -> tuple[Linked, str] | None:
     if not seal or rest != digest.encode() + b'"}\n':
         return None
     try:
-        return msgspec.json.decode(whole, type=Linked), digest
+        return from_json(whole, Linked), digest
     except msgspec.DecodeError:
         return None

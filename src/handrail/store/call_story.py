@@ -10,6 +10,7 @@ import msgspec
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Event, ToolCallPermissionGranted, ToolCallStart, User, decode_event
 from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.reading import from_json
 from handrail.store.journal import Decided
 from handrail.store.read_only import read_only
 
@@ -66,6 +67,6 @@ def _event(data: bytes) -> Event | None:
 
 def _decided(data: bytes | None) -> Decided | None:
     try:
-        return msgspec.json.decode(data or b"", type=Decided)
+        return from_json(data or b"", Decided)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -13,6 +13,7 @@ import msgspec
 
 from handrail.protocol.change import Change, Kind, State
 from handrail.protocol.error import StoreError
+from handrail.protocol.reading import msgpack_decoder
 from handrail.store.database import Database, Row
 
 
@@ -84,8 +85,8 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Body).decode
-_unpack = msgspec.msgpack.Decoder(tuple[str, ...]).decode
+_decode = msgpack_decoder(Body).decode
+_unpack = msgpack_decoder(tuple[str, ...]).decode
 _UNREADABLE = Body("unknown", "(this change cannot be read)", (), (), undoable=False)
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
 _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant

@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from handrail.protocol.error import StoreError
+from handrail.protocol.reading import from_json
 from handrail.store.folder import make_private, write_private
 
 _FOLDER = "environments"
@@ -41,7 +42,7 @@ def kept_variables(session: str, digest: str) -> dict[str, str] | None:
     """Those of a digest; None where they were not kept, or are others by now."""
     try:
         with open(os.path.join(session, _FOLDER, os.path.basename(digest)), "rb") as file:
-            variables = msgspec.json.decode(file.read(), type=dict[str, str])
+            variables = from_json(file.read(), dict[str, str])
     except (OSError, ValueError):
         return None
     return variables if digest_of(variables) == digest else None

@@ -15,6 +15,7 @@ from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import Answer, Granted, OpenedFolder, PermissionRequest
 from handrail.protocol.question import Question
+from handrail.protocol.reading import from_json
 from handrail.store.database import Row
 from handrail.store.folder import GRANTED, OPENED, StateFolder
 from handrail.store.grants import GrantFiles
@@ -140,7 +141,7 @@ class Inbox:
         for folder in self._folders():
             with suppress(StoreError):
                 rows = _rows(folder, _ANSWERED)
-                found |= {request_id: msgspec.json.decode(answer, type=Answer) for request_id, answer in rows}
+                found |= {request_id: from_json(answer, Answer) for request_id, answer in rows}
         return found
 
     def granted(self) -> list[Kept]:
@@ -184,14 +185,14 @@ def _waiting_in(folder: str) -> Iterator[Waiting]:
         if state == "claimed" and not is_dead(folder, runner):
             continue  # somebody runs it
         try:
-            request = msgspec.json.decode(data, type=PermissionRequest)
+            request = from_json(data, PermissionRequest)
             event = decode_event(start)
-            mode = msgspec.json.decode(decided or b"", type=Decided).mode
+            mode = from_json(decided or b"", Decided).mode
             tools = tuple(_tool(row[0]) for row in _rows(folder, _BATCH, request.batch_id))
             environment = _environment(folder, request.batch_id)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # what cannot be read cannot be answered either
-        given = None if answer is None else msgspec.json.decode(answer, type=Answer)
+        given = None if answer is None else from_json(answer, Answer)
         yield Waiting(
             request=request,
             folder=folder,
@@ -210,7 +211,7 @@ def _tool(data: bytes) -> str:
 
 def _environment(folder: str, batch_id: str) -> str | None:
     """One process asked for the whole batch, so there is one."""
-    requests = (msgspec.json.decode(row[0], type=PermissionRequest) for row in _rows(folder, _ASKED, batch_id))
+    requests = (from_json(row[0], PermissionRequest) for row in _rows(folder, _ASKED, batch_id))
     return next((request.environment for request in requests if request.environment is not None), None)
 
 

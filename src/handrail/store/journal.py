@@ -26,6 +26,7 @@ from handrail.protocol.event import (
     ToolCallError,
     decode_event,
 )
+from handrail.protocol.reading import from_json
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.store import parking
@@ -447,7 +448,7 @@ class Journal:
     def _entry(self, call_id: str, state: str, start_seq: int) -> Entry:
         row = self.database.row("SELECT decided FROM event WHERE seq = ?", (start_seq,))
         try:
-            decided = msgspec.json.decode(row[0] if row and row[0] else b"", type=Decided)
+            decided = from_json(row[0] if row and row[0] else b"", Decided)
         except (msgspec.DecodeError, UnicodeDecodeError):
             decided = _UNREADABLE
         end = None

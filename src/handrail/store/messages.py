@@ -7,6 +7,7 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.message import AssistantMessage, Message, UserMessage
+from handrail.protocol.reading import json_decoder
 from handrail.protocol.wire import encode
 from handrail.store.journal import Draft, Journal
 
@@ -63,4 +64,4 @@ class Messages:
 
 @cache
 def _decoder() -> msgspec.json.Decoder[Message]:
-    return msgspec.json.Decoder(Message)
+    return json_decoder(Message)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.protocol.error import StoreError
+from handrail.protocol.reading import msgpack_decoder
 
 PACK = ".pack"
 _GROUP = 1 << 18
@@ -44,7 +45,7 @@ class _Place(NamedTuple):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[_Group]).decode
+_decode = msgpack_decoder(list[_Group]).decode
 
 
 class Packs:

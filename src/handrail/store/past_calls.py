@@ -10,6 +10,7 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
+from handrail.protocol.reading import from_json
 from handrail.store.journal import Broken, Decided
 from handrail.store.read_only import read_only
 
@@ -49,7 +50,7 @@ def _read(seq: int, data: bytes, decided: bytes | None) -> PastCall | Broken:
     try:
         start = decode_event(data)
         if isinstance(start, ToolCallStart):
-            return PastCall(start, msgspec.json.decode(decided or b"", type=Decided))
+            return PastCall(start, from_json(decided or b"", Decided))
         problem = "it is no call"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         problem = str(error)

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-import msgspec
-
 from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.reading import from_json
 from handrail.store.database import Database
 
 _WAITING = "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id"
@@ -64,8 +63,8 @@ def answers_of_open_calls(database: Database) -> list[tuple[PermissionRequest, A
 
 
 def _request(data: bytes) -> PermissionRequest:
-    return msgspec.json.decode(data, type=PermissionRequest)
+    return from_json(data, PermissionRequest)
 
 
 def _answer(data: bytes) -> Answer:
-    return msgspec.json.decode(data, type=Answer)
+    return from_json(data, Answer)

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from handrail.protocol.error import StoreError
+from handrail.protocol.reading import from_json
 from handrail.protocol.wire import encode
 from handrail.store.folder import make_private, write_private
 
@@ -38,7 +39,7 @@ class SmallFiles(Generic[Kind]):
         """What a file says; None where it cannot be read: then nothing counts as kept."""
         try:
             with open(os.path.join(self._path, name), "rb") as file:
-                return msgspec.json.decode(file.read(), type=self._kind)
+                return from_json(file.read(), self._kind)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 

@@ -4,6 +4,7 @@ one."""
 import msgspec
 
 from handrail.protocol.event import ToolCallEnd, decode_event
+from handrail.protocol.reading import converted
 from handrail.protocol.todo import TodoItem
 from handrail.store.database import Database
 
@@ -27,7 +28,7 @@ def last_todo(database: Database) -> tuple[TodoItem, ...]:
         try:
             event = decode_event(row[1])
             if isinstance(event, ToolCallEnd) and event.tool_call_name == "todo":
-                return msgspec.convert(event.result.data, _Data).items
+                return converted(event.result.data, _Data).items
         except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError):
             pass  # what cannot be read is not the last list that can
     return ()

@@ -9,6 +9,7 @@ import time
 import msgspec
 
 from handrail.protocol.error import StoreError
+from handrail.protocol.reading import from_msgpack
 from handrail.store.folder import make_private
 
 _VERSION = 1
@@ -59,7 +60,7 @@ class Trials:
             return None
         try:
             with open(os.path.join(self._folder, name, _DOCUMENT), "rb") as file:
-                found = msgspec.msgpack.decode(file.read(), type=Sealed)
+                found = from_msgpack(file.read(), Sealed)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.reading import converted
 from handrail.terminal.keys import Keys, Timing
 from handrail.terminal.question import Question
 from handrail.terminal.screen import Screen
@@ -60,4 +61,4 @@ def _spelled(request: PermissionRequest, screen: Screen) -> PermissionRequest:
             return {name: spelled(one) for name, one in cast("dict[str, Any]", value).items()}
         return [spelled(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
-    return request if screen.shows_all else msgspec.convert(spelled(msgspec.to_builtins(request)), PermissionRequest)
+    return request if screen.shows_all else converted(spelled(msgspec.to_builtins(request)), PermissionRequest)

@@ -4,6 +4,7 @@ import os
 
 import msgspec
 
+from handrail.protocol.reading import json_decoder
 from handrail.workspace.current import Current
 from handrail.workspace.large import hash_of_part
 
@@ -23,7 +24,7 @@ class Part(msgspec.Struct, frozen=True, tag="part"):
 
 
 Mark = Whole | Part
-_decode = msgspec.json.Decoder(Mark).decode
+_decode = json_decoder(Mark).decode
 encode_mark = msgspec.json.Encoder().encode
 
 

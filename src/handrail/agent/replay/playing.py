@@ -15,6 +15,7 @@ from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.question import Reply
+from handrail.protocol.reading import converted
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 from handrail.settings import Loaded
@@ -149,4 +150,4 @@ def _answer(one: Recorded, request: PermissionRequest) -> Answer:
 def _reply(one: Recorded) -> Reply | None:
     """The person's words, as the result has them; None where they did not reply."""
     result = one.result
-    return msgspec.convert(result.data, Reply) if result is not None and result.ok else None
+    return converted(result.data, Reply) if result is not None and result.ok else None

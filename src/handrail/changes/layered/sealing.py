@@ -13,6 +13,7 @@ from handrail.changes.layered.places import below_upper
 from handrail.changes.layered.trial import Trial
 from handrail.process.ran import Printed
 from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.reading import from_msgpack
 from handrail.sandbox.layer.layer import Layer
 from handrail.store.change_log import Step
 from handrail.store.identity import new_id
@@ -43,7 +44,7 @@ def unseal(history: History, name: str) -> Trial:
         sealed = history.trials.get(name)
         if sealed is None:
             raise ToolError("CONFLICT", f"What was tried is not kept any more. {_NOTHING_KEPT}")
-        trial = msgspec.msgpack.decode(sealed.document, type=Trial)
+        trial = from_msgpack(sealed.document, Trial)
     except StoreError as error:
         raise ToolError("CONFLICT", f"{_sentence(str(error))} {_NOTHING_KEPT}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -14,6 +14,7 @@ from handrail.changes.snapshots.marks import Kept, Mark, is_unchanged
 from handrail.changes.snapshots.patience import MOST_BYTES, MOST_IGNORED, MOST_IGNORED_BYTES, Patience, TooLongError
 from handrail.changes.snapshots.reading import content_at
 from handrail.changes.snapshots.scanning import Scan, scan, why_not
+from handrail.protocol.reading import msgpack_decoder
 from handrail.store.folder import make_private, write_private
 from handrail.workspace.root import Root
 
@@ -33,7 +34,7 @@ class Table(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Table).decode
+_decode = msgpack_decoder(Table).decode
 
 
 class Shots:

@@ -12,6 +12,7 @@ from mcp.server.transport_security import RequestBodyLimitMiddleware
 from handrail.mcp.errors import INVALID_REQUEST, SAME_ID
 from handrail.mcp.http.callers import Context, session_of
 from handrail.mcp.http.guard import App, Message, Receive, Refusal, Scope, Send, answer, header, speaks_modern
+from handrail.protocol.reading import from_json
 
 LARGEST_BODY = 16 << 20
 _SENT_BY_THEN = 0.5
@@ -82,7 +83,7 @@ def _head(body: bytes) -> _Head | None:
     with suppress(
         msgspec.DecodeError, UnicodeDecodeError, RecursionError
     ):  # what is none is refused by who reads all of it
-        return msgspec.json.decode(body, type=_Head)
+        return from_json(body, _Head)
     return None
 
 

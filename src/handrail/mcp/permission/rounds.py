@@ -18,6 +18,7 @@ from handrail.mcp.permission.answering import answered
 from handrail.mcp.permission.forms import form_for
 from handrail.mcp.permission.signing import LONGEST, Signer
 from handrail.mcp.versions import MODERN
+from handrail.protocol.reading import from_json
 
 SECONDS = 24 * 3600.0
 """How long a state counts: people may come back the next day. What waits does so without it, too."""
@@ -90,7 +91,7 @@ def _checked(spelled: object, params: Mapping[str, Any], signer: Signer, protoco
     if payload is None:
         _refuse("The requestState is not one of this server's, or was changed")
     try:
-        state = msgspec.json.decode(payload, type=State)
+        state = from_json(payload, State)
     except msgspec.DecodeError:
         _refuse("The requestState is of another version of this server")
     if state.place != signer.place:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, cast
 import msgspec
 
 from handrail.mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE, ProtocolError
+from handrail.protocol.reading import json_decoder
 
 RequestId = str | int
 _LONGEST_ID = 1_000
@@ -50,7 +51,7 @@ class BadMessage(ProtocolError):  # noqa: N818  it is told as any other error of
 
 
 _decode = msgspec.json.Decoder().decode
-_decode_request = msgspec.json.Decoder(_Sent).decode
+_decode_request = json_decoder(_Sent).decode
 _NOT_PLAIN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 

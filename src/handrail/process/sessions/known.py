@@ -8,6 +8,7 @@ import msgspec
 
 from handrail.process.keeper.files import BOOT, END, RECORD
 from handrail.protocol.process import ProcessState
+from handrail.protocol.reading import from_json
 
 _Kind = TypeVar("_Kind")
 
@@ -89,6 +90,6 @@ def this_boot() -> str:
 def _read(path: str, kind: type[_Kind]) -> _Kind | None:
     try:
         with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=kind)
+            return from_json(file.read(), kind)
     except (OSError, msgspec.DecodeError):
         return None

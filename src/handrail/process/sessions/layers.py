@@ -6,6 +6,7 @@ import os
 import msgspec
 
 from handrail.protocol.process import ProcessRecord
+from handrail.protocol.reading import from_json
 from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.layer.owner import taken_back
 
@@ -33,7 +34,7 @@ def read_note(folder: str) -> Yielded | None:
     """None for one that works on the real tree."""
     try:
         with open(os.path.join(folder, NOTE), "rb") as file:
-            return msgspec.json.decode(file.read(), type=Yielded)
+            return from_json(file.read(), Yielded)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -27,6 +27,7 @@ from handrail.protocol.event.tool_call_update import ToolCallUpdate
 from handrail.protocol.event.usage import Usage
 from handrail.protocol.event.user import User
 from handrail.protocol.event.warning import Warning  # noqa: A004
+from handrail.protocol.reading import json_decoder
 
 AnyEvent = (
     User
@@ -88,7 +89,7 @@ KIND_NAMES: dict[type[Event], str] = {kind: kind_of(kind) for kind in KINDS}
 
 @cache
 def _decoder() -> msgspec.json.Decoder[AnyEvent]:
-    return msgspec.json.Decoder(AnyEvent)
+    return json_decoder(AnyEvent)
 
 
 def decode_event(data: bytes) -> AnyEvent:

@@ -7,6 +7,7 @@ import os
 
 import msgspec
 
+from handrail.protocol.reading import from_msgpack
 from handrail.sandbox.layer.layer import Layer, Overlaid
 
 _OWNER = "owner"
@@ -62,6 +63,6 @@ def _read(noted: _Noted) -> Overlaid:
 def _noted(folder: str) -> _Note | None:
     try:
         with open(os.path.join(folder, _OWNER), "rb") as file:
-            return msgspec.msgpack.decode(file.read(), type=_Note)
+            return from_msgpack(file.read(), _Note)
     except (OSError, msgspec.DecodeError):
         return None

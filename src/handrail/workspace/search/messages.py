@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from handrail.protocol.reading import json_decoder
 from handrail.workspace.search import run
 from handrail.workspace.search.clip import clip
 from handrail.workspace.search.engine import LONGEST, FileHits, Line
@@ -83,7 +84,7 @@ class Assembly:
     held, what was held is given out, and the rest passed over."""
 
     def __init__(self) -> None:
-        self._decoder = msgspec.json.Decoder(Message)
+        self._decoder = json_decoder(Message)
         self._path = b""
         self._lines: list[Line] = []
         self._bytes = 0

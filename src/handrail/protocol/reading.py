@@ -1,0 +1,64 @@
+"""Reads JSON, MessagePack and plain values as types of ours.
+
+What msgspec has to know of a type it finds out when the type is first used. Two threads that are first at the same time
+end the process with a segmentation fault (seen with 0.22), so whoever is first does it behind a lock. Nobody else gives
+msgspec a type to read: a test looks.
+"""
+
+import threading
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+Kind = TypeVar("Kind")
+
+_FIRST = threading.Lock()
+_json: dict[Any, msgspec.json.Decoder[Any]] = {}
+_msgpack: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
+
+
+@overload
+def json_decoder(kind: type[Kind]) -> msgspec.json.Decoder[Kind]: ...
+@overload
+def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
+def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    """The one that reads this type."""
+    decoder = _json.get(kind)
+    if decoder is None:
+        with _FIRST:
+            decoder = _json[kind] = msgspec.json.Decoder(kind)
+    return decoder
+
+
+@overload
+def msgpack_decoder(kind: type[Kind]) -> msgspec.msgpack.Decoder[Kind]: ...
+@overload
+def msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]: ...
+def msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+    """The one that reads this type."""
+    decoder = _msgpack.get(kind)
+    if decoder is None:
+        with _FIRST:
+            decoder = _msgpack[kind] = msgspec.msgpack.Decoder(kind)
+    return decoder
+
+
+@overload
+def from_json(data: bytes | str, kind: type[Kind]) -> Kind: ...
+@overload
+def from_json(data: bytes | str, kind: Any) -> Any: ...
+def from_json(data: bytes | str, kind: Any) -> Any:
+    """A value of this type; what msgspec raises, where it is none."""
+    return json_decoder(kind).decode(data)
+
+
+def from_msgpack(data: bytes, kind: type[Kind]) -> Kind:
+    """A value of this type; what msgspec raises, where it is none."""
+    return msgpack_decoder(kind).decode(data)
+
+
+def converted(value: object, kind: type[Kind]) -> Kind:
+    """A value of this type, of what JSON could have brought; what msgspec raises, where it is none."""
+    if kind not in _json:
+        json_decoder(kind)
+    return msgspec.convert(value, kind)
