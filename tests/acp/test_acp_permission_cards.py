@@ -57,16 +57,16 @@ def test_who_knows_only_the_kinds_of_buttons_takes_the_narrower_yes_and_the_plai
 
 def test_a_file_that_goes_is_no_place_to_go_to() -> None:
     gone = f"{DIFF}--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
-    card = card_of(request(preview=Preview(kind="run", text=gone)), "/work")
-    assert [one.path for one in card.content if one.type == "diff"] == ["/work/a.txt", "/work/b.txt"]
-    assert [(one.path, one.line) for one in card.locations] == [("/work/a.txt", 1)]
+    card = card_of(request(preview=Preview(kind="run", text=gone)), "/project")
+    assert [one.path for one in card.content if one.type == "diff"] == ["/project/a.txt", "/project/b.txt"]
+    assert [(one.path, one.line) for one in card.locations] == [("/project/a.txt", 1)]
 
 
 def test_the_change_of_a_file_tool_comes_first_and_of_a_command_what_it_is() -> None:
     change = request(tool_name="edit", command=None, preview=Preview(kind="diff", text=DIFF))
-    assert [one.type for one in card_of(change, "/work").content] == ["diff", "content"]
+    assert [one.type for one in card_of(change, "/project").content] == ["diff", "content"]
     tried = request(preview=Preview(kind="run", text=DIFF, output="said\n"))
-    assert [one.type for one in card_of(tried, "/work").content] == ["content", "diff", "content"]
+    assert [one.type for one in card_of(tried, "/project").content] == ["content", "diff", "content"]
 
 
 def test_an_answer_that_nobody_offered_is_a_no() -> None:
