@@ -38,7 +38,7 @@ HANDS_ALLOWED: Mapping[str, str] = {
 PURE = frozenset(("protocol", "edit", "policy"))
 IMPURE = re.compile(
     r"(open|asyncio|codecs\.open|ctypes|fileinput|glob|io|multiprocessing|os|pathlib|pty|random|secrets|select|shutil|signal"
-    r"|socket|sqlite3|subprocess|tempfile|threading|time)(\..*)?"
+    r"|socket|sqlite3|subprocess|tempfile|_thread|threading|time)(\..*)?"
 )
 # Modules of those rooms that may nevertheless, each with the reason.
 PURE_ALLOWED: Mapping[str, str] = {

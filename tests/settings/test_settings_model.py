@@ -13,7 +13,7 @@ from handrail.settings import REFERENCE, Settings, flat
 
 START_UP = """
 import sys
-import msgspec, handrail.protocol.decision, handrail.protocol.permission
+import msgspec, handrail.protocol.decision, handrail.protocol.permission, handrail.protocol.reading
 before = set(sys.modules)
 from handrail.settings import load
 load({"HOME": "/nowhere"}, {"mode": "plan"})

@@ -5,14 +5,14 @@ end the process with a segmentation fault (seen with 0.22), so whoever is first 
 msgspec a type to read: a test looks.
 """
 
-import threading
+from _thread import allocate_lock
 from typing import Any, TypeVar, overload
 
 import msgspec
 
 Kind = TypeVar("Kind")
 
-_FIRST = threading.Lock()
+_FIRST = allocate_lock()  # threading would be loaded for it by all that reads settings
 _json: dict[Any, msgspec.json.Decoder[Any]] = {}
 _msgpack: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
