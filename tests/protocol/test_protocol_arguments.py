@@ -209,6 +209,11 @@ def test_a_tool_may_word_the_problems_its_own_way() -> None:
     assert refusal(own, {"step": 1, "word": "a"}).message == "2: step must be a multiple of 5, got 1!"
 
 
+def test_a_remark_beside_a_type_is_nothing_to_stumble_over() -> None:
+    shape = msgspec.defstruct("Shape", [("count", Annotated[int, ["of what"]])], bases=(Arguments,), frozen=True)
+    assert "count must be an integer, got 'x'" in refusal(spec(shape), {"count": "x"}).message
+
+
 def test_nesting_without_end_is_refused_in_words() -> None:
     ring: dict[str, Any] = {}
     ring["children"] = [ring]

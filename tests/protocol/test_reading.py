@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
@@ -55,6 +56,11 @@ def test_what_is_no_value_of_a_type_is_refused_in_each_way() -> None:
     for read, given in ((from_json, b'"a"'), (from_msgpack, b"\xa1a"), (converted, "a")):
         with pytest.raises(ValueError, match="Expected `int`"):
             read(given, int)  # type: ignore[operator]
+
+
+def test_a_type_with_a_remark_that_has_no_hash_is_read_as_any_other() -> None:
+    kind = Annotated[int, ["anything at all"]]
+    assert (converted(3, kind), from_json(b"3", kind)) == (3, 3)
 
 
 def test_only_one_module_gives_msgspec_a_type_to_read() -> None:

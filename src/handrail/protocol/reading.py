@@ -23,7 +23,11 @@ def json_decoder(kind: type[Kind]) -> msgspec.json.Decoder[Kind]: ...
 def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
 def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     """The one that reads this type."""
-    decoder = _json.get(kind)
+    try:
+        decoder = _json.get(kind)
+    except TypeError:  # `Annotated` with something that has no hash: such a one is made anew each time
+        with _FIRST:
+            return msgspec.json.Decoder(kind)
     if decoder is None:
         with _FIRST:
             decoder = _json[kind] = msgspec.json.Decoder(kind)
@@ -59,6 +63,5 @@ def from_msgpack(data: bytes, kind: type[Kind]) -> Kind:
 
 def converted(value: object, kind: type[Kind]) -> Kind:
     """A value of this type, of what JSON could have brought; what msgspec raises, where it is none."""
-    if kind not in _json:
-        json_decoder(kind)
+    json_decoder(kind)
     return msgspec.convert(value, kind)
