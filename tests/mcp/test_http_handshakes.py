@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from http_process import PATIENCE, HttpProcess
-from plain_http import Session, call, hears, told
+from plain_http import Session, call, hears, message, told
 
 from handrail.mcp.http.sessions import Sessions
 
@@ -58,6 +58,17 @@ def test_a_message_that_is_too_deep_is_refused_as_what_it_is(server: HttpProcess
 def test_who_asks_for_what_it_missed_gets_what_comes(server: HttpProcess) -> None:
     with Session(server) as client, client.web.stream("GET", server.url, headers={"last-event-id": "1"}) as stream:
         assert (stream.status_code, stream.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
+
+
+def test_who_gives_up_while_it_is_asked_for_its_folders_is_asked_again(server: HttpProcess) -> None:
+    with Session(server, roots={}) as client:
+        with client.begin(message("tools/list", number=7)) as first:
+            hears(first, b"roots/list")
+            client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+            hears(first, b"\r\n0\r\n")  # the whole answer: that it was cancelled
+        with client.begin(message("tools/list")) as second:
+            hears(second, b"roots/list")
+        client.web.delete(server.url)
 
 
 class _Server:

@@ -20,7 +20,7 @@ from handrail.mcp.http.following import Following
 from handrail.mcp.http.hand import Hand
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.replies import reply_of
-from handrail.mcp.http.roots import honour_roots
+from handrail.mcp.http.roots import know_roots
 from handrail.mcp.http.telling import telling
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.outcomes import Left, Outcome
@@ -89,8 +89,7 @@ class Handlers:
             raise MCPError(INTERNAL, f"handrail cannot open its session: {error}") from None
         connection = self._connections.of(session_of(context))
         if caller.has_roots and not caller.modern and not connection.roots_are_known:
-            connection.roots_are_known = True
-            await honour_roots(context, calls.rail, self._threads)
+            await know_roots(context, connection, calls.rail, self._threads)
         return calls
 
     async def _look(self, context: Context, caller: Caller, rail: Handrail) -> None:

@@ -12,6 +12,8 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from handrail.mcp.client_folders import folders_of
+from handrail.mcp.http.connections import Remembered
+from handrail.mcp.http.replies import reply_of
 from handrail.mcp.http.telling import log
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.news import News
@@ -21,7 +23,21 @@ _PATIENCE = 5.0
 """Seconds that a client has to answer. Its calls do not wait for ever for something that most have none of."""
 
 
-async def honour_roots(context: ServerRequestContext[Any, Any], rail: Handrail, threads: Threads) -> None:
+async def know_roots(
+    context: ServerRequestContext[Any, Any], connection: Remembered, rail: Handrail, threads: Threads
+) -> None:
+    """Asks a client that was not asked. One that gave its request up meanwhile is asked again by its next one."""
+    connection.roots_are_known = True  # who comes meanwhile does not ask too
+    try:
+        await _honour_roots(context, rail, threads)
+    except BaseException:
+        connection.roots_are_known = False
+        raise
+    if reply_of(context).is_lost:
+        connection.roots_are_known = False
+
+
+async def _honour_roots(context: ServerRequestContext[Any, Any], rail: Handrail, threads: Threads) -> None:
     """Asks for them, and has the session serve them as far as it may; what it does not, is told."""
     metadata = ServerMessageMetadata(related_request_id=context.request_id)
     try:
