@@ -13,6 +13,7 @@ from http_process import PATIENCE, HttpProcess
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
+from handrail.mcp.http.asking import withdrawn
 from journals import check_journals
 
 _NUMBERS = itertools.count(1)
@@ -198,3 +199,25 @@ def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collect
     words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]
     with HttpProcess(tmp_path, "--mode", "ask", words=words) as server:
         asyncio.run(talk())
+
+
+def test_a_form_that_cannot_be_taken_back_keeps_nobody() -> None:
+    async def end() -> None:
+        open_at_client, told = asyncio.Event(), asyncio.Event()
+
+        async def stubborn() -> None:
+            try:
+                open_at_client.set()
+                await told.wait()
+            except asyncio.CancelledError:
+                await told.wait()  # as the SDK does, to a client that reads nothing any more
+
+        form = asyncio.ensure_future(stubborn())
+        await open_at_client.wait()
+        async with asyncio.timeout(PATIENCE):
+            await withdrawn(form, 0.01)
+        assert not form.done()
+        told.set()
+        await form
+
+    asyncio.run(end())

@@ -2,7 +2,6 @@
 somebody who answers elsewhere while it waits. A request that is given up leaves the call waiting as it does."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +25,9 @@ from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import input_required
 from handrail.mcp.permission.waiting import LOOKS_EVERY, SECONDS, Watched
 from handrail.protocol.result import ToolResult
+
+_LAST_WORD = 0.5
+"""Seconds that it may take to take a form back."""
 
 Settled = ToolResult[Any] | Left | dict[str, Any]
 """What a call comes to; what a version without a handshake asks by another round is an answer that is ready."""
@@ -91,7 +93,7 @@ class Asking:
                 if await self._following.look(watched.has_moved):
                     return await self._run(asks, lambda: self._calls.look(asks))
         finally:
-            await _withdrawn(form)
+            await withdrawn(form)
         return await self._said(asks, form.result())
 
     async def _sent_back(self, asks: Asks) -> dict[str, Any] | None:
@@ -118,10 +120,11 @@ class Asking:
         return await self._following.run(lambda: self._calls.leave(asks))
 
 
-async def _withdrawn(form: asyncio.Future[Any]) -> None:
-    """Waits until the client was told that nobody waits for a form any more, where somebody did."""
+async def withdrawn(form: asyncio.Future[Any], seconds: float = _LAST_WORD) -> None:
+    """Waits until the client was told that nobody waits for a form any more, where somebody did. The SDK tries for much
+    longer, also where the server ends and nobody hears it."""
     if form.done():
         return
     form.cancel()
-    with anyio.CancelScope(shield=True), contextlib.suppress(asyncio.CancelledError):
-        await form
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait([form], timeout=seconds)
