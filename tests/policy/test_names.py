@@ -15,7 +15,7 @@ from handrail.policy.names import (
     protection,
     steers_repository,
 )
-from handrail.policy.spelling import folded
+from handrail.policy.spelling import folded, without_unseen
 
 CREDENTIALS = [
     ".env", ".env.local", ".env.production", ".env.example.local", ".envrc", ".ssh", ".ssh/config", "a/.ssh/b/c",
@@ -98,6 +98,14 @@ def test_case_dots_and_spaces_around_a_name_change_nothing(path: str, data: st.D
 def test_a_folded_name_is_the_same_in_every_normal_form_and_case(name: str) -> None:
     assert folded(unicodedata.normalize("NFD", name)) == folded(unicodedata.normalize("NFC", name))
     assert folded(folded(name)) == folded(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [("plain\ttext", "plain\ttext"), ("a\u200bb\u2066c\U000e0041d\ufeff", "abcd"), ("é für ﬁ\u00ad", "é für ﬁ")],
+)
+def test_a_text_without_the_unseen_is_else_as_it_was(text: str, seen: str) -> None:
+    assert without_unseen(text) == seen
 
 
 @pytest.mark.parametrize("path", [".\u017fsh/config", "\u212aube/../.\u212aube/x", ".ENV\u2024".rstrip("\u2024")])
