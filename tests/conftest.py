@@ -14,14 +14,14 @@ from apart import environment_in
 from handrail import Handrail
 from handrail.settings import Settings
 from journals import check_journals
-from sharing import FOLDER, Share
+from sharing import FOLDER, UNTIL, Share
 
 pytest_plugins = ["tests.wires.fixtures"]
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]}
-settings.register_profile("everyday", derandomize=True, max_examples=50, **_QUIET)
+settings.register_profile("everyday", derandomize=True, max_examples=30, **_QUIET)
 settings.register_profile("deep", max_examples=500, **_QUIET)
 settings.load_profile("deep" if DEEP else "everyday")
 
@@ -34,7 +34,7 @@ for _ignored in (signal.SIGHUP, signal.SIGQUIT):
 def pytest_configure(config: pytest.Config) -> None:
     """Takes part where several runs share the tests; a run that a test starts does not."""
     if folder := os.environ.pop(FOLDER, None):
-        config.pluginmanager.register(Share(Path(folder)))
+        config.pluginmanager.register(Share(Path(folder), float(os.environ.pop(UNTIL, "inf"))))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,8 +65,8 @@ def deep() -> bool:
 
 @pytest.fixture
 def count() -> Callable[[int], int]:
-    """The full count in a deep run, a tenth of it every day."""
-    return lambda full: full if DEEP else max(1, full // 10)
+    """The full count in a deep run, a twentieth of it every day."""
+    return lambda full: full if DEEP else max(1, full // 20)
 
 
 @pytest.fixture
@@ -77,16 +77,10 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def byte_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the interpreters that tests start keep their byte code: compiled once, and not in the source."""
-    return tmp_path_factory.mktemp("byte-code")
-
-
 @pytest.fixture
-def environment(tmp_path: Path, byte_code: Path) -> dict[str, str]:
+def environment(tmp_path: Path) -> dict[str, str]:
     """What a program gets that a test starts."""
-    return environment_in(tmp_path, PYTHONPYCACHEPREFIX=str(byte_code))
+    return environment_in(tmp_path)
 
 
 @pytest.fixture

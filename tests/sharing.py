@@ -7,12 +7,15 @@ all of them have; scripts/test makes it.
 
 import fcntl
 import os
+import time
 from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
 
 FOLDER = "HANDRAIL_SHARE"
+UNTIL = "HANDRAIL_UNTIL"
+"""The second of the epoch from which on a run starts no more tests; for `scripts/test --quick`."""
 STOP = "stop"
 """A file in the folder: whoever sees it takes no more tests, and says what is in it."""
 
@@ -25,8 +28,10 @@ def alone(item: pytest.Item) -> bool:
 class Share:
     """The part of one run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, until: float = float("inf")) -> None:
         self._folder = folder
+        self._until = until
+        self._left_out = 0
         # Of a process, and not of a descriptor: what a test forks does not hold it.
         self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.lockf(self._lock, fcntl.LOCK_SH)
@@ -45,8 +50,16 @@ class Share:
             return None
         for item, following in pairwise(chain(filter(self._takes, session.items), [None])):
             assert item is not None
-            self._run(item, following)
+            if time.time() < self._until:
+                self._run(item, following)
+            else:
+                self._left_out += 1
         return True
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Says how many tests the time did not suffice for."""
+        if self._left_out:
+            terminalreporter.write_line(f"time is up: {self._left_out} tests were not run; scripts/test runs all")
 
     def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
         if alone(item):

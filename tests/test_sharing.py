@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from sharing import FOLDER, STOP
+from sharing import FOLDER, STOP, UNTIL
 
 TESTS = Path(__file__).parent
 CONFTEST = f"""
 import os, sys
 from pathlib import Path
 sys.path.insert(0, {str(TESTS)!r})
-from sharing import FOLDER, Share
+from sharing import FOLDER, UNTIL, Share
 
 def pytest_configure(config):
-    config.pluginmanager.register(Share(Path(os.environ.pop(FOLDER))))
+    config.pluginmanager.register(Share(Path(os.environ.pop(FOLDER)), float(os.environ.pop(UNTIL, "inf"))))
 """
 SAYS = """
 import os, pytest
@@ -46,7 +46,7 @@ def test_{name}():
     with open("said", "a") as said:
         said.write(f"{{os.getpid()}} {{__name__}}\\n")
 """
-Start = Callable[[], subprocess.Popen[str]]
+Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def start(project: Path, tmp_path: Path) -> Iterator[Start]:
     environment = {**os.environ, FOLDER: str(tmp_path / "share"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     with ExitStack() as started:
 
-        def go() -> subprocess.Popen[str]:
-            run = subprocess.Popen(words, cwd=project, env=environment, text=True, stdout=subprocess.PIPE)
+        def go(**more: str) -> subprocess.Popen[str]:
+            run = subprocess.Popen(words, cwd=project, env=environment | more, text=True, stdout=subprocess.PIPE)
             started.enter_context(run)
             started.callback(run.kill)
             return run
@@ -112,6 +112,13 @@ def test_who_is_told_to_stop_takes_no_more(project: Path, start: Start, tmp_path
     run = start()
     out, _ = run.communicate(timeout=60)
     assert (run.returncode, "Interrupted: that is why" in out) == (2, True)
+    assert not (project / "said").exists()
+
+
+def test_a_run_whose_time_is_up_runs_no_more_tests_and_says_how_many_are_missing(project: Path, start: Start) -> None:
+    (project / "test_one.py").write_text(SAYS)
+    out, _ = (run := start(**{UNTIL: "0"})).communicate(timeout=60)
+    assert (run.returncode, "time is up: 3 tests were not run" in out) == (0, True)
     assert not (project / "said").exists()
 
 
