@@ -1,4 +1,5 @@
-"""git in exec, through the whole pipeline: what only looks starts no program that a repository configures."""
+"""git in exec, through the whole pipeline: what only looks starts no program that a repository configures, and says of
+files that handrail wrote what plain git says."""
 
 import os
 import subprocess
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail import Handrail
+from handrail import Done, Handrail
 
 Make = Callable[..., Handrail]
 
@@ -108,3 +109,64 @@ def test_git_with_large_file_storage_runs_unasked(rail: Make, workspace: Path, s
     sh(workspace, f"git config {scope} filter.lfs.clean git-lfs; git config {scope} filter.lfs.required true")
     data = exec_(rail(mode="plan"), "git status --porcelain && git diff && git diff --quiet && git ls-files -m")
     assert (data.exit_code, data.output) == (0, "")
+
+
+# What git says of files that handrail wrote
+
+
+def keep(rail: Handrail, command: str) -> None:
+    """Approves the preview of a command."""
+    result = rail.call("exec", {"command": command})
+    assert result.error is not None, result.content
+    [request] = rail.waiting()
+    outcome = rail.answer(request.id, "once")
+    assert isinstance(outcome, Done)
+    assert outcome.results[0].ok, outcome.results[0].error
+
+
+CLEAN = "git diff --quiet && git diff && git status --porcelain --untracked-files=no && git diff --cached --quiet"
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ("echo y > a", "git checkout -- a"),
+        ("echo y > a; echo z > b", "git stash"),
+        ("echo y > a", "git commit -am y"),
+        ("git checkout side; git checkout main", "git checkout side"),
+    ],
+)
+def test_a_kept_preview_leaves_no_file_that_git_takes_for_changed(
+    rail: Make, workspace: Path, commands: tuple[str, ...]
+) -> None:
+    set_up(workspace, "echo b >b; git add .; git commit -qm 3; git branch side HEAD~2; git config user.name a")
+    sh(workspace, "git config user.email a@b")
+    handrail = rail(mode="ask")
+    for command in commands:
+        keep(handrail, command)
+    data = exec_(handrail, CLEAN)
+    assert (data.exit_code, data.output) == (0, "")
+    assert sh(workspace, f"({CLEAN}) && echo clean") == "clean\n"
+
+
+def test_undo_of_a_kept_checkout_brings_the_index_back_and_git_sees_no_other_change(
+    rail: Make, workspace: Path
+) -> None:
+    set_up(workspace, "git branch side HEAD~1")
+    index = (workspace / ".git/index").read_bytes()
+    handrail = rail(mode="ask")
+    keep(handrail, "git checkout side")
+    assert (workspace / "a").read_text() == "one\n"
+    handrail.undo()
+    assert (workspace / "a").read_text() == "two\n"
+    assert (workspace / ".git/index").read_bytes() == index
+    data = exec_(handrail, CLEAN)
+    assert (data.exit_code, data.output) == (0, "")
+
+
+def test_git_that_only_looks_leaves_an_outdated_index_as_it_is(rail: Make, workspace: Path) -> None:
+    set_up(workspace, "touch -d 2001-01-01 a")
+    index = (workspace / ".git/index").read_bytes()
+    assert exec_(rail(mode="plan"), "git diff --quiet").exit_code == 0
+    assert (workspace / ".git/index").read_bytes() == index
+    assert not (workspace / ".git/index.lock").exists()

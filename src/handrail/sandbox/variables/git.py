@@ -10,7 +10,6 @@ _SETTINGS = (
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
-    ("diff.autoRefreshIndex", "false"),  # git diff would write the index
     ("log.showSignature", "false"),
     # Neither the program that a repository names nor any other checks signatures, whatever format.pretty shows.
     *((f"gpg.{part}program", "/dev/null") for part in ("", "openpgp.", "x509.", "ssh.")),
