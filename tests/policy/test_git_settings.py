@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.policy.git_settings import new_settings, steering
+from handrail.policy.git_settings import disable_drivers, new_settings, steering
 
 CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 BRANCH = '[branch "feature/x"]\n\tremote = origin\n\tmerge = refs/heads/feature/x\n'
@@ -73,3 +73,27 @@ def test_what_is_not_understood_is_not_compared() -> None:
     assert new_settings("[core] x = y\n", "[core] x = y\n") == ()
     assert new_settings("[core] x = y\n", CORE) is None
     assert new_settings(CORE, "[core] x = y\n") is None
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ('[filter "lfs"]\n\tclean = x', "lfs"),
+        ('[FILTER\t"Lfs"] clean = x', "Lfs"),
+        ("[filter.Lfs]clean=x", "lfs"),
+        ('[core] [filter.a.B "c\\"d\\e]"]', 'a.b.c"de]'),
+        ('[filter ""]', ""),
+        ('# [filter "said"]', "said"),
+    ],
+)
+def test_every_filter_that_a_configuration_may_define_is_disabled(head: str, name: str) -> None:
+    assert dict(disable_drivers(f"{CORE}{head}\n")) == {
+        f"filter.{name}.{key}": value
+        for key, value in {"clean": "", "smudge": "", "process": "", "required": "false"}.items()
+    }
+
+
+def test_text_converters_are_replaced_and_other_drivers_left_alone() -> None:
+    assert disable_drivers('[diff "pdf"]\n\ttextConv = pdftotext\n') == (("diff.pdf.textconv", "cat"),)
+    assert disable_drivers('[diff "go"]\n\txfuncname = func\n[diff]\n\trenames = true\n') == ()
+    assert disable_drivers("[filter]\n\tclean = x\n[diff]\n\ttextconv = x\n" + CORE + REMOTE) == ()

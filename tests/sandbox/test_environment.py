@@ -14,7 +14,7 @@ from handrail.sandbox.confinement import Confinement, Trust
 from handrail.sandbox.host import Host
 from handrail.sandbox.variables.approved import approved_variables, host_as_approved
 from handrail.sandbox.variables.environment import environment_for, kept_back
-from handrail.sandbox.variables.git import GIT_ONLY_LOOKS
+from handrail.sandbox.variables.git import git_only_looks
 from handrail.sandbox.variables.toolchains import LISTS, PLACES
 
 TRUSTS: tuple[Trust, ...] = ("proven", "unasked", "approved")
@@ -75,7 +75,7 @@ def test_whatever_the_runtime_was_started_with_a_command_gets_what_is_listed_and
     environ: dict[str, str], trust: Trust, variables: tuple[str, ...]
 ) -> None:
     found = made(environ, trust, variables=variables)
-    allowed = MADE | LANGUAGES | PLACES | LISTS | set(LISTED) | set(GIT_ONLY_LOOKS)
+    allowed = MADE | LANGUAGES | PLACES | LISTS | set(LISTED) | set(git_only_looks())
     assert set(found) <= allowed
     assert MADE - {"USER", "LOGNAME", "TZ", "LSAN_OPTIONS"} <= set(found)
     together = "\n".join(found.values())

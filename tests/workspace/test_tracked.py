@@ -1,11 +1,13 @@
-"""Which files git tracks."""
+"""Which files git tracks, and which drivers its configurations define."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from handrail.workspace.tracked import tracked
+from handrail.protocol.error import ToolError
+from handrail.workspace.tracked import driver_settings, tracked
 
 
 def git(folder: Path, *words: str) -> None:
@@ -58,3 +60,35 @@ def test_the_innermost_repository_counts(repository: Path) -> None:
 def test_an_index_that_is_none_tracks_nothing(repository: Path) -> None:
     (repository / ".git" / "index").write_bytes(b"\x00\x04.env\x00"[1:])
     assert found(repository, ".env") == set()
+
+
+# Drivers
+
+
+def test_drivers_of_included_configurations_are_disabled(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "config").write_text('[include]\n\tpath = sub/more\n\tpath = missing\n[filter "a"]\n')
+    (tmp_path / "sub/more").write_text('[include]\n\tpath = ../config\n\tpath = more\n[filter "b"]\n')
+    names = {name for name, _ in driver_settings([str(tmp_path / "config")])}
+    assert {"filter.a.clean", "filter.b.clean"} <= names
+
+
+def test_configurations_in_a_circle_end_and_too_many_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "again").symlink_to(".")
+    (tmp_path / "config").write_text("".join(f"[include] path = {'again/' * n}config\n" for n in (1, 3, 4, 7)))
+    settings = '[filter "%s"]\n' % ("x" * 1000)
+    (tmp_path / "large").write_text(settings * (17 << 10))
+    with pytest.raises(ToolError, match="too much git configuration"):
+        driver_settings([str(tmp_path / "large")])
+    assert driver_settings([str(tmp_path / "config")]) == driver_settings([])
+
+
+def test_what_is_called_like_a_configuration_and_is_none_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = os.listdir("/proc/self/fd")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    found = driver_settings([str(tmp_path / "config"), str(tmp_path / "pipe"), str(tmp_path / "none")])
+    os.close(writer)
+    assert found == driver_settings([])
+    assert len(os.listdir("/proc/self/fd")) == len(before)

@@ -6,6 +6,7 @@ from itertools import takewhile
 
 import msgspec
 
+from handrail.policy.commands.reader import with_guards
 from handrail.policy.commands.targets import base_name
 from handrail.policy.script import Step, read_script
 from handrail.policy.shell.lexer import lex
@@ -25,7 +26,8 @@ class Runnable(msgspec.Struct, frozen=True, kw_only=True):
     """A command as it is run."""
 
     text: str
-    """For bash: what was read in the command, written anew; where it cannot be read, the command as it is."""
+    """For bash: what was read in the command, written anew, with the guards of what is proven; where it cannot be read,
+    the command as it is."""
     proven: bool
     """Whether it only looks, whatever is there: nothing that it could change needs to be within its reach."""
     programs: tuple[str, ...]
@@ -46,9 +48,10 @@ def runnable(text: str, cwd: str, there: tuple[str, ...] = ()) -> Runnable:
         return Runnable(text=rewrite(script), proven=False, programs=_UNREADABLE, last=None)
     named = [_named(step.words) for step in steps]
     inner = [_named(one.words) for step in steps for one in step.inner if one.words]
+    proven = all(map(_only_looks, steps))
     return Runnable(
-        text=rewrite(script),
-        proven=all(map(_only_looks, steps)),
+        text=rewrite(Script(tuple(map(with_guards, script.commands)), script.joins) if proven else script),
+        proven=proven,
         programs=tuple(dict.fromkeys([*named, *inner])),
         last=named[-1] if _decides(script) else None,
         compares=any(name in _COMPARING for name in named) and all(map(_compares_or_reads_nothing, steps, named)),

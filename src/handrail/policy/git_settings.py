@@ -46,6 +46,12 @@ _OF_A_CLONE = {
 }
 
 
+_DRIVER = re.compile(
+    r'\[(filter|diff)(?:\.([a-z0-9.-]*))?(?:[ \t\r\v\f]+"((?:\\[^\n\0]|[^"\\\n\0])*)")?\]', re.IGNORECASE
+)
+_DISABLED = {"filter": {"clean": "", "smudge": "", "process": "", "required": "false"}, "diff": {"textconv": "cat"}}
+
+
 class Steering(NamedTuple):
     """A setting that may run a program or lead elsewhere."""
 
@@ -84,6 +90,20 @@ def new_settings(old: str, new: str) -> tuple[str, ...] | None:
         return ()
     changed = set(before) ^ set(after)
     return tuple(dict.fromkeys(one.name for one in (*after, *before) if one in changed or not changed))
+
+
+def disable_drivers(text: str) -> tuple[tuple[str, str], ...]:
+    """Settings, name and value, that disable every filter and text converter that a configuration may define.
+
+    Whatever looks like the head of such a section counts, also in a comment: git may read the text in another way.
+    """
+    found: dict[str, str] = {}
+    disabled = _DISABLED if "textconv" in text.lower() else {**_DISABLED, "diff": {}}
+    for section, old, new in (head.groups() for head in _DRIVER.finditer(text)):
+        name = [*([old.lower()] if old else []), *([re.sub(r"\\(.)", r"\1", new)] if new is not None else [])]
+        settings = disabled[section.lower()].items() if name else ()
+        found |= {".".join((section.lower(), *name, key)): value for key, value in settings}
+    return tuple(found.items())
 
 
 def _judged(section: str, part: str | None, key: str, value: str | None, *, clone: bool) -> Iterator[Steering]:

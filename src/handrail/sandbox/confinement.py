@@ -29,6 +29,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Folders in the roots that an empty folder lies over."""
     variables: tuple[tuple[str, str], ...] = ()
     """What it gets besides, name and value, as a person wrote it for this program alone: a key, where it needs one."""
+    git_settings: tuple[tuple[str, str], ...] = ()
+    """Settings for git, name and value, where it only looks: they disable the programs that the roots configure."""
     limits: Limits = Limits()
     proxy: str = ""
     """A unix socket that leads to a proxy: all of the network that it has. Empty: it has none."""

@@ -179,6 +179,7 @@ class Commands:
             # Into a pipe even that may be written which is otherwise read-only.
             hidden_files=(*found.sockets, *(found.pipes if proven else ()), *hidden),
             hidden_folders=() if seen else found.credential_folders,
+            git_settings=_git_settings(found.configs, todo) if proven else (),
             limits=self.limits(timeout_ms, restricted=context.limits.restricted),
         )
 
@@ -187,6 +188,14 @@ class Commands:
         from handrail.workspace.withheld import Withheld  # noqa: PLC0415  as said above
 
         return Withheld()
+
+
+def _git_settings(configs: tuple[str, ...], todo: "Runnable") -> tuple[tuple[str, str], ...]:
+    if not any(program.split()[0] == "git" for program in todo.programs):
+        return ()
+    from handrail.workspace.tracked import driver_settings  # noqa: PLC0415  as said above
+
+    return driver_settings(configs)
 
 
 def _not_tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from handrail.workspace.root import Root
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ITSELF = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
+_CONFIGS = frozenset({"config", "config.worktree", ".gitconfig"})
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _REFUSED = frozenset({errno.EACCES, errno.EPERM})
 
@@ -28,6 +29,8 @@ class Entries(msgspec.Struct, frozen=True):
     """Links that are called like credentials."""
     sockets: tuple[str, ...] = ()
     pipes: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()
+    """What git may take for a configuration."""
     closed: bool = False
     """Whether nobody could look into it who might later: it is withheld as a whole."""
 
@@ -70,6 +73,8 @@ def _sorted_out(descriptor: int, shown: str) -> Entries:
     with os.scandir(descriptor) as entries:
         for entry in entries:  # the system tells the kind of most entries together with the name
             name = entry.name
+            if name in _CONFIGS:
+                withheld.append(("configs", name))
             if is_credential(f"{shown}/{name}"):
                 withheld.append((_credential(entry), name))
             elif entry.is_file(follow_symlinks=False):
@@ -85,7 +90,9 @@ def _entries(folders: tuple[str, ...], withheld: list[tuple[str, str]]) -> Entri
     def of(kind: str) -> tuple[str, ...]:
         return tuple(name for one, name in withheld if one == kind)
 
-    return Entries(folders, of("credentials"), of("credential_folders"), of("links"), of("sockets"), of("pipes"))
+    return Entries(
+        folders, of("credentials"), of("credential_folders"), of("links"), of("sockets"), of("pipes"), of("configs")
+    )
 
 
 def _credential(entry: os.DirEntry[str]) -> str:

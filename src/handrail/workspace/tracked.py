@@ -1,9 +1,16 @@
-"""Which files git tracks, read from its index: git itself, asked here, would run what a repository configures."""
+"""What git knows of the workspace, read from its files: git itself would run what a repository configures."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from functools import lru_cache
 
+from handrail.policy.git_settings import disable_drivers
+from handrail.policy.network.git_config import included_paths
+from handrail.protocol.error import ToolError
+
+_OWN_CONFIGS = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "~/.gitconfig", "~/.config/git/config")
+_MOST_CONFIGURATION, _LEAST_COUNTED = 16 << 20, 4096  # bytes, of all files and of each
 _LARGEST = 256 << 20
 _LENGTH = 0x0FFF
 """The bits of an entry's flags that hold the length of its name."""
@@ -13,6 +20,31 @@ def tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
     """Those of the files, by absolute paths in the roots, that the repository around them tracks."""
     within = tuple(roots)
     return frozenset(path for path in paths if _is_tracked(path, within))
+
+
+def driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Settings, name and value, that disable the filters and text converters of these git configurations, of the
+    machine's, the user's and those that they include. ToolError where they are too many to read."""
+    paths = [*map(os.path.expanduser, _OWN_CONFIGS), *configs]
+    found, left = dict[str, str](), _MOST_CONFIGURATION
+    for path in paths:  # it grows meanwhile
+        text = _text(path, left)
+        left -= max(len(text), _LEAST_COUNTED)
+        if left <= 0:
+            raise ToolError("LIMIT_EXCEEDED", "The workspace has too much git configuration to check. git was not run.")
+        found |= disable_drivers(text)
+        named = (os.path.join(os.path.dirname(path), os.path.expanduser(one)) for one in included_paths(text))
+        paths += [one for one in map(os.path.normpath, named) if one not in paths]
+    return tuple(sorted(found.items()))
+
+
+def _text(path: str, most: int) -> str:
+    def opened(path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NONBLOCK)
+
+    with contextlib.suppress(OSError, ValueError), open(path, "rb", opener=opened) as file:
+        return os.fsdecode(file.read(most) or b"")
+    return ""  # git cannot read it either
 
 
 def _is_tracked(path: str, roots: tuple[str, ...]) -> bool:

@@ -32,6 +32,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     sockets: tuple[str, ...] = ()
     pipes: tuple[str, ...] = ()
     """Those with names."""
+    configs: tuple[str, ...] = ()
+    """What git may take for a configuration. These are not withheld."""
 
 
 class Withheld:
@@ -110,6 +112,7 @@ def _gathered(trees: dict[str, KeptTree]) -> tuple[Found, tuple[str, ...]]:
         credential_folders=tuple(path for path in folders if path not in trees),  # a root was opened by its name
         sockets=tuple(_paths(trees, "sockets")),
         pipes=tuple(_paths(trees, "pipes")),
+        configs=tuple(_paths(trees, "configs")),
     )
     return found, tuple(_paths(trees, "links"))
 
@@ -137,6 +140,7 @@ def _with_targets(found: Found, links: tuple[str, ...], roots: list[str]) -> Fou
         credential_folders=tuple(sorted(path for path in folders if not _is_in_any(path, folders))),
         sockets=tuple(path for path in found.sockets if not _is_in_any(path, folders)),
         pipes=tuple(path for path in found.pipes if not _is_in_any(path, folders)),
+        configs=found.configs,
     )
 
 

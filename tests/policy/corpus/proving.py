@@ -1,7 +1,7 @@
 """Whether a command goes unasked: asked in the way in which a call of the exec tool is judged."""
 
+from handrail.policy.confinement import runnable
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import rewrite
 from handrail.policy.shell.script import Outside
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol.decision import Decision
@@ -24,6 +24,5 @@ def is_proven(place: Workspace, text: str) -> bool:
 
 def as_run(text: str) -> str:
     """What bash is given for a proven text: never the text itself, but what was read in it, written anew."""
-    script = lex(text)
-    assert not isinstance(script, Outside), "what cannot be read is not proven"
-    return rewrite(script)
+    assert not isinstance(lex(text), Outside), "what cannot be read is not proven"
+    return runnable(text, ".").text

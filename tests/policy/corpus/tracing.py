@@ -23,7 +23,7 @@ _GIT = {
     "GIT_CONFIG_KEY_0": "diff.autoRefreshIndex",
     "GIT_CONFIG_VALUE_0": "false",
 }
-"""As proven commands are to be run: git leaves its index alone, also where it finds it out of date."""
+"""`git diff` would bring an outdated index up to date here. Where proven commands run, the workspace is read-only."""
 _HERE = Path(__file__).parent
 _CALL = re.compile(r"^\d+ +(\w+)\((.*)$")
 _NUMBER = re.compile(r'AT_FDCWD, "/tmp/number/(\d+)"')

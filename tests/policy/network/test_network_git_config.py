@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.policy.network.git import Remote
-from handrail.policy.network.git_config import Setting, settings_in, urls_of
+from handrail.policy.network.git_config import Setting, included_paths, settings_in, urls_of
 
 CONFIG = """
 [core]
@@ -75,3 +75,8 @@ def test_a_file_that_is_made_to_take_long_does_not() -> None:
         assert all(len(one.value) <= 1 for one in settings_in(text))
     many = "".join(f'[remote "{n}"]url=https://h{n}.example.org/\n' for n in range(5_000))
     assert len(urls_of(Remote(".", every=True), many)) == 5_000
+
+
+def test_files_that_a_configuration_may_include() -> None:
+    included = '[include] path = ../a # said\n[includeIf "onbranch:x"]\n\tPATH="b\\tc\\\\"d\n'
+    assert included_paths(f"{included}[core]\n\thooksPath = h\\\n/i\n\tpath =\n") == ("../a", "b\tc\\d", "h/i")

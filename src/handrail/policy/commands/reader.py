@@ -21,15 +21,28 @@ _SAYS: dict[Effect, tuple[str, str]] = {
 
 def read_command(command: SimpleCommand) -> Reading:
     """What a command does by its words alone; its redirections are not looked at. What is not known is unproven."""
-    words = _without_pager(command.words)
-    name = _program(words[0].text)
+    words, name, found = _look_up(command)
     if "/" in name:
         return _unproven("exec.script", f"{name} is a program given by its path", words[1:])
-    found = known(name).find((name, *[word.text for word in words[1:]]))
     if found is None:
         # It may be an interpreter or a wrapper, so it is of no class.
         return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:])
     return _read_known(name, words, found)
+
+
+def with_guards(command: SimpleCommand) -> SimpleCommand:
+    """A proven command with the options that keep its program from starting others."""
+    words, _, found = _look_up(command)
+    guards = found.table.guards.split() if found and found.table else []
+    if found is None or not guards:
+        return command
+    return SimpleCommand((*words[: found.length], *map(Word, guards), *words[found.length :]), command.redirections)
+
+
+def _look_up(command: SimpleCommand) -> tuple[tuple[Word, ...], str, Found | None]:
+    words = _without_pager(command.words)
+    name = _program(words[0].text)
+    return words, name, known(name).find((name, *[word.text for word in words[1:]]))
 
 
 def _without_pager(words: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -12,8 +12,10 @@ from handrail.policy.network.git import Remote
 
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)"\s*)?\]')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*(.*)", re.DOTALL)
-_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"?|\\(.)|([#;].*)|([^"\\#;]+)', re.DOTALL)
+_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"?|(\\.)|([#;].*)|([^"\\#;]+)', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_LETTERS = {"n": "\n", "t": "\t", "b": "\b"}
+_INCLUDED = re.compile(r"path[ \t]*=[ \t]*(.*)", re.IGNORECASE)
 _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 _BRANCH = re.compile(r"ref: refs/heads/(.+)")
 
@@ -57,13 +59,18 @@ def settings_in(text: str) -> Iterator[Setting]:
             yield Setting(section, part, found[1].lower(), _plain(found[2]))
 
 
+def included_paths(text: str) -> tuple[str, ...]:
+    """The files that a configuration may include, as it names them; some of them may be paths of another kind."""
+    return tuple(filter(None, (_plain(found[1]) for found in _INCLUDED.finditer(_CONTINUED.sub(r"\1", text)))))
+
+
 def _plain(written: str) -> str:
     """A value without its quotes, its escapes and the comment behind it."""
     text = ""
     for quoted, escaped, comment, bare in _PIECE.findall(written):
         if comment:
             break
-        text += _ESCAPE.sub(r"\1", quoted) + escaped + bare
+        text += _ESCAPE.sub(lambda found: _LETTERS.get(found[1], found[1]), quoted + escaped) + bare
     return text.strip()
 
 

@@ -61,6 +61,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """How many operands there may be, where one more would be something else, such as the output of uniq."""
     bounded: Callable[[Parsed], bool] | None = None
     """Whether it ends also where it reads a device that does not (/dev/zero)."""
+    guards: str = ""
+    """Options that a proven command runs with besides its own: they keep it from starting other programs."""
     effect: Effect = "proven"
     refuse: Callable[[Parsed], str | None] | None = None
     """Why a command that the rest of the table accepts asks all the same, in words, or None."""

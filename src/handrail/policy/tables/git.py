@@ -1,7 +1,7 @@
 """git, as far as it only reads. What it takes before its sub-command (-c, -C, --git-dir …) is never proven.
 
-A repository's configuration can make even these run a program, so they are proven only where what is proven runs in a
-sandbox; what is kept out here is what the words of the command themselves would start or write.
+A repository's configuration could make even these run a program; `sandbox/variables/git.py` says what prevents that.
+What is kept out here is what the words of the command themselves would start or write.
 """
 
 from handrail.policy.tables.form import Table

@@ -17,6 +17,7 @@ from handrail.policy.tables.git_options import (
     refuse_format,
 )
 
+_GUARDS = "--no-ext-diff --no-textconv"
 _NEVER = ("--output=x", "--output x", "--ext-diff", "--textconv", "-O order", "--outpu=x")
 
 
@@ -32,6 +33,7 @@ def _log(name: str, *, examples: tuple[str, ...] = (), **others: str) -> Table:
         long_values=LOG_LONG_VALUES,
         numbers=True,
         operands="text",
+        guards=_GUARDS,
         more=read_paths,
         refuse=refuse_format,
         grantable=False,
@@ -51,6 +53,7 @@ def _diff(
         values=values,
         long_flags=f"{DIFF_LONG} {long_flags}",
         operands="text",
+        guards=_GUARDS if values else "",  # with an option, `stash show` shows a patch; it starts no program anyway
         more=read_paths,
         refuse=refuse_format,
         grantable=False,
@@ -95,6 +98,7 @@ _REFLOG = Table(
     long_values=LOG_LONG_VALUES,
     numbers=True,
     operands="text",
+    guards=_GUARDS,
     more=read_paths,
     refuse=_refuse_subcommand,
     match=("git reflog", "git reflog -10", "git reflog HEAD", "git reflog --date=iso"),
@@ -168,6 +172,7 @@ _WALKS = (
         long_values="ignore-rev",
         paths={"--contents": "read", "--ignore-revs-file": "read", "-S": "read"},
         operands="text",
+        guards=_GUARDS,
         more=read_paths,
         match=(
             "git blame src/a.py", "git blame -L 10,20 src/a.py", "git blame -w HEAD~3 -- src/a.py",

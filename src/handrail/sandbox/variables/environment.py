@@ -12,7 +12,7 @@ from handrail.policy.secret_values import looks_random, looks_secret
 from handrail.policy.variables import why_kept_back
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.host import Host
-from handrail.sandbox.variables.git import GIT_ONLY_LOOKS
+from handrail.sandbox.variables.git import git_only_looks
 from handrail.sandbox.variables.search_path import Shown, Usable, search_path, usable_places
 from handrail.sandbox.variables.toolchains import LISTS, PLACES
 
@@ -49,7 +49,7 @@ def environment_for(confinement: Confinement, host: Host, shown: Shown) -> dict[
         **({} if confinement.only_looks else _BUILDING | _account(host.environ)),
         **dict(_toolchains(host.environ, usable)),
         **dict(_listed(host)),
-        **(GIT_ONLY_LOOKS if confinement.only_looks else {}),
+        **(git_only_looks(confinement.git_settings) if confinement.only_looks else {}),
         **(_proxy(confinement) if confinement.proxy else {}),
     }
 
