@@ -1356,6 +1356,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "changes/test_layered_diffs.py::test_lines_are_counted_and_shown",
         ),
         clause(
+            "a preview shows its age, and a new call never gets one from before a change",
+            "terminal/test_terminal_trials.py::test_a_preview_says_how_old_it_is",
+            "mcp/test_mcp_asking.py::test_a_repeated_command_shows_and_returns_how_it_goes_after_a_change",
+            "runtime/test_retrying.py::test_a_preview_is_made_again_if_anything_in_the_workspace_changed",
+            "runtime/test_retrying.py::test_a_yes_that_names_a_request_is_none_to_the_preview_that_took_its_place",
+        ),
+        clause(
             "approving commits that very result and runs nothing again",
             "runtime/test_trying.py::test_a_yes_keeps_what_was_seen_and_runs_nothing_again",
             "runtime/test_trying.py::test_a_trial_waits_for_whoever_comes_back_to_its_session",

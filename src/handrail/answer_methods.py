@@ -46,6 +46,14 @@ class AnswerMethods(Entering):
 
         return self._enter(retry, self._session, request_id, command)
 
+    def refresh(self, request_id: str) -> PermissionRequest:
+        """The waiting request, or, if an input of its preview changed or may have, the request with a new preview and a
+        new id that takes its place. For an old request that is shown for a new call. ToolError if the call cannot be
+        previewed any more."""
+        from handrail.runtime.retrying import refresh  # noqa: PLC0415  as above
+
+        return self._enter(refresh, self._session, request_id)
+
     def outdated(self, request: PermissionRequest) -> tuple[str, ...]:
         """The files that others changed since the request was put, as results name them: a yes to it would keep
         nothing. Empty where it still counts."""

@@ -177,6 +177,7 @@ class AsyncHandrail:
     answer = _hopped(Handrail.answer)
     fork_session = _hopped(Handrail.fork_session)
     retry = _hopped(Handrail.retry)
+    refresh = _hopped(Handrail.refresh)
     outdated = _hopped(Handrail.outdated)
     waiting = _hopped(Handrail.waiting)
     reply = _hopped(Handrail.reply)

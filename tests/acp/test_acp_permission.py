@@ -29,7 +29,7 @@ def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: P
             assert (done.stop_reason, asked.session) == ("end_turn", session)
             diff, told = asked.card.content
             assert "asks: writes ask in ask mode" in told.content.text
-            assert "Your files are untouched." in told.content.text
+            assert "Preview from just now. Your files are untouched." in told.content.text
             assert told.content.text.endswith("undo takes it back\n```")
             assert (diff.path, diff.old_text) == (str(workspace / "a.txt"), "one\ntwo\nthree\n")
             assert (asked.card.kind, asked.card.status) == ("edit", "pending")

@@ -165,7 +165,7 @@ def test_of_a_batch_nothing_runs_before_its_last_answer(run, library: Library, w
     assert ((workspace / "a.txt").exists(), (workspace / "b.txt").exists()) == (True, False)
 
 
-def test_a_grant_is_listed_and_revoked_at_once(run) -> None:
+def test_a_grant_is_listed_and_revoked_at_once(run, state: Path) -> None:
     run("call", "exec", TOUCH)
     done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "workspace")
     told = "no longer asks for `touch` in this workspace; handrail approvals lists it, revoke takes it back\n"
@@ -174,6 +174,7 @@ def test_a_grant_is_listed_and_revoked_at_once(run) -> None:
     assert (grant["kind"], grant["command"], grant["scope"]) == ("command", "touch", "workspace")
     assert run("call", "exec", '{"command": "touch again"}', "--session", "another").code == 0
     assert f"{grant['short']}  granted, workspace  " in run("approvals").out
+    remove_place(state)  # which workspace it is need not be noted
     done = run("approvals", "revoke", grant["short"])
     assert (done.code, done.out) == (0, "revoked: touch asks again\n")
     assert grants(run) == []
@@ -240,6 +241,70 @@ def test_an_id_is_found_from_another_folder_and_all_lists_every_workspace(run, t
     assert str(workspace) in run("approvals", "--all").out
     assert run("approvals", "allow", waiting["short"], cwd=other).code == 0
     assert (workspace / "new.txt").exists()
+
+
+DIES = """
+import os, signal, sys
+from handrail import Handrail
+from handrail.settings import Settings
+rail = Handrail(sys.argv[1], mode=sys.argv[3], session="killed", state_dir=sys.argv[2], settings=Settings(),
+                on_permission=lambda _: None)
+def die(frame, event, _):
+    if event == "return" and frame.f_code.co_name == sys.argv[4] and frame.f_code.co_filename.endswith("journal.py"):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.setprofile(die)
+rail.call("exec", {"command": sys.argv[5]})
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "place", "command"),
+    [("ask", "park", "touch made"), ("auto", "park_late", "bash gen.sh")],
+)
+def test_a_request_can_be_answered_though_its_process_was_killed_as_soon_as_it_waited(
+    run, environment, state: Path, workspace: Path, tmp_path: Path, mode: str, place: str, command: str
+) -> None:
+    (workspace / ".git" / "hooks").mkdir(parents=True)
+    (workspace / "gen.sh").write_text("touch made .git/hooks/pre-commit\n")
+    script = [sys.executable, "-c", DIES, workspace, state, mode, place, command]
+    done = subprocess.run(script, check=False, capture_output=True, text=True, env=environment)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    [waiting] = waits(run, "--all")
+    assert waiting["workspace"] == str(workspace)
+    assert run("approvals", "allow", waiting["id"], cwd=tmp_path).code == 0
+    assert (workspace / "made").exists()
+
+
+def remove_place(state: Path) -> None:
+    """As a crash of an older version left it."""
+    [place] = state.glob("workspaces/*/.place")
+    place.unlink()
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "named"),
+    [("allow", 0, False), ("allow", 0, True), ("deny", 0, True), ("show", 0, False), ("retry", 3, True)],
+)
+def test_a_request_whose_workspace_was_not_noted_is_found_by_the_workspace(
+    run, state: Path, workspace: Path, tmp_path: Path, answer: str, code: int, named: bool
+) -> None:
+    run("call", "exec", TOUCH)
+    remove_place(state)
+    [waiting] = waits(run)
+    assert waiting["workspace"] == str(workspace)
+    words, cwd = (["--workspace", str(workspace)], tmp_path) if named else ([], workspace)
+    done = run("approvals", answer, waiting["short"], *words, cwd=cwd)
+    assert done.code == code, done.err
+    assert (workspace / "made").exists() is (answer == "allow")
+
+
+def test_elsewhere_a_request_whose_workspace_was_not_noted_says_what_to_name(run, state: Path, tmp_path: Path) -> None:
+    run("call", "exec", TOUCH)
+    remove_place(state)
+    [waiting] = waits(run)
+    done = run("approvals", "allow", waiting["id"], cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "Name it with --workspace." in done.err
 
 
 def test_an_answer_is_carried_out_in_the_mode_that_the_call_was_judged_in(

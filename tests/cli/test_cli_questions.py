@@ -1,6 +1,7 @@
 """Questions of the model, asked, listed and replied to from the shell."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,8 +44,9 @@ def test_unattended_it_is_an_error_and_nothing_waits(run: Any) -> None:
     assert run("approvals", "--json").json["questions"] == []
 
 
-def test_questions_are_listed_and_replied_to(run: Any) -> None:
+def test_questions_are_listed_and_replied_to(run: Any, state: Path) -> None:
     name = asked(run)
+    next(state.glob("workspaces/*/.place")).unlink()  # which workspace it is need not be noted
     listed = run("approvals")
     assert "question" in listed.out
     assert "Which one? · 1 left · 2 right" in listed.out

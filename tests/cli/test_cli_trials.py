@@ -34,6 +34,7 @@ def test_a_call_that_asks_prints_what_it_would_change_and_how_to_answer(run, wor
     assert done.code == 3
     lines = done.out.splitlines()
     assert [line for line in lines if line.startswith("Tried in a throw-away copy: exit 0 in ")]
+    assert [line for line in lines if line.endswith(" Your files are untouched. Preview from just now.")]
     assert lines[-5:-1] == ["Would change 3 files:", "  D old.txt  −1  deletes!", "  M a.txt  +1 −1", "  A made"]
     assert lines[-1] == 'Printed 1 line, last: "printed"'
     short = waiting(run)["short"]

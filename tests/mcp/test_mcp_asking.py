@@ -162,6 +162,72 @@ def test_a_dismissed_form_leaves_it_waiting_and_the_same_call_shows_it_again(cli
     assert not client.calls.rail.waiting()
 
 
+CHECK = {"command": "sh check.sh | tee report.txt"}
+"""Runs the tests: what it prints depends on a file that it only reads."""
+
+
+def run_check(client: Client, **reply: Any) -> tuple[str, str]:
+    """What the form for the tests shows, and what the model reads after that reply."""
+    exchange = client.call(FORMS, CHECK, "exec")
+    form = client.form()
+    client.send_back(form, **reply)
+    return form["params"]["message"], client.result(exchange)["content"][0]["text"]
+
+
+@pytest.mark.parametrize("editor", ["edit", "elsewhere"])
+def test_a_repeated_command_shows_and_returns_how_it_goes_after_a_change(
+    client: Client, workspace: Path, editor: str
+) -> None:
+    (workspace / "check.sh").write_text("echo failed\n")
+    shown, _ = run_check(client, action="cancel")
+    assert 'last: "failed"' in shown
+    assert "Preview from just now." in shown
+    if editor == "edit":
+        change = {"path": "check.sh", "oldText": "failed", "newText": "passed"}
+        edited = client.call(FORMS, change, "edit")
+        client.send_back(client.form(), action="accept", content={"answer": "once"})
+        assert not client.result(edited)["isError"]
+    else:
+        (workspace / "check.sh").write_text("echo passed\n")
+    shown, told = run_check(client, action="accept", content={"answer": "once"})
+    assert 'last: "passed"' in shown
+    assert "failed" not in told
+    assert (workspace / "report.txt").read_text() == "passed\n"
+    assert not client.calls.rail.waiting()
+
+
+def test_a_repeated_command_is_not_tried_again_while_nothing_has_changed(client: Client, workspace: Path) -> None:
+    (workspace / "check.sh").write_text("date +%s%N\n")
+    first, _ = run_check(client, action="cancel")
+    again, _ = run_check(client, action="cancel")
+    assert again == first
+
+
+def test_a_repeated_edit_shows_the_file_as_it_is_now(client: Client, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    change = {"path": "a.txt", "oldText": "one", "newText": "two"}
+    exchange = client.call(FORMS, change, "edit")
+    client.send_back(client.form(), action="cancel")
+    client.result(exchange)
+    (workspace / "a.txt").write_text("zero\none\n")
+    again = client.call(FORMS, change, "edit")
+    form = client.form()
+    assert "\n zero\n" in form["params"]["message"]
+    client.send_back(form, action="accept", content={"answer": "once"})
+    assert not client.result(again)["isError"]
+    assert (workspace / "a.txt").read_text() == "zero\ntwo\n"
+
+
+def test_a_repeated_edit_that_fits_no_more_fails_at_once(client: Client, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    change = {"path": "a.txt", "oldText": "one", "newText": "two"}
+    exchange = client.call(FORMS, change, "edit")
+    client.send_back(client.form(), action="cancel")
+    client.result(exchange)
+    (workspace / "a.txt").write_text("other\n")
+    assert code(client.result(client.call(FORMS, change, "edit"))) == "NO_MATCH"
+
+
 def test_nonsense_is_asked_about_once_more_and_then_left(client: Client, workspace: Path) -> None:
     exchange = client.call(FORMS)
     client.send_back(client.form(), action="accept", content={"answer": "everything"})

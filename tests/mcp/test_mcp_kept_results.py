@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail import Handrail, tool
+from handrail import Handrail, ToolError, tool
 from handrail.mcp import calling
 from handrail.mcp.calling import Calls, digest_of
 from handrail.mcp.outcomes import Asks, Said
@@ -75,6 +75,45 @@ def test_a_call_that_asks_is_left_and_answered_elsewhere_and_gives_its_result_on
     found = verify(StateFolder(str(tmp_path / "state")))
     assert found.intact, found
     assert found.records == 1
+
+
+def test_the_kept_result_of_a_command_says_how_old_it_is(opened: Make, workspace: Path) -> None:
+    (workspace / "check.sh").write_text("echo failed | tee report.txt\n")
+    command = {"command": "sh check.sh"}
+    calls = Calls(opened())
+    first = asking(calls, command, "exec")
+    calls.leave(first)
+    (workspace / "check.sh").write_text("echo passed | tee report.txt\n")
+    calls.rail.answer(calls.rail.waiting()[0], "once")
+    kept = calls.begin("exec", command)
+    assert not isinstance(kept, Asks)
+    assert kept.content.startswith("failed\n")
+    assert [note for note in kept.warnings if note.startswith("This command ran ")]
+    calls.delivered(kept.tool_call_id)
+    again = asking(calls, command, "exec")
+    assert again.requests[0].preview is not None
+    assert again.requests[0].preview.output == "passed\n"
+
+
+def test_a_preview_that_is_made_again_for_a_repeated_call_can_be_cancelled(opened: Make, workspace: Path) -> None:
+    (workspace / "slow.sh").write_text("touch made\n")
+    calls = Calls(opened())
+    first = asking(calls, {"command": "sh slow.sh"}, "exec")
+    calls.leave(first)
+    (workspace / "slow.sh").write_text("touch made; sleep 60\n")
+
+    def cancel(call_id: str) -> None:
+        assert call_id == first.call_id
+        threading.Thread(target=cancel_once_begun, args=(calls.rail, call_id)).start()
+
+    with pytest.raises(ToolError, match="cancelled"):
+        calls.begin("exec", {"command": "sh slow.sh"}, None, cancel)
+    assert [one.id for one in calls.rail.waiting()] == [first.requests[0].id]
+
+
+def cancel_once_begun(rail: Handrail, call_id: str) -> None:
+    while not rail.cancel_call(call_id):
+        threading.Event().wait(0.005)
 
 
 def test_the_same_call_waits_on_the_same_request(opened: Make) -> None:

@@ -218,6 +218,27 @@ def test_no_response_asks_the_same_again(opened: Make) -> None:
     assert not found.again
 
 
+def test_no_response_after_a_change_asks_with_a_new_preview_and_a_yes_to_the_old_one_keeps_that(
+    opened: Make, workspace: Path
+) -> None:
+    (workspace / "check.sh").write_text("echo failed > report.txt\n")
+    calls, command = Calls(opened()), {"command": "sh check.sh"}
+    asks = calls.begin("exec", command)
+    assert isinstance(asks, Asks)
+    state = input_required(calls, asks)["requestState"]
+    (workspace / "check.sh").write_text("echo passed > report.txt\n")
+    params: dict[str, Any] = {"name": "exec", "arguments": command, "requestState": state}
+    anew = resumed(calls, params)
+    assert isinstance(anew, Asks)
+    assert anew.shown != asks.shown
+    state = input_required(calls, anew)["requestState"]
+    (workspace / "check.sh").write_text("echo later > report.txt\n")
+    kept = resumed(calls, params | {"requestState": state, "inputResponses": YES})
+    assert isinstance(kept, ToolResult)
+    assert kept.ok
+    assert (workspace / "report.txt").read_text() == "passed\n"
+
+
 def test_responses_that_are_no_object_are_refused_and_the_call_waits(opened: Make) -> None:
     calls = Calls(opened())
     _, state = begun(calls)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -15,8 +16,10 @@ from typing import Any
 import pytest
 
 from handrail import Answer, AsyncHandrail, Done, Handrail, PermissionRequest, ToolError, UsageError
+from handrail.changes.layered import checking
 from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.protocol.result import ToolResult
+from handrail.runtime import outdating
 from handrail.settings import Settings
 from handrail.store.audit import decode_record
 from handrail.store.redact import redacted
@@ -145,6 +148,81 @@ def test_listeners_hear_of_the_question_as_it_is_now(rail: Make) -> None:
     put = [event.permission_request for event in heard if isinstance(event, ToolCallPermissionRequired)]
     assert put == [request, anew]
 
+
+# For a new call
+
+
+@pytest.mark.parametrize("change", ["write", "delete", "rename", "new"])
+def test_a_preview_is_made_again_if_anything_in_the_workspace_changed(rail: Make, workspace: Path, change: str) -> None:
+    (workspace / "src" / "deep").mkdir(parents=True)
+    file = workspace / "src" / "deep" / "a.py"
+    file.write_text("one\n")
+    one = rail(mode="ask")
+    request = asked(one, "sh -c 'cat src/*/a.py; echo x > made'")
+    assert one.refresh(request.id) == request
+    if change == "write":
+        before = file.stat()
+        file.write_text("two\n")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    elif change == "delete":
+        file.unlink()
+    elif change == "rename":
+        (workspace / "src").rename(workspace / "other")
+    else:
+        (workspace / "src" / "b.py").touch()
+    anew = one.refresh(request.id)
+    assert one.waiting() == (anew,)
+    assert output_of(anew) == output_of(asked(one, "sh -c 'cat src/*/a.py; echo x > made'"))
+    assert one.refresh(anew.id) == anew
+
+
+def test_a_yes_that_names_a_request_is_none_to_the_preview_that_took_its_place(
+    rail: Make, workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "gen.sh").write_text("echo one > made\n")
+    one = rail(mode="ask")
+    request = asked(one, "sh gen.sh")
+    (workspace / "gen.sh").write_text("echo two > made\n")
+    anew = one.refresh(request.id)
+    for old in (request, request.id):
+        with pytest.raises(UsageError, match="no permission request"):
+            one.answer(old, "once")
+    assert trials(tmp_path) == 1
+    assert (anew.tool_call_id, anew.revision) == (request.tool_call_id, 0)
+    assert answered(one, anew, "once").ok
+    assert (workspace / "made").read_text() == "two\n"
+
+
+def test_a_preview_is_made_again_after_a_change_set(rail: Make) -> None:
+    one = rail(mode="ask")
+    request = asked(one, "touch made")
+    rail(mode="auto").write("a.txt", "one\n")
+    assert one.refresh(request.id) != request
+
+
+def test_a_preview_that_is_not_certain_to_be_fresh_is_made_again(rail: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = rail(mode="ask")
+    request = asked(one, "touch made")
+    with monkeypatch.context() as patch:
+        patch.setattr(outdating, "FRESH_FOR", timedelta(0))
+        old = one.refresh(request.id)
+    assert old != request
+    with monkeypatch.context() as patch:
+        patch.setattr(checking, "_LOOKING_SECONDS", -1.0)
+        anew = one.refresh(old.id)
+    assert anew != old
+    assert one.refresh(anew.id) == anew
+
+
+def test_only_a_request_that_waits_is_refreshed(rail: Make) -> None:
+    one = rail(mode="ask")
+    request = asked(one, "touch made")
+    one.answer(request, "deny")
+    with pytest.raises(UsageError, match="was answered already"):
+        one.refresh(request.id)
+
+
+# Edited
 
 # Edited
 

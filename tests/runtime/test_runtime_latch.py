@@ -543,7 +543,8 @@ def test_a_preview_of_a_custom_tool_tells_nothing_before_the_call_began(rail: Ma
     one = rail(mode="ask", tools=[Tool(plain.spec, run, preview=preview)])
     one.call("previewed", {}, tool_call_id="x")
     [request] = one.waiting()
-    assert request.preview == Preview(kind="diff", text="+x\n")
+    assert request.preview is not None
+    assert request.preview == Preview(kind="diff", text="+x\n", time=request.preview.time)
     assert done(one.answer(request.id, "once"))[0].ok
     assert kinds(one, "x") == [
         *("ToolCallStart", "ToolCallPermissionRequired", "ToolCallPermissionGranted", "ToolCallRunning"),

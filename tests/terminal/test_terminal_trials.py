@@ -1,6 +1,9 @@
 """What a person reads of a trial: how it went, what it would change, and what a yes then means."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
+from msgspec.structs import replace
 from trials import CHANGED, CREATED, FOUR, trial, tried_request
 
 from handrail.protocol.change import Change
@@ -29,6 +32,27 @@ def test_a_trial_says_how_it_went_what_it_would_change_and_what_it_printed() -> 
         "  M src/api/types.py       +41 −12              M src/api/client.py      +6 −6     layout only",
         'Tried to reach example.org:443 (blocked). Printed 14 lines, last: "31 types generated"',
     ]
+
+
+AGES = [
+    ({"seconds": 2}, "just now"),
+    ({"seconds": 42}, "42 s ago"),
+    ({"minutes": 3, "seconds": 50}, "3 min ago"),
+    ({"hours": 25}, "1 d ago"),
+    ({"minutes": -3}, "just now"),
+]
+
+
+@pytest.mark.parametrize(("ago", "said"), AGES)
+def test_a_preview_says_how_old_it_is(ago: dict[str, int], said: str) -> None:
+    made = datetime.now(UTC) - timedelta(**ago)
+    request = tried_request(trial())
+    assert request.preview is not None
+    tried = replace(request, preview=replace(request.preview, time=made))
+    assert f"{TRIED} Preview from {said}.\n" in text_of(tried)
+    assert f"Your files are untouched. Preview from {said}.\n" in text_of(tried, outdated=("src/a.py",))
+    diff = a_request(command=None, preview=Preview(kind="diff", text="+x\n", time=made))
+    assert f"Preview from {said}. Your files are untouched. Yes makes this change" in text_of(diff)
 
 
 def test_files_stand_below_each_other_where_the_screen_is_narrow() -> None:

@@ -1,7 +1,6 @@
 """approvals: what waits for a yes, and what was granted."""
 
 from argparse import Namespace
-from datetime import UTC, datetime
 from typing import Any
 
 from handrail.cli.exits import OK
@@ -13,6 +12,7 @@ from handrail.protocol.wire import encode
 from handrail.store.inbox import Asked, Kept, Waiting
 from handrail.terminal.changed import gist
 from handrail.terminal.request import subject
+from handrail.terminal.tried import age
 
 SCHEMA = "handrail.approvals/1"
 _UNKNOWN = "?"
@@ -67,7 +67,7 @@ def _question_rows(asked: list[Asked], names: dict[str, str], *, places: bool) -
         question, place = one.question, (one.workspace or _UNKNOWN,) if places else ()
         options = (f"{number} {cut(option, 30)}" for number, option in enumerate(question.options, start=1))
         what = " · ".join((cut(question.question, 80), *options))
-        rows.append((names[question.tool_call_id], "question", _ago(one.time), one.session_id, *place, what))
+        rows.append((names[question.tool_call_id], "question", age(one.time), one.session_id, *place, what))
     return rows
 
 
@@ -88,11 +88,11 @@ def _rows(waiting: list[Waiting], granted: list[Kept], names: dict[str, str], *,
         request = one.request
         what = f"{request.tool_name} {subject(request)}" if request.command is not None else subject(request)
         place = (one.workspace or _UNKNOWN,) if places else ()
-        told = (names[request.id], _STATES[one.state], _ago(one.time), request.session_id)
+        told = (names[request.id], _STATES[one.state], age(one.time), request.session_id)
         rows.append((*told, *place, f"{cut(what, 80)}{would_change(request)} ({request.rule})"))
     for kept in granted:
         place = (kept.workspace or _UNKNOWN,) if places else ()
-        told = (names[grant_id(kept)], f"granted, {kept.granted.scope}", _ago(kept.granted.time))
+        told = (names[grant_id(kept)], f"granted, {kept.granted.scope}", age(kept.granted.time))
         rows.append((*told, kept.granted.session_id, *place, cut(grant_name(kept), 80)))
     return rows
 
@@ -101,11 +101,3 @@ def would_change(request: PermissionRequest) -> str:
     """What a yes would keep, in a few words, where it was tried."""
     tried = request.preview.tried if request.preview is not None else None
     return f": {gist(tried)}" if tried is not None else ""
-
-
-def _ago(time: datetime) -> str:
-    seconds = max(0, int((datetime.now(UTC) - time).total_seconds()))
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

@@ -24,10 +24,10 @@ def inbox_of(options: Namespace) -> Inbox:
 
 def found_request(options: Namespace) -> Waiting:
     """The request that an id means: of what waits in this workspace, else of what waits anywhere."""
-    everywhere = Inbox(state_of_here(), None).waiting()
-    here = _here(options)
-    near = [one for one in everywhere if here is not None and one.workspace == here]
-    chosen = _only(options.id, near) or (None if options.workspace else _only(options.id, everywhere))
+    here = here_of(options)
+    chosen = _only(options.id, Inbox(state_of_here(), here).waiting()) if here is not None else None
+    if chosen is None and not options.workspace:
+        chosen = _only(options.id, Inbox(state_of_here(), None).waiting())
     if chosen is not None:
         return chosen
     answered = Inbox(state_of_here(), None).answered()
@@ -42,10 +42,9 @@ def found_request(options: Namespace) -> Waiting:
 
 def found_grant(options: Namespace) -> Kept:
     """What an id, or the path of a folder, means of what is granted in this workspace, else anywhere."""
-    everywhere = Inbox(state_of_here(), None).granted()
-    here = _here(options)
-    near = [kept for kept in everywhere if here is not None and kept.workspace == here]
-    for kept in (near, [] if options.workspace else everywhere):
+    here = here_of(options)
+    near = Inbox(state_of_here(), here).granted() if here is not None else []
+    for kept in (near, [] if options.workspace else Inbox(state_of_here(), None).granted()):
         by_path = [one for one in kept if options.id.startswith("/") and _is_at(one, options.id)]
         named = {grant_id(one): one for one in kept}
         ids = matching(options.id, named)
@@ -86,7 +85,7 @@ def grant_name(kept: Kept) -> str:
     return f"{granted.path} ({granted.access})" if isinstance(granted, OpenedFolder) else granted.command
 
 
-def _here(options: Namespace) -> str | None:
+def here_of(options: Namespace) -> str | None:
     """The workspace that is looked at first."""
     try:
         return os.path.realpath(options.workspace or os.getcwd())

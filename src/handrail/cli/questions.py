@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from handrail.cli.exits import FAILED, Stop
+from handrail.cli.inbox import here_of
 from handrail.cli.output import cut, one_line
 from handrail.cli.sessions import state_of_here
 from handrail.protocol.question import Question, Reply
@@ -11,8 +12,10 @@ from handrail.store.short_ids import matching, short_ids
 
 
 def found_question(options: Namespace) -> Asked:
-    """The question that an id means, of any workspace."""
-    asked = {one.question.tool_call_id: one for one in Inbox(state_of_here(), None).questions()}
+    """The question that an id means, of any workspace. Those of this workspace are known without a note of it."""
+    here = here_of(options)
+    near = Inbox(state_of_here(), here).questions() if here is not None else []
+    asked = {one.question.tool_call_id: one for one in (*Inbox(state_of_here(), None).questions(), *near)}
     ids = matching(options.id, asked)
     if len(ids) == 1:
         return asked[ids[0]]

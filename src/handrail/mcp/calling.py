@@ -4,7 +4,8 @@ Clients know no ids of ours. A call that was left waiting is found again by its 
 is handed over once: a result is a call's until `delivered`, and only then is the same call a new one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -41,9 +42,11 @@ class Calls:
         self._held: set[str] = set()
         """The calls that are in hand here and waited at least once."""
 
-    def begin(self, name: str, arguments: Any, call_id: str | None = None) -> ToolResult[Any] | Asks:
-        """Runs a call; of one that was left waiting before, what came of it since."""
-        found = self._taken_up(name, arguments) if self._left.some() else None
+    def begin(
+        self, name: str, arguments: Any, call_id: str | None = None, met: Callable[[str], object] = str
+    ) -> ToolResult[Any] | Asks:
+        """Runs a call; of one that was left waiting before, what came of it since. `met` gets the id of that one."""
+        found = self._taken_up(name, arguments, met) if self._left.some() else None
         if found is not None:
             return found
         result = self.rail.call(name, arguments, tool_call_id=call_id)
@@ -126,6 +129,21 @@ class Calls:
         """One call that was left waiting; None where it is in another hand, was handed over, or is no such call."""
         return self._found(call_id, name, digest) if digest and self._left.take_one(call_id, digest) else None
 
+    def refresh(self, asks: Asks) -> ToolResult[Any] | Asks | None:
+        """What a waiting call asks now that the same call was made again: an old preview is replaced. None if there can
+        be no preview now: then it is a new call."""
+        try:
+            with suppress(UsageError):  # somebody was faster to answer, or to have it tried again
+                for request in asks.requests:
+                    self.rail.refresh(request.id)
+            return self.look(asks)
+        except BaseException as error:
+            if isinstance(error, ToolError) and error.code != "CANCELLED":
+                self.delivered(asks.call_id)
+                return None
+            self.let_go(asks.call_id)
+            raise
+
     @cached_property
     def signer(self) -> "Signer":
         """Signs what a client keeps between two rounds of a call."""
@@ -143,17 +161,20 @@ class Calls:
         """A number that changes when another process writes to the session's journal."""
         return self._left.version()
 
-    def _taken_up(self, name: str, arguments: Any) -> ToolResult[Any] | Asks | None:
+    def _taken_up(self, name: str, arguments: Any, met: Callable[[str], object]) -> ToolResult[Any] | Asks | None:
         digest = digest_of(name, arguments)
         while digest and (call_id := self._left.take(digest)) is not None:
             found = self._found(call_id, name, digest)
+            if isinstance(found, Asks):
+                met(call_id)
+                found = self.refresh(found)
             if found is not None:
                 return found
         return None
 
     def _found(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | Asks | None:
         """What a call that is in hand now has come to; None, and it is forgotten, where it is of no use here."""
-        from handrail.mcp.permission.words import under_way  # noqa: PLC0415  as above
+        from handrail.mcp.permission.words import under_way, with_age  # noqa: PLC0415  as above
 
         self._held.add(call_id)
         try:
@@ -161,7 +182,8 @@ class Calls:
             interim = under_way(call_id, name, spec.version if spec is not None else "")
             found = self.look(Asks(call_id=call_id, interim=interim, digest=digest))
             if self._counts(found):
-                return found
+                ran = self._left.ran_at(call_id) if not isinstance(found, Asks) and found.ok else None
+                return found if isinstance(found, Asks) or ran is None else with_age(found, ran)
             self.delivered(call_id)
         except BaseException:
             self.let_go(call_id)

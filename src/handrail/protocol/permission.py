@@ -93,6 +93,8 @@ class Preview(Wire, frozen=True):
     output: str = ""
     """What the trial printed, in what a view has room for."""
     tried: Tried | None = None
+    time: Time | None = None
+    """When it was made. The files may have changed since."""
 
 
 class Basis(Wire, frozen=True, omit_defaults=False):

@@ -59,13 +59,13 @@ def park(session: Session, flights: list[Flight]) -> Parked:
         calls.append(NewCall(flight.call.tool_call_id, flight.decided, drafts))
     rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
     _keep_variables(session, requests)
+    note_place(os.path.dirname(session.folder), session.workspace.main.path)  # before anybody can answer, too
     try:
         session.journal.park(batch_id, tuple(calls), rows)
     except Exception:  # an interrupt may come when they are parked already: whoever looks then sees to it
         for flight in flights:
             forget_trial(session, flight)
         raise
-    note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=batch_id, requests=tuple(requests))
 

@@ -37,7 +37,6 @@ def park_late(session: Session, flight: Flight, batch: Sequence[Flight], asks: A
         raise
     finally:
         _let_go(session, batch)
-    note_place(os.path.dirname(session.folder), session.workspace.main.path)
     session.journal.deliver()
     return Parked(batch_id=flight.batch_id, requests=(request,))
 
@@ -48,6 +47,7 @@ def _write_down(session: Session, flight: Flight, batch: Sequence[Flight], reque
     later = tuple(_new_call(other) for other in batch if other.recorded is None)
     calls = tuple(other.call.tool_call_id for other in batch)
     # Before anybody can answer: who does it in another shell is to carry it out as it would have been here.
+    note_place(os.path.dirname(session.folder), session.workspace.main.path)
     keep_variables(session.folder, session.commands.variables(session.workspace.roots))
     row = (request.id, request.tool_call_id, encode(request))
     session.journal.park_late(flight.batch_id, begun, later, calls, row)

@@ -1,6 +1,7 @@
 """Whether what a question shows is still so: what others changed since it was put."""
 
 import os
+from datetime import UTC, datetime, timedelta
 
 from handrail.changes.layered.trial import Examined
 from handrail.protocol.error import ToolError
@@ -11,6 +12,8 @@ from handrail.store.requests import calls_of_batch, requests_of_batch
 
 GONE = "what was tried is not kept any more"
 ELSE = "what an earlier call of its batch would change"
+FRESH_FOR = timedelta(minutes=5)
+"""After that a preview counts as old: a command also reads what is outside the workspace, and nobody watches that."""
 
 
 def outdated(session: Session, request: PermissionRequest) -> tuple[str, ...]:
@@ -27,6 +30,24 @@ def outdated(session: Session, request: PermissionRequest) -> tuple[str, ...]:
         return (GONE,)
     finally:
         session.workspace.let_go()
+
+
+def is_fresh(session: Session, request: PermissionRequest) -> bool:
+    """Whether a new call may be shown this request's preview: no input of the preview changed since. The inputs of a
+    command are taken to be all files of the workspace. False if it is not certain."""
+    if outdated(session, request):
+        return False
+    preview, history = request.preview, session.recorder.history
+    if preview is None or preview.tried is None:
+        return True  # `based_on` names all of its inputs
+    if preview.time is None or not timedelta() <= datetime.now(UTC) - preview.time < FRESH_FOR:
+        return False
+    last = None if history.is_empty else next(history.log.latest(), None)
+    if last is not None and last.time >= preview.time:
+        return False
+    from handrail.changes.layered.checking import is_unchanged_since  # noqa: PLC0415  few commands are tried
+
+    return is_unchanged_since(session.workspace, _examined(session, preview.tried.sealed).started)
 
 
 def _stands(session: Session, request: PermissionRequest) -> bool:

@@ -14,6 +14,7 @@ from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import named
 from handrail.runtime.latch import known_request
+from handrail.runtime.outdating import is_fresh
 from handrail.runtime.pipeline import DECIDING, take_steps
 from handrail.runtime.question import question_about
 from handrail.runtime.reloading import reloaded, with_command
@@ -21,28 +22,51 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import environment_of
 from handrail.runtime.waiting_trials import drop_trial, forget_trial, sealed_in
 from handrail.store.journal import NewCall
-from handrail.store.requests import Stored, calls_of_batch, requests_of_batch
+from handrail.store.requests import Stored, calls_of_batch, request_about, requests_of_batch
 
 
 def retry(session: Session, request_id: str, command: str | None) -> PermissionRequest:
     """Tries it anew and puts what came of that in the place of the question. ToolError where policy refuses the command
     as it was changed: then the question stays as it was."""
     asked = known_request(session, request_id)
-    _refuse(asked)
+    if not asked.answered and asked.request.command is None:
+        raise UsageError(f"the permission request {request_id!r} is about no command, so there is nothing to try")
+    return _ask_again(session, asked, command, same=True)
+
+
+def refresh(session: Session, request_id: str) -> PermissionRequest:
+    """The request if its preview is fresh, else one with a new preview and a new id: whoever saw the old preview has
+    not said yes to the new one. ToolError if there can be none now: then the request stays as it was."""
+    asked = known_request(session, request_id)
+    if not asked.answered and is_fresh(session, asked.request):
+        return asked.request
+    return _ask_again(session, asked, None, same=False)
+
+
+def _ask_again(session: Session, asked: Stored, command: str | None, *, same: bool) -> PermissionRequest:
+    """Puts the question anew, in the place of the one that waits. The call can be cancelled meanwhile. `same`: whether
+    it keeps its id."""
+    request_id, here = asked.request.id, (asked.request.tool_call_id,)
+    if asked.answered:
+        raise UsageError(f"the permission request {request_id!r} was answered already")
     flight = _flight(session, asked.request, command)
+    session.cancelling.begin(here)
     try:
         anew = _asked_anew(session, flight, asked.request)
+        if same:
+            anew = replace(anew, id=request_id, revision=asked.request.revision + 1)
         drafts = ((ToolCallPermissionRequired, {**named(flight), "permission_request": anew}),)
         call = NewCall(flight.call.tool_call_id, flight.decided, drafts)
-        if not session.journal.renew(request_id, asked.data, encode(anew), call):
+        if not session.journal.renew(request_id, asked.data, (anew.id, encode(anew)), call):
             raise UsageError(_too_late(session, request_id))
     except Exception:
         forget_trial(session, flight)
         raise
     except BaseException:
-        _forget_unless_put(session, request_id, flight)
+        _forget_unless_put(session, flight)
         raise
     finally:
+        session.cancelling.end(here)
         session.workspace.let_go()
     if old := sealed_in(asked.request):
         drop_trial(session, old)
@@ -50,19 +74,12 @@ def retry(session: Session, request_id: str, command: str | None) -> PermissionR
     return anew
 
 
-def _forget_unless_put(session: Session, request_id: str, flight: Flight) -> None:
+def _forget_unless_put(session: Session, flight: Flight) -> None:
     """An interrupt may come when the question shows the new trial already."""
     with suppress(StoreError):
-        if sealed_in(known_request(session, request_id).request) != flight.tried:
+        asked = request_about(session.journal.database, flight.call.tool_call_id)
+        if asked is None or sealed_in(asked) != flight.tried:
             forget_trial(session, flight)
-
-
-def _refuse(asked: Stored) -> None:
-    request = asked.request
-    if asked.answered:
-        raise UsageError(f"the permission request {request.id!r} was answered already")
-    if request.command is None:
-        raise UsageError(f"the permission request {request.id!r} is about no command, so there is nothing to try")
 
 
 def _flight(session: Session, request: PermissionRequest, command: str | None) -> Flight:
@@ -73,7 +90,7 @@ def _flight(session: Session, request: PermissionRequest, command: str | None) -
     flight = reloaded(session.journal, session.offer, entry, session.characters)
     if command is not None:
         flight.give_args(with_command(flight.call, command))
-    if environment_of(session) != request.environment:
+    if request.environment is not None and environment_of(session) != request.environment:
         message = "The command would get other environment variables here and now than when the person was asked."
         raise ToolError("CONFLICT", f"{message} Nothing was tried. Try again where it was asked.")
     take_steps(session, flight, DECIDING)
@@ -90,7 +107,7 @@ def _asked_anew(session: Session, flight: Flight, request: PermissionRequest) ->
     take_steps(session, flight, (put,))
     _raise_error(flight)
     edited = found[0].command != _called(session, request)
-    return replace(found[0], id=request.id, revision=request.revision + 1, edited=edited)
+    return replace(found[0], edited=edited)
 
 
 def _earlier(session: Session, request: PermissionRequest) -> list[Flight]:

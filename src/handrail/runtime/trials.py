@@ -1,6 +1,7 @@
 """Commands are tried before somebody is asked about them: whether that can be, and what asks of what came of it."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -156,7 +157,8 @@ def _shown(
     silent = replace(context_of(session, flight), metadata=tell_nobody, below=tuple(one.examined for one in below))
     if meanwhile is not None:
         silent = replace(silent, meanwhile=meanwhile)
-    return flight.tool.preview(silent, flight.arguments)
+    preview = flight.tool.preview(silent, flight.arguments)
+    return replace(preview, time=preview.time or datetime.now(UTC))
 
 
 def tell_nobody(**_: object) -> None:

@@ -49,6 +49,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     request: PermissionRequest
     folder: str
     """The folder of its session."""
+    workspace: str | None
+    """The folder it is about, where that is known."""
     time: datetime
     """When the call came."""
     mode: Mode | None
@@ -65,11 +67,6 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it waits for an answer, or only to be run."""
         return "waiting" if self.answer is None else "ready"
 
-    @property
-    def workspace(self) -> str | None:
-        """The folder it is about, where that is known."""
-        return place_of(os.path.dirname(self.folder))
-
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A question of the model that nobody has replied to."""
@@ -77,6 +74,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     question: Question
     folder: str
     """The folder of its session."""
+    workspace: str | None
+    """The folder it is about, where that is known."""
     time: datetime
 
     @property
@@ -84,22 +83,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """The session that asks."""
         return os.path.basename(self.folder)
 
-    @property
-    def workspace(self) -> str | None:
-        """The folder it is about, where that is known."""
-        return place_of(os.path.dirname(self.folder))
-
 
 class Kept(msgspec.Struct, frozen=True):
     """Something that people granted, and whose part of the state folder it is in."""
 
     granted: Granted | OpenedFolder
     home: str
-
-    @property
-    def workspace(self) -> str | None:
-        """The folder it counts in, where that is known."""
-        return place_of(self.home)
+    workspace: str | None
+    """The folder it counts in, where that is known."""
 
 
 class Inbox:
@@ -130,7 +121,8 @@ class Inbox:
         found: list[Asked] = []
         for folder in self._folders():
             try:
-                found += [_asked(folder, row[0]) for row in _rows(folder, ASKED)]
+                place = self._place(os.path.dirname(folder))
+                found += [_asked(folder, place, row[0]) for row in _rows(folder, ASKED)]
             except (StoreError, msgspec.DecodeError, UnicodeDecodeError) as error:
                 self.unreadable[folder] = str(error)
         return sorted(found, key=lambda one: one.time)
@@ -148,12 +140,17 @@ class Inbox:
         """What people granted and opened, to sessions and to workspaces, the oldest first."""
         sessions = self._folders()
         homes = dict.fromkeys(map(os.path.dirname, sessions))
-        found = [Kept(one, home) for home in homes for one in _granted_in(os.path.join(home, "."))]
-        found += [Kept(one, os.path.dirname(folder)) for folder in sessions for one in _granted_in(f"{folder}/")]
+        places = [(home, os.path.join(home, ".")) for home in homes]
+        places += [(os.path.dirname(folder), f"{folder}/") for folder in sessions]
+        found = [Kept(one, home, self._place(home)) for home, begin in places for one in _granted_in(begin)]
         return sorted(found, key=lambda kept: kept.granted.time)
 
     def _folders(self) -> list[str]:
         return self._state.sessions(self._workspace)
+
+    def _place(self, home: str) -> str | None:
+        """The workspace of a part of the state folder: the one that was looked for, else the one that was noted."""
+        return self._workspace or place_of(home)
 
     def _of_session(self, folder: str) -> list[Waiting]:
         stamp = _stamp(folder)
@@ -165,14 +162,14 @@ class Inbox:
     def _read(self, folder: str) -> list[Waiting]:
         self.unreadable.pop(folder, None)
         try:
-            return list(_waiting_in(folder))
+            return list(_waiting_in(folder, self._place(os.path.dirname(folder))))
         except StoreError as error:
             self.unreadable[folder] = str(error)
             return []
 
 
-def _asked(folder: str, data: bytes) -> Asked:
-    return Asked(question=question_in(data), folder=folder, time=decode_event(data).time)
+def _asked(folder: str, workspace: str | None, data: bytes) -> Asked:
+    return Asked(question=question_in(data), folder=folder, workspace=workspace, time=decode_event(data).time)
 
 
 def _granted_in(beginning: str) -> tuple[Granted | OpenedFolder, ...]:
@@ -180,7 +177,7 @@ def _granted_in(beginning: str) -> tuple[Granted | OpenedFolder, ...]:
     return (*GrantFiles(f"{beginning}{GRANTED}").listed(), *OpenedFolders(f"{beginning}{OPENED}").listed())
 
 
-def _waiting_in(folder: str) -> Iterator[Waiting]:
+def _waiting_in(folder: str, workspace: str | None) -> Iterator[Waiting]:
     for data, answer, state, runner, start, decided in _rows(folder, _OPEN):
         if state == "claimed" and not is_dead(folder, runner):
             continue  # somebody runs it
@@ -196,6 +193,7 @@ def _waiting_in(folder: str) -> Iterator[Waiting]:
         yield Waiting(
             request=request,
             folder=folder,
+            workspace=workspace,
             time=event.time,
             mode=mode,
             tools=tools,

@@ -210,16 +210,17 @@ class Journal:
 
         self._write(tuple(draft for call in (begun, *later) for draft in call.drafts), update)
 
-    def renew(self, request_id: str, shown: bytes, anew: bytes, call: NewCall) -> bool:
+    def renew(self, request_id: str, shown: bytes, anew: tuple[str, bytes], call: NewCall) -> bool:
         """Puts another question in the place of one that is stored as it was shown, and has no answer; whether it did.
+        `anew`: its id, and the question.
 
         The call is then judged as that says: what it was decided on is put in its place too.
         """
 
         def update(_first: int, _last: int) -> None:
             execute = self.database.execute
-            statement = "UPDATE request SET data = ? WHERE id = ? AND data = ? AND answer IS NULL"
-            if execute(statement, (anew, request_id, shown)).rowcount != 1:
+            statement = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
+            if execute(statement, (*anew, request_id, shown)).rowcount != 1:
                 raise _AnsweredError
             execute(_DECIDE_ANEW, (encode(call.decided), call.id))
 

@@ -20,7 +20,7 @@ from handrail.protocol.question import Question
 from handrail.store.database import Row
 from handrail.store.journal import Broken, Journal
 from handrail.store.questions import waiting_questions
-from handrail.store.requests import waiting_requests
+from handrail.store.requests import request_about, waiting_requests
 from handrail.store.runner import is_dead
 
 _INSERT = "INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)"
@@ -137,6 +137,14 @@ class LeftCalls:
             return None
         event = self._journal.event(entry.end_seq)
         return None if isinstance(event, Broken) else event.time
+
+    def ran_at(self, call_id: str) -> datetime | None:
+        """When the command of a finished call ran: for its preview, or after the answer. None if it is no command."""
+        request = request_about(self._database, call_id)
+        if request is None or request.command is None:
+            return None
+        preview = request.preview
+        return preview.time if preview is not None and preview.tried is not None else self.ended_at(call_id)
 
     def _taken(self, row: Row) -> bool:
         call_id, holder = row

@@ -9,7 +9,7 @@ from handrail.protocol.tool import label
 from handrail.terminal.cells import cells, padded, wrapped
 from handrail.terminal.changed import MOST_ROWS
 from handrail.terminal.look_alikes import look_alikes
-from handrail.terminal.tried import AGAIN, tried_lines
+from handrail.terminal.tried import AGAIN, preview_age, tried_lines
 from handrail.terminal.visible import exact, exact_line, one_line, visible, written_out
 
 MOST_OF_A_DIFF = 40
@@ -159,7 +159,8 @@ def _preview_lines(request: PermissionRequest, width: int | None, most: int | No
     if request.fingerprint is not None:
         yield from wrapped(f"! What {one_line(request.server_name)} says of this tool is not what was approved:", width)
     else:
-        yield "Your files are untouched. Yes makes this change, and undo takes it back:"
+        told = "Your files are untouched. Yes makes this change, and undo takes it back:"
+        yield f"{preview_age(request)} {told}".lstrip()
     lines = preview.text.rstrip("\n").split("\n")
     shown = lines if most is None else lines[:most]
     for line in shown:

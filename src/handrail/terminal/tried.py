@@ -1,6 +1,7 @@
 """How a command went that was tried in a copy, or why it was not: what a yes would keep, or do."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 from handrail.protocol.decision import LAYERED
 from handrail.protocol.permission import ONLY_LOOKS, PermissionRequest, Preview, Tried
@@ -19,6 +20,7 @@ _NO_NETWORK = "the network is off in the copy, so this may differ for real"
 _NAMED = 3
 AGAIN = "r try again"
 _LONGEST = 120
+_JUST_NOW = timedelta(seconds=10)
 
 
 def is_tried(request: PermissionRequest) -> bool:
@@ -40,7 +42,8 @@ def tried_lines(
     if tried is None:
         yield not_tried(request)
         return
-    yield _how(tried) if not outdated else f"{out_of_date(outdated, again)} {_UNTOUCHED}"
+    how = _how(tried) if not outdated else f"{out_of_date(outdated, again)} {_UNTOUCHED}"
+    yield f"{how} {preview_age(request)}".rstrip()
     yield from change_lines(tried, width, plain=plain, most=most)
     yield from (f"! Cannot be kept: {one_line(one)}" for one in tried.unkept)
     yield _beside(tried)
@@ -55,6 +58,23 @@ def out_of_date(paths: tuple[str, ...], again: str = AGAIN) -> str:
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     named = ", ".join(map(exact_line, paths[:_NAMED]))
     return f"Out of date: {named}{more} changed since. {again}."
+
+
+def preview_age(request: PermissionRequest) -> str:
+    """How old the preview is, as a sentence; nothing if that is not known."""
+    made = request.preview.time if request.preview is not None else None
+    if made is None:
+        return ""
+    return f"Preview from {'just now' if datetime.now(UTC) - made < _JUST_NOW else f'{age(made)} ago'}."
+
+
+def age(moment: datetime) -> str:
+    """How long ago something was, in its largest unit."""
+    seconds = max(0, int((datetime.now(UTC) - moment).total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def not_tried(request: PermissionRequest) -> str:

@@ -5,6 +5,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Generator
+from datetime import UTC, datetime
 
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
@@ -190,6 +191,7 @@ def previewed(trial: Trial, sealed: str) -> Preview:
         truncated=len(diff) > _SHOWN,
         output=printed[:_SHOWN],
         tried=_tried(trial, sealed, printed),
+        time=datetime.fromtimestamp(trial.examined.started / 1e9, UTC),
     )
 
 

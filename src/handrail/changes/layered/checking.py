@@ -1,6 +1,8 @@
 """Looks whether the workspace is still what a layer was laid over, wherever the command changed something."""
 
+import contextlib
 import os
+import time
 from collections.abc import Iterator
 
 from handrail.changes.layered.repositories import changed_in_repositories
@@ -8,11 +10,29 @@ from handrail.changes.layered.trial import Examined
 from handrail.changes.looking import SMALL, Looks, light
 from handrail.changes.ways import agrees, only_mode
 from handrail.protocol.error import ToolError
+from handrail.sandbox.layer.clock import is_since
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clipped, tool_error
 from handrail.workspace.exact import Found, found_at, reach, shown_path
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
+
+_LOOKING_SECONDS = 2.0
+
+
+def is_unchanged_since(workspace: Workspace, started: int) -> bool:
+    """Whether no file or folder in the roots has a later change time. False if that takes too long to find out."""
+    folders, until = [root.path for root in workspace.roots], time.monotonic() + _LOOKING_SECONDS
+    with contextlib.suppress(OSError):
+        while folders and time.monotonic() < until:
+            with os.scandir(folder := folders.pop()) as entries:
+                found = list(entries)
+            times = [os.stat(folder).st_ctime_ns, *(one.stat(follow_symlinks=False).st_ctime_ns for one in found)]
+            if any(is_since(changed, started) for changed in times):
+                return False
+            folders += [one.path for one in found if one.is_dir(follow_symlinks=False)]
+        return not folders
+    return False
 
 
 class Check:

@@ -25,14 +25,14 @@ class Following:
         self._rail = rail
         self._hand = hand
         self._tell = tell
-        self._own: set[str] = set()
+        self.own: set[str] = set()
         """What the calls are called. One that is answered runs under the name that it was asked about with, and others
         of its batch with it: they are known by the thread that they begin in."""
 
     async def run(self, work: Callable[[], Found], call_id: str | None = None) -> Found:
         """What some work comes to that makes a call, answers one or leaves it; it is in hand from then on, or not."""
         if call_id is not None:
-            self._own.add(call_id)
+            self.own.add(call_id)
         return await self._threads.run(lambda: self._followed(work), self._stop, self._workers)
 
     async def look(self, work: Callable[[], Returned]) -> Returned:
@@ -45,8 +45,8 @@ class Following:
         def hear(event: Event) -> None:
             about: str | None = getattr(event, "tool_call_id", None)
             if about is not None and get_ident() == thread:
-                self._own.add(about)
-            own = about in self._own if about is not None else get_ident() == thread
+                self.own.add(about)
+            own = about in self.own if about is not None else get_ident() == thread
             if own and (news := news_of(event)) is not None:
                 self._tell(news)
 
@@ -57,5 +57,5 @@ class Following:
             silence()
 
     def _stop(self) -> None:
-        for call_id in tuple(self._own):
+        for call_id in tuple(self.own):
             self._rail.cancel_call(call_id)

@@ -117,7 +117,7 @@ class Handlers:
         try:
             async with telling(context, self._least(context, caller)) as tell:
                 following = Following(self._threads, workers, calls.rail, hand, tell)
-                begun = await following.run(lambda: _begun(calls, caller, params, call_id), call_id)
+                begun = await following.run(lambda: _begun(calls, caller, params, call_id, following), call_id)
                 return await Asking(context, caller, calls, following, tell).settled(begun)
         finally:
             calls.rail.drop_call_id(call_id)
@@ -142,12 +142,12 @@ def _told(settled: Settled) -> dict[str, Any]:
     return msgspec.to_builtins(call_result(settled))
 
 
-def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str) -> Outcome:
+def _begun(calls: Calls, caller: Caller, params: Mapping[str, Any], call_id: str, following: Following) -> Outcome:
     """Makes a call, or goes on with one that this request brings an answer for."""
     with _as_the_sdk_says():
         if brings_answer(params) and caller.modern:
-            return resumed(calls, params, caller.protocol)
-    return calls.begin(params["name"], params.get("arguments") or {}, call_id)
+            return resumed(calls, params, caller.protocol, following.own.add)
+    return calls.begin(params["name"], params.get("arguments") or {}, call_id, following.own.add)
 
 
 @contextmanager

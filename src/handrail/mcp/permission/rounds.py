@@ -78,8 +78,10 @@ def resumed(
 
 
 def _go_on(calls: Calls, asks: Asks, state: State, responses: object) -> Outcome:
-    if asks.shown != state.shown or responses is None:
-        return asks  # it shows something else by now, or nothing was said: it is asked again
+    if asks.shown != state.shown:
+        return asks  # it shows something else by now
+    if responses is None:
+        return calls.refresh(asks) or asks.interim  # nothing was said: it is asked again
     if not isinstance(responses, dict):
         _refuse("inputResponses is no object")
     given: dict[str, Any] = responses  # pyright: ignore[reportUnknownVariableType]  a JSON object

@@ -1,5 +1,6 @@
 """What is told about a call that waits: to the model, to who looks at the client, and on the desktop."""
 
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from handrail.store.folder import state_of
 from handrail.store.inbox import Inbox
 from handrail.store.short_ids import short_id as shortest
 from handrail.terminal.request import subject
+from handrail.terminal.tried import age
 from handrail.terminal.visible import one_line
 
 _AGAIN = "Then make the same call again, with the same arguments: it gives the result, and asks nothing a second time."
@@ -46,6 +48,12 @@ def under_way(call_id: str, name: str, version: str) -> ToolResult[Any]:
         warnings=(),
         duration_ms=0.0,
     )
+
+
+def with_age(result: ToolResult[Any], ran: datetime) -> ToolResult[Any]:
+    """The kept result of a command, with how old it is: files may have changed since. `ran`: when the command ran."""
+    note = f"This command ran {age(ran)} ago. To run it again, repeat the call."
+    return replace(result, warnings=(*result.warnings, note))
 
 
 def how_to_answer(asks: Asks, folder: str) -> str:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.calling import Calls, brings_answer
@@ -72,8 +73,9 @@ class Running:
         if brings_answer(params) and exchange.caller.modern:
             from handrail.mcp.permission.rounds import resumed  # noqa: PLC0415  few requests bring one
 
-            return resumed(calls, params, exchange.caller.protocol, lambda call_id: self._rename(exchange, call_id))
-        return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id)
+            return resumed(calls, params, exchange.caller.protocol, partial(self._rename, exchange))
+        met = partial(self._rename, exchange)
+        return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id, met)
 
     def _rename(self, exchange: Exchange, call_id: str) -> None:
         """It runs under the id that it was asked about with: that is what is told of, and what is cancelled."""

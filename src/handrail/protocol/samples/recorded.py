@@ -135,6 +135,7 @@ RECORDED: dict[str, Any] = {
         "preview": {
             "kind": "diff",
             "text": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
+            "time": "2026-01-01T00:00:00Z",
         },
         "basedOn": [
             {
@@ -249,6 +250,7 @@ RECORDED: dict[str, Any] = {
                 "preview": {
                     "kind": "diff",
                     "text": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
+                    "time": "2026-01-01T00:00:00Z",
                 },
                 "basedOn": [
                     {
@@ -495,6 +497,7 @@ RECORDED: dict[str, Any] = {
             "preview": {
                 "kind": "diff",
                 "text": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
+                "time": "2026-01-01T00:00:00Z",
             },
             "basedOn": [
                 {
@@ -530,6 +533,7 @@ RECORDED: dict[str, Any] = {
             "preview": {
                 "kind": "diff",
                 "text": '--- a/src/total.py\n+++ b/src/total.py\n@@ -1,2 +1,5 @@\n+from decimal import ROUND_HALF_UP, Decimal\n+\n+\n def total(prices):\n-    return round(sum(prices), 2)\n+    return sum(prices).quantize(Decimal("0.01"), ROUND_HALF_UP)\n',
+                "time": "2026-01-01T00:00:00Z",
             },
             "basedOn": [
                 {
@@ -566,6 +570,7 @@ RECORDED: dict[str, Any] = {
             "preview": {
                 "kind": "diff",
                 "text": "--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-# The shop\n+# SHOP!\n",
+                "time": "2026-01-01T00:00:00Z",
             },
             "basedOn": [
                 {
