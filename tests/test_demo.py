@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import handrail
-from people import Program
 
 SOURCE = Path(handrail.__file__).parent.parent
 
@@ -81,18 +80,3 @@ def test_a_weaker_sandbox_is_said_and_the_demo_still_holds(tmp_path: Path) -> No
     assert code == 0, out
     assert "not tried first" in out
     assert not re.search(r"[┌│✓⊘]", out)
-
-
-def test_who_has_a_key_is_offered_the_same_for_real_and_enter_says_no(tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8", "TERM": "xterm"}
-    environment |= {"PYTHONPATH": str(SOURCE), "OPENAI_API_KEY": "k-secret"}
-    program = Program([sys.executable, *DEMO], tmp_path, environment)
-    try:
-        program.terminal.sees("such as openai:NAME, or Enter for no")
-        program.terminal.sees("OPENAI_API_KEY is set. The same task for real")
-        program.terminal.press(b"\n")
-        assert program.ends() == 0
-        assert "k-secret" not in program.terminal.shown
-        assert program.terminal.shown.count("$ handrail run") == 1
-    finally:
-        program.close()

@@ -28,13 +28,8 @@ from handrail.settings import Loaded, load
 
 
 def run(options: Namespace) -> int:
-    """Plays the demo; exit 1 where something is not as it should be. Who has a key is offered the same for real."""
-    code = play(options)
-    if code == OK:
-        from handrail.cli.demonstration.for_real import offer  # noqa: PLC0415  only where all went well
-
-        code = offer(options)
-    return code
+    """Plays the demo; exit 1 if a check fails."""
+    return play(options)
 
 
 def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
