@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,7 +112,7 @@ class World:
         yield f"env touch {self._new()}", {*run, *FILES}
         yield f"bash -c 'rm {self._there()}'", {*run, *FILES}
         yield f"for f in {self._new()}; do touch $f; done", {*run, *FILES}
-        yield f"python3 -c 'open(\"{self._new()}\", \"w\")'", {*run, *FILES}
+        yield f'python3 -c \'open("{self._new()}", "w")\'', {*run, *FILES}
         yield f"curl -sS --fail {self.url}", {*run, *FILES, *reach}
         yield f"timeout 20 curl -sS --fail {self.url} | cat", {*run, *FILES, *reach}
         yield f"bash -c 'curl -sS --fail {self.url}'", {*run, *FILES, *reach}
@@ -162,15 +163,23 @@ def world(workspace: Path) -> Iterator[World]:
         yield World(workspace, web)
 
 
-def calls_of(attempts: list[Attempt]) -> list[ToolCall]:
+def called(rail: Handrail, attempts: list[Attempt], **more: Any) -> list[Any]:
+    return [rail.call(one.tool, one.args, **more) for one in attempts]
+
+
+def in_a_batch(rail: Handrail, attempts: list[Attempt]) -> list[Any]:
     now = datetime.now(UTC)
-    return [ToolCall(f"b{n}", one.tool, one.args, f"b{n}", now) for n, one in enumerate(attempts)]
+    outcome = rail.batch(ToolCall(f"b{n}", one.tool, one.args, f"b{n}", now) for n, one in enumerate(attempts))
+    assert isinstance(outcome, Done)
+    return list(outcome.results)
 
 
-def check_refused(world: World, denied: str, attempts: list[Attempt], work: Callable[[], list[Any]]) -> None:
+def check_refused(
+    world: World, denied: str, attempts: list[Attempt], work: Callable[[list[Attempt]], list[Any]]
+) -> None:
     """Each of them was refused, and neither the world nor a person was touched."""
     before, asked = world.state(), world.asked
-    for one, result in zip(attempts, work(), strict=True):
+    for one, result in zip(attempts, work(attempts), strict=True):
         assert result.error is not None, (denied, one)
         assert result.error.code in REFUSED, (denied, one, result.error)
         if result.error.code == "POLICY_DENIED":
@@ -185,14 +194,8 @@ def test_nothing_that_needs_a_denied_permission_has_an_effect_or_asks(world: Wor
     for number, denied in enumerate(PERMISSIONS):
         with world.opened(mode, (denied,), tmp_path / f"state{number}") as rail:
             attempts = [one for one in world.attempts() if denied in one.needs]
-            check_refused(world, denied, attempts, lambda: [rail.call(one.tool, one.args) for one in attempts])
-
-            def batch() -> list[Any]:
-                outcome = rail.batch(calls_of(attempts))
-                assert isinstance(outcome, Done)
-                return list(outcome.results)
-
-            check_refused(world, denied, attempts, batch)
+            check_refused(world, denied, attempts, partial(called, rail))
+            check_refused(world, denied, attempts, partial(in_a_batch, rail))
             rows += 2 * len(attempts)
             for one in (one for one in world.attempts() if one.hidden and denied == "net.connect"):
                 visits = world.web.visits
@@ -226,11 +229,7 @@ def test_nothing_that_a_call_leaves_out_of_its_permissions_has_an_effect_or_asks
             attempts = [one for one in world.attempts() if left_out in one.needs and one.tool != "process"]
             if left_out == "fs.read":
                 attempts = [one for one in attempts if one.tool != "exec"]
-
-            def calls(attempts: list[Attempt] = attempts, narrow: tuple[Permission, ...] = narrow) -> list[Any]:
-                return [rail.call(one.tool, one.args, requested_permissions=narrow) for one in attempts]
-
-            check_refused(world, left_out, attempts, calls)
+            check_refused(world, left_out, attempts, partial(called, rail, requested_permissions=narrow))
         [hidden] = [one for one in world.attempts() if one.hidden]
         visits = world.web.visits
         without = tuple(one for one in PERMISSIONS if one != "net.connect")

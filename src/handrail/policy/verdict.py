@@ -1,5 +1,7 @@
 """Decides about a call. Pure: the same call, facts and rules give the same decision, today and in a replay."""
 
+from collections.abc import Sequence
+
 from handrail.policy.configuration import Restriction, Rules
 from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
@@ -93,9 +95,8 @@ def _without_permission(
     unproven = [one for one in possible if one not in permissions_of(spec, facts)]
     judged: list[Judged] = []
     if shut := [one for one in possible if one in rules.denied]:
-        subject = facts.command.text if facts.command is not None else spec.label
         are = f"{' and '.join(shut)} {'are' if len(shut) > 1 else 'is'} denied here"
-        judged.append(denied(subject, "call.denied", are + _because(shut, unproven)))
+        judged.append(denied(_subject(spec, facts), "call.denied", are + _because(shut, unproven)))
     if requested is not None and (missing := [one for one in possible if one not in requested]):
         out = f"the call's requested_permissions leave out {', '.join(missing)}"
         judged.append(denied("call", "call.narrowed", out + _because(missing, unproven)))
@@ -104,7 +105,15 @@ def _without_permission(
     return judged
 
 
-def _because(refused: list[Permission], unproven: list[Permission]) -> str:
+def _subject(spec: ToolSpec, facts: Facts) -> str:
+    if facts.command is not None:
+        return facts.command.text
+    if facts.process is not None:
+        return facts.process.command
+    return facts.paths[0].path if facts.paths else spec.label
+
+
+def _because(refused: Sequence[str], unproven: Sequence[str]) -> str:
     """Why a permission is needed that nothing in the call names."""
     return "; handrail cannot prove that the call does without" if any(one in unproven for one in refused) else ""
 

@@ -43,8 +43,8 @@ _OTHER_CLASSES = (
 _UNSPELLED = (
     "at", "batch", "crontab", "eval", "source", ".", "trap", "find", "fd", "fdfind", "capsh", "scriptreplay",
     "start-stop-daemon", "alias", "enable", "direnv", "corepack", "schroot", "proot", "daemonize", "pm2", "forever",
-    "onchange", "chokidar", "fnm exec", "nix run", "nix develop", "rye run", "pixi run", "dotenvx run", "op run", "doppler run",
-    "aws-vault exec",
+    "onchange", "chokidar", "fnm exec", "nix run", "nix develop", "rye run", "pixi run", "dotenvx run", "op run",
+    "doppler run", "aws-vault exec",
 )  # fmt: skip
 """Those whose words name the command in a way of their own, or not at all."""
 
