@@ -103,6 +103,9 @@ def test_without_a_sandbox_nothing_shuts_the_network_to_an_unproven_command() ->
 )
 def test_what_a_program_is_sent_may_make_it_do_anything(fact: ProcessFact, possible: str) -> None:
     assert possible_permissions(EXEC, Facts(process=fact)) == ("proc.exec", *possible.split())
+    found = decide(EXEC, None, Facts(process=fact), Rules("full", denied=("fs.delete",)))
+    refused = ("deny", "call.denied", "bash") if possible else ("allow", found.rule, found.subject)
+    assert (found.decision, found.rule, found.subject) == refused
 
 
 @pytest.mark.parametrize(

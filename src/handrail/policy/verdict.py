@@ -7,6 +7,7 @@ from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.modes import Subject
+from handrail.policy.permissions import permissions_of, possible_permissions
 from handrail.protocol.decision import Decision, Facts, ForeignFact, PathFact
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import ToolSpec
@@ -89,8 +90,6 @@ def _without_permission(
     spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules
 ) -> list[Judged]:
     """What a call may not do, since the session denies it or the call itself leaves it out."""
-    from handrail.policy.permissions import permissions_of, possible_permissions  # noqa: PLC0415  few calls need it
-
     possible = possible_permissions(spec, facts)
     unproven = [one for one in possible if one not in permissions_of(spec, facts)]
     judged: list[Judged] = []
