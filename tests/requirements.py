@@ -715,6 +715,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_runtime_offer.py::test_a_disabled_tool_is_not_offered",
             "runtime/test_runtime_offer.py::test_a_base_tool_can_be_disabled",
             "runtime/test_runtime_offer.py::test_a_tool_that_needs_a_denied_permission_is_not_offered",
+            "must_hold/test_hold_denied_permissions.py::test_nothing_that_needs_a_denied_permission_has_an_effect_or_asks",
         ),
         clause(
             "a tool not offered is in no list or schema; calling it is UNKNOWN_TOOL",
@@ -792,6 +793,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "one call shape; requested_permissions may only narrow",
             "runtime/test_runtime_offer.py::test_requested_permissions_only_narrow",
+            "must_hold/test_hold_denied_permissions.py::test_nothing_that_a_call_leaves_out_of_its_permissions_has_an_effect_or_asks",
             "runtime/test_runtime_repeats.py::test_the_providers_id_and_the_other_fields_are_kept_beside_it",
         ),
         clause(

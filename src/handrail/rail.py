@@ -92,14 +92,15 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             _refuse_unusable(mode, deny, on_permission)
             self._state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
             loaded = _loaded(settings, mode, os.fspath(workspace), self._state)
+            rules = rules_of(loaded, mode, unattended)
+            rules = replace(rules, denied=(*rules.denied, *deny))
             terms = Terms(
                 workspace=os.fspath(workspace),
                 session_id=session or new_id("s"),
                 state=self._state,
                 settings=loaded.settings,
-                rules=rules_of(loaded, mode, unattended),
+                rules=rules,
                 custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
-                deny=(*loaded.settings.tools.deny, *deny),
                 repair=repair,
                 resolver=resolver,
                 variables=variables,

@@ -76,6 +76,9 @@ def test_what_of_the_network_is_open_is_a_row(here, config) -> None:
     config('network.allow = ["pypi.org:443", "files.pythonhosted.org:443"]\n')
     listed = "what network.allow lists is open to commands that may write: 2 entries"
     assert network_row(here("doctor", "--json")) == ("ok", listed)
+    config('network.allow = ["pypi.org:443"]\ntools.deny = ["net.connect"]\n')
+    closed = "closed to commands and servers: [tools] deny lists net.connect"
+    assert network_row(here("doctor", "--json")) == ("ok", closed)
 
 
 def test_the_network_of_a_weaker_sandbox_is_told(here, config) -> None:

@@ -156,3 +156,11 @@ def test_without_a_layer_auto_lets_be_what_a_snapshot_covers_and_git_asks(
     assert here("call", "exec", '{"command": "touch a"}', "--mode", "auto").code == 0
     assert here("call", "exec", '{"command": "git init ."}').err.splitlines()[-3] == ask_for("full")
     assert here("call", "exec", '{"command": "git init ."}', "--mode", "auto").code == 3
+
+
+@pytest.mark.parametrize("mode", ["plan", "ask", "full"])
+def test_a_denied_permission_says_where_it_is_denied(here, config: Callable[[str], Path], mode: str) -> None:
+    config('tools.deny = ["net.connect"]\n')
+    done = here("call", "exec", json.dumps({"command": "curl https://example.org"}), "--mode", mode)
+    step = "Nothing was run. handrail config shows which permissions [tools] deny lists."
+    assert (done.code, done.err.splitlines()[-1]) == (1, step)

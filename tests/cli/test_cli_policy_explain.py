@@ -71,6 +71,15 @@ def test_the_hosts_that_a_command_needs_are_named(here) -> None:
     assert "any host" not in here(*EXPLAIN, "--tier", "0", "--", "curl https://b.org").out
 
 
+def test_a_denied_permission_is_named_and_no_host_is_promised(here, config) -> None:
+    config('tools.deny = ["net.connect"]\nnetwork.allow = ["b.org:443"]\n')
+    for mode in ("ask", "full"):
+        told = here(*EXPLAIN, "--mode", mode, "--", "curl https://b.org").out
+        assert "net.connect is denied here (call.denied)" in told
+        assert "network.allow" not in told
+    assert here(*EXPLAIN, "--json", "--mode", "full", "--", "make").json["decision"] == "allow"
+
+
 def test_the_answer_has_the_rule_the_reason_and_every_part(here, workspace: Path) -> None:
     (workspace / "api").mkdir()
     found = here(*EXPLAIN, "--json", "--", "cd api && rm -rf build | tee log").json

@@ -278,6 +278,7 @@ for mode in MODES:
             command = CommandFact(text=text, hosts=needs_of(text, ".").hosts, seen=seen)
             facts = Facts(paths=tuple(paths), command=command)
             decide(spec, None, facts, Rules(mode, unattended, RULES))
+            decide(spec, None, facts, Rules(mode, unattended, RULES, denied=("net.connect",)))
 print(sorted(set(heard) - {"object.__getattr__", "builtins.id"}))
 """
 

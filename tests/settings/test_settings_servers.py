@@ -230,6 +230,17 @@ def test_a_server_can_be_switched_off(files: Files) -> None:
     assert names(files.servers()) == ["others"]
 
 
+def test_no_server_is_started_that_has_the_network_where_the_network_is_denied(files: Files) -> None:
+    files.user(
+        '[tools]\ndeny = ["net.connect"]\n[mcp.servers.local]\ncommand = "a"\n'
+        '[mcp.servers.open]\ncommand = "a"\nnetwork = ["b.org:443"]\n[mcp.servers.web]\nurl = "https://b.org"\n'
+    )
+    found = files.servers()
+    assert names(found) == ["local"]
+    why = "it needs net.connect, which [tools] deny lists"
+    assert found.unusable == {"open": why, "web": why}
+
+
 def test_a_bad_server_keeps_no_other_from_working(files: Files) -> None:
     files.brings(
         {

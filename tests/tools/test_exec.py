@@ -226,6 +226,36 @@ def test_a_question_shows_the_whole_command_and_a_yes_runs_it(rail: Make, worksp
     assert sorted(path.name for path in workspace.iterdir()) == ["made1", "made2"]
 
 
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [
+        ("touch made", ("fs.write",)),
+        ("rm there", ("fs.delete",)),
+        ("git commit --allow-empty -m x", ("git.write",)),
+        ("curl https://example.org", ("net.connect",)),
+        ("make", ()),
+    ],
+)
+def test_a_request_names_the_permissions_that_policy_reads_in_the_command(
+    rail: Make, workspace: Path, command: str, needed: tuple[str, ...]
+) -> None:
+    (workspace / "there").touch()
+    request = run(rail(mode="ask"), command).error.details
+    assert (request["permissions"], request["permissionType"]) == (("proc.exec", *needed), "command")
+
+
+def test_a_call_that_leaves_out_a_permission_does_without(rail: Make, workspace: Path) -> None:
+    (workspace / "there").touch()
+    one = rail(mode="full")
+    for command in ("touch made", "rm there", "git init -q", 'python3 -c \'open("made", "w")\'', "make"):
+        result = one.call("exec", {"command": command}, requested_permissions=("proc.exec", "fs.read"))
+        assert (code(result), result.error.details["rule"]) == ("POLICY_DENIED", "call.narrowed")
+    assert [path.name for path in workspace.iterdir()] == ["there"]
+    assert one.call("exec", {"command": "ls"}, requested_permissions=("proc.exec", "fs.read")).content == "there\n"
+    assert one.call("exec", {"command": "touch made"}, requested_permissions=("proc.exec", "fs.write")).ok
+    assert (workspace / "made").exists()
+
+
 def test_without_a_sandbox_everything_asks(rail: Make) -> None:
     for mode in ("ask", "auto", "full"):
         result = run(rail(mode=mode, settings=Settings(sandbox=Sandbox(tier=0))), "ls")

@@ -84,6 +84,22 @@ def test_what_a_person_said_yes_to_stays_open_as_long_as_it_runs(rail: Make, por
     again.end_session()
 
 
+def test_nothing_is_sent_to_a_program_that_has_the_network_where_it_is_denied(rail: Make, port: int) -> None:
+    open_one = rail(mode="full", session="s", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    process = started(open_one, "bash")
+    assert asked(open_one, "write", process, data="echo here\n").ok
+    open_one.close()
+    closed = rail(mode="full", session="s", deny=("net.connect",))
+    error = closed.call("process", {"action": "write", "sessionId": process, "data": "echo there\n"}).error
+    assert error is not None
+    assert error.code == "POLICY_DENIED"
+    assert "net.connect is denied here" in error.message
+    assert asked(closed, "poll", process).ok
+    shut = started(closed, "bash")  # has none, so it may be sent anything
+    assert asked(closed, "write", shut, data="echo there\n").ok
+    closed.end_session()
+
+
 def test_what_ends_in_time_is_told_like_any_call(rail: Make, port: int) -> None:
     one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
     result = one.exec(f"{CURL} http://127.0.0.1:{port}/; {CURL} http://127.0.0.1:1/", yield_ms=120_000)

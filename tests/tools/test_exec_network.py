@@ -137,6 +137,29 @@ def test_full_mode_and_rules_ask_nobody_and_open_nothing_of_it(rail: Make, port:
     assert attempts(one) == []
 
 
+# Denied
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto", "full"])
+def test_a_denied_permission_closes_the_network_without_a_question(rail: Make, port: int, mode: str) -> None:
+    asked: list[PermissionRequest] = []
+    options: dict[str, Any] = {"settings": listing(f"127.0.0.1:{port}"), "on_permission": asked.append}
+    one = rail(mode=mode, deny=("net.connect",), **options)
+    for command in (f"{CURL} http://127.0.0.1:{port}/a", f"timeout 9 {CURL} http://$(echo 127.0.0.1):{port}/a"):
+        error = run(one, command).error
+        assert (error.code, error.details["rule"]) == ("POLICY_DENIED", "call.denied")
+        assert "net.connect is denied here" in error.message
+    assert (asked, attempts(one)) == ([], [])
+
+
+def test_where_the_network_is_denied_other_commands_run_without_it(rail: Make, port: int, workspace: Path) -> None:
+    (workspace / "get.sh").write_text(f"{CURL} http://127.0.0.1:{port}/a\n")
+    one = rail(mode="full", deny=("net.connect",), settings=listing(f"127.0.0.1:{port}"))
+    assert run(one, "touch a").meta.sandbox.net == "none"
+    hidden = run(one, "bash get.sh")
+    assert (hidden.data.exit_code, hidden.meta.sandbox.net, attempts(one)) == (7, "none", [])
+
+
 # Listed
 
 

@@ -96,6 +96,8 @@ def _rule_of(error: ErrorInfo) -> str:
 def _after_no(rule: str, mode: Mode) -> str:
     if _is_written(rule):
         return f"handrail config shows where the rule {rule} stands."
+    if rule == "call.denied":
+        return "handrail config shows which permissions [tools] deny lists."
     if rule.startswith("restricted."):
         return "The restricted profile refuses all that it does not list; handrail config shows what it lists."
     if mode == "plan" and rule not in _NEVER and not rule.startswith("deny."):

@@ -22,7 +22,7 @@ def network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     from handrail.policy.network.told import OPENS_FROM, shown_host  # noqa: PLC0415  few commands name any
 
     hosts = ", ".join(map(shown_host, command.hosts))
-    if not hosts or command.tier == 0:
+    if not hosts or command.tier == 0 or decision.rule == "call.denied":
         remarks: list[str] = []
     elif command.tier < OPENS_FROM:
         remarks = [f"the network takes a sandbox of tier {OPENS_FROM}, so it cannot reach {hosts}"]

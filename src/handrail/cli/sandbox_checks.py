@@ -50,7 +50,7 @@ def sandbox() -> Iterator[Row]:
     for name, why in kept_back(host).items():
         yield Row("sandbox", "warning", f"the variable {name} is not passed on: it {why}", "handrail config")
     yield from (Row("sandbox", "ok", fact) for fact in facts())
-    yield _network(report, len(settings.network.allow))
+    yield _network(report, settings)
 
 
 def _of_others(roots: tuple[str, ...]) -> Failure | None:
@@ -68,8 +68,11 @@ def _of_others(roots: tuple[str, ...]) -> Failure | None:
     return Failure(tier=LAYERED, reason=because_of_others(found), fix=fix)
 
 
-def _network(report: Report, listed: int) -> Row:
+def _network(report: Report, settings: Settings) -> Row:
     """What of the network commands have without a question, and whether a yes can open any."""
+    if "net.connect" in settings.tools.deny:
+        return Row("network", "ok", "closed to commands and servers: [tools] deny lists net.connect")
+    listed = len(settings.network.allow)
     entries = f"{listed} entr{'y' if listed == 1 else 'ies'}"
     if report.tier == 0:
         text = "commands reach every host: there is no sandbox to keep them from it"

@@ -7,6 +7,7 @@ import msgspec
 from handrail.policy.rules.grant import Grant
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import Mode
+from handrail.protocol.permission import Permission
 
 
 class Restriction(msgspec.Struct, frozen=True):
@@ -43,3 +44,5 @@ class Rules(msgspec.Struct, frozen=True):
     restriction: Restriction | None = None
     servers: tuple[Vouching, ...] = ()
     """Servers that somebody vouches for, in part."""
+    denied: tuple[Permission, ...] = ()
+    """What no call may do here: nobody is asked about it, and no other setting opens it."""

@@ -1,10 +1,13 @@
 """Decides about a call. Pure: the same call, facts and rules give the same decision, today and in a replay."""
 
+from collections.abc import Sequence
+
 from handrail.policy.configuration import Restriction, Rules
 from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.modes import Subject
+from handrail.policy.permissions import permissions_of, possible_permissions
 from handrail.protocol.decision import Decision, Facts, ForeignFact, PathFact
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import ToolSpec
@@ -30,7 +33,7 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
 
 
 def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules) -> list[Judged]:
-    judged = [_narrowed(spec, requested)] if requested is not None else []
+    judged = _without_permission(spec, requested, facts, rules) if requested is not None or rules.denied else []
     if facts.command is not None:
         from handrail.policy.judging.commands import judge_command  # noqa: PLC0415  the tables are only for commands
 
@@ -83,11 +86,35 @@ def _is_spoken_for(permission: Permission, facts: Facts) -> bool:
     return bool(facts.paths) and permission.startswith("fs.")
 
 
-def _narrowed(spec: ToolSpec, requested: tuple[Permission, ...]) -> Judged:
-    missing = [permission for permission in spec.permissions if permission not in requested]
-    if not missing:
-        return allowed("call", "call.narrowed", "the call asks for every permission it needs")
-    return denied("call", "call.narrowed", f"the call's requested_permissions leave out {', '.join(missing)}")
+def _without_permission(
+    spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules
+) -> list[Judged]:
+    """What a call may not do, since the session denies it or the call itself leaves it out."""
+    possible = possible_permissions(spec, facts)
+    unproven = [one for one in possible if one not in permissions_of(spec, facts)]
+    judged: list[Judged] = []
+    if shut := [one for one in possible if one in rules.denied]:
+        are = f"{' and '.join(shut)} {'are' if len(shut) > 1 else 'is'} denied here"
+        judged.append(denied(_subject(spec, facts), "call.denied", are + _because(shut, unproven)))
+    if requested is not None and (missing := [one for one in possible if one not in requested]):
+        out = f"the call's requested_permissions leave out {', '.join(missing)}"
+        judged.append(denied("call", "call.narrowed", out + _because(missing, unproven)))
+    elif requested is not None:
+        judged.append(allowed("call", "call.narrowed", "the call asks for every permission it needs"))
+    return judged
+
+
+def _subject(spec: ToolSpec, facts: Facts) -> str:
+    if facts.command is not None:
+        return facts.command.text
+    if facts.process is not None:
+        return facts.process.command
+    return facts.paths[0].path if facts.paths else spec.label
+
+
+def _because(refused: Sequence[str], unproven: Sequence[str]) -> str:
+    """Why a permission is needed that nothing in the call names."""
+    return "; handrail cannot prove that the call does without" if any(one in unproven for one in refused) else ""
 
 
 def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:

@@ -30,7 +30,7 @@ class ToolCall(Envelope, frozen=True):
     message_id: str | None = None
     """The assistant message the call came in."""
     requested_permissions: tuple[Permission, ...] | None = None
-    """May only narrow: a permission the tool needs and the list lacks is refused."""
+    """May only narrow: a call that needs a permission which the list lacks is refused."""
 
 
 def cleaned(call: ToolCall) -> ToolCall:

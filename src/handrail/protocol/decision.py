@@ -104,6 +104,8 @@ class ProcessFact(Wire, frozen=True):
     """Whether the command only looks, whatever it is sent, and the sandbox sees to that."""
     layered: bool = False
     """Whether what it changes goes into a layer, and can be taken back."""
+    connected: bool = False
+    """Whether the program can reach other machines, when a call writes to it."""
 
 
 class Narrowing(Wire, frozen=True):

@@ -127,7 +127,7 @@ class PermissionRequest(Wire, frozen=True):
     reason: str
     """Why it asks, in words."""
     permissions: tuple[Permission, ...]
-    """What the tool needs."""
+    """What the call needs: of a command also what policy reads in it."""
     answers: tuple[AnswerKind, ...]
     """The answers that are possible here."""
     session_id: str

@@ -9,7 +9,7 @@ import msgspec
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorder
 from handrail.policy.verdict import Rules
-from handrail.protocol.permission import Permission, Scope
+from handrail.protocol.permission import Scope
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.locks import Locks
 from handrail.runtime.outputs import KeptOutputs
@@ -51,7 +51,6 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     rules: Rules
     custom: tuple[Tool, ...]
-    deny: tuple[Permission, ...]
     repair: str | None
     resolver: Resolver | None
     variables: Mapping[str, str] | None
@@ -75,7 +74,7 @@ def furnish(terms: Terms, ground: Ground, custom: tuple[Tool, ...]) -> Session:
     """The session, with its tools."""
     session, tools = _session(terms, ground), terms.settings.tools
     registry = Registry(own_tools(_parts(session, terms.settings)), custom)
-    session.skills.attach(Offer(registry, enable=tools.enable, disable=tools.disable, deny=terms.deny))
+    session.skills.attach(Offer(registry, enable=tools.enable, disable=tools.disable, deny=terms.rules.denied))
     return session
 
 

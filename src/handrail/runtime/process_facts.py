@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from handrail.policy.confinement import runnable
+from handrail.process.sessions.known import read_record
 from handrail.process.sessions.layers import read_note
 from handrail.process.sessions.session import has_ended
 from handrail.protocol.decision import Facts, ProcessFact
@@ -25,5 +26,13 @@ def process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", ti
     # A command that only looks has a sandbox that lets it do nothing else, unless there is none.
     looks = use.action == "write" and runnable(record.command, record.cwd).proven and tier() > 0
     layered = use.action == "write" and read_note(found.folder) is not None
-    fact = ProcessFact(action=use.action, id=found.id, command=record.command, looks=looks, layered=layered)
+    connected = use.action == "write" and not looks and (tier() == 0 or _has_proxy(found.folder))
+    fact = ProcessFact(
+        action=use.action, id=found.id, command=record.command, looks=looks, layered=layered, connected=connected
+    )
     return Facts(process=fact)
+
+
+def _has_proxy(folder: str) -> bool:
+    known = read_record(folder)
+    return known is not None and known.proxy is not None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from handrail.policy.permissions import permissions_of
 from handrail.protocol.decision import DecisionPart, ForeignFact
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import ToolCallPermissionRequired
@@ -82,7 +83,7 @@ def worded(
         description=_description(flight),
         rule=flight.verdict.rule,
         reason=flight.verdict.reason,
-        permissions=tool.spec.permissions,
+        permissions=permissions_of(tool.spec, flight.facts),
         answers=_answers(grants, preview),
         session_id=session.id,
         batch_id=flight.batch_id,

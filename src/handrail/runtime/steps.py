@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.policy.judging.judged import SKILL
+from handrail.policy.permissions import is_network_closed
 from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.verdict import Rules, decide
 from handrail.protocol import event
@@ -392,6 +393,7 @@ def context_of(session: Session, flight: Flight) -> Context:
             characters=flight.budget,
             restricted=session.rules.restriction is not None,
             offloads="read" in session.skills.offer.names,
+            offline=is_network_closed(call.requested_permissions, session.rules),
         ),
         facts=flight.facts,
         answered=flight.answer is not None,

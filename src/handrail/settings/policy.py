@@ -32,6 +32,7 @@ def rules_of(
         bulk_deleted=settings.bulk.deleted,
         bulk_changed=settings.bulk.changed,
         restriction=Restriction(restricted.commands, restricted.folders) if restricted else None,
+        denied=settings.tools.deny,
     )
 
 

@@ -60,11 +60,17 @@ def servers_of(loaded: Loaded, workspace: str, environ: Mapping[str, str], state
     usable: list[Server] = []
     for name, table in tables.items():
         try:
-            usable.append(_server(name, table, environ))
+            server = _server(name, table, environ)
         except UnsetError as error:
             unusable[name] = f"the variable {error}, which it asks for, is not set; export {error}=…"
         except ValueError as error:
             unusable[name] = str(error)
+        else:
+            # None of its tools would be offered, and to start it opens the network.
+            if "net.connect" in server.reach and "net.connect" in loaded.settings.tools.deny:
+                unusable[name] = "it needs net.connect, which [tools] deny lists"
+            else:
+                usable.append(server)
     return Servers(usable=tuple(usable), unusable=unusable, notes=_notes(brought))
 
 

@@ -137,7 +137,7 @@ class Commands:
         """What a command may reach: what settings list, and what it named in the request that somebody said yes to.
         What only looks reaches nothing; without namespaces there is nothing to open, and a yes fails at its start."""
         command = context.facts.command
-        if todo.proven or context.limits.restricted or command is None or command.tier == 0:
+        if todo.proven or context.limits.restricted or context.limits.offline or command is None or command.tier == 0:
             return ()
         approved = command.hosts if context.answered else ()
         listed = self._settings.network.allow if command.tier >= 2 else ()

@@ -3,9 +3,38 @@
 from collections import Counter
 
 import pytest
+from tests.policy.deciding import decided
 from tests.policy.tables.reading_commands import reading
 
+from handrail.policy.commands.wrappers import CLASSED, WRAPPERS
+from handrail.policy.rules.code import runs_code
+from handrail.policy.rules.review import review
+from handrail.policy.rules.rule import Rule
 from handrail.policy.tables.groups import GROUPS
+from handrail.policy.tables.load import known
+
+WORDS_OF_BASH = {"time", "coproc"}
+"""No rule can name them."""
+
+
+@pytest.mark.parametrize("name", sorted(WRAPPERS.keys() - WORDS_OF_BASH))
+def test_no_rule_allows_what_a_program_starts_by_allowing_that_program(name: str) -> None:
+    assert runs_code(tuple(name.split()))
+    [fault] = review((Rule(id="a", verdict="allow", pattern=name, any_args=True),))
+    assert fault.is_error
+    found = decided(f"{name} evil.py", rules=(Rule(id="a", verdict="allow", pattern=name),))
+    assert (found.decision, found.rule) != ("allow", "a")
+
+
+def test_a_program_that_starts_others_is_a_wrapper_unless_its_class_says_more() -> None:
+    [wrappers] = [group for group in GROUPS if group.rule == "exec.wrapper"]
+    assert wrappers.programs == CLASSED
+    for name in WRAPPERS:
+        words = tuple(name.split())
+        found = known(words[0]).find(words)
+        assert found is not None, name
+        assert found.group is not None, name
+        assert (found.group.rule == "exec.wrapper") == (name in CLASSED), name
 
 
 def test_no_program_is_in_two_classes() -> None:
@@ -46,6 +75,10 @@ def test_no_class_proves_anything() -> None:
         ("uv run python x", "exec.wrapper", "unproven", ""),
         ("bundle exec rake", "exec.wrapper", "unproven", ""),
         (". x.sh", "exec.wrapper", "unproven", ""),
+        ("cross-env python3 x.py", "exec.wrapper", "unproven", ""),
+        ("nodemon x.js", "exec.wrapper", "unproven", ""),
+        ("rye run x", "exec.wrapper", "unproven", ""),
+        ("npx x", "exec.package-manager", "network", ""),
         ("less a", "exec.pager", "unproven", ""),
         ("pytest -q tests", "exec.test", "unproven", "pytest"),
         ("python3 -m pytest", "exec.test", "unproven", "python3 -m pytest"),

@@ -15,13 +15,9 @@ Words = tuple[str, ...]
 MOST_COMMANDS = 100
 
 _RUNS_IN_FD = frozenset(["-x", "-X", "--exec", "--exec-batch"])
-_JOINING = frozenset(["watch", "parallel"])
-"""Give their words, joined, to a shell."""
 _READING = frozenset(["source", "."])
 """Read a file as the shell that they stand in."""
 _WITH_FILE = frozenset(["--rcfile", "--init-file"])
-_SAYING = frozenset(["hyperfine", "concurrently", "tmux", "screen", "nodemon", "watchexec"])
-"""Have commands in strings among their words."""
 _ENDS = frozenset([";", "\\;", "+"])
 
 
@@ -89,7 +85,7 @@ def _argv(words: Words) -> Iterator[Words]:
         yield from _behind(words, _RUNS_IN_FD)
     elif name == "parallel":
         end = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
-        command = behind_options(words[1:end], Wrapper(values="jSa"))
+        command = behind_options(words[1:end], WRAPPERS[name])
         yield command
         yield (
             *(word for word in command if word != "{}"),
@@ -114,12 +110,14 @@ def _texts(words: Words) -> Iterator[str]:
         yield from (value.partition("=!")[2] for value in values_of(words, ["-c"]) if "=!" in value)
     elif name in SHELLS:
         yield from _shell_text(words[1:])
-    elif name in _SAYING:
-        yield from (word for word in words[1:] if " " in word)
-    elif name in _JOINING:
-        yield " ".join(next(_argv(words), ()))
     elif found := _wrapper(name, words):
-        yield from values_of(found[1], found[0].text.split())
+        wrapper, rest = found
+        if wrapper.quotes:
+            yield from (word for word in rest if " " in word)
+        elif wrapper.joins:
+            yield " ".join(next(_argv(words), ()))
+        else:
+            yield from values_of(rest, wrapper.text.split())
 
 
 def _wrapper(name: str, words: Words) -> tuple[Wrapper, Words] | None:

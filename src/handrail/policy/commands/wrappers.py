@@ -1,10 +1,10 @@
-"""Wrappers as data: what stands between a wrapper's name and the command that it runs."""
+"""The one table of programs that start other programs, and how their words name the command."""
 
 import msgspec
 
 
 class Wrapper(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that runs the command which its last words are."""
+    """Where the command stands among the words of a program that starts it."""
 
     values: str = ""
     """Short options whose value may be the next word, a letter each."""
@@ -14,16 +14,42 @@ class Wrapper(msgspec.Struct, frozen=True, kw_only=True):
     pairs: str = ""
     """Long options with two values."""
     skipped: int | None = 0
-    """How many operands come before the command: timeout's seconds. None where the command is always a string."""
+    """How many operands come before the command: timeout's seconds. None where the words do not spell it out."""
     assigns: bool = False
     """Whether NAME=value may stand before the command."""
     text: str = ""
     """An option whose value is a command in a string: `-c`. Several are separated by blanks."""
     silent: str = ""
     """Options with which it only tells about the command: `command -v`."""
+    joins: bool = False
+    """Whether it joins its words into one command for a shell: `watch`."""
+    quotes: bool = False
+    """Whether a word with a blank in it is a command: `concurrently 'npm start'`."""
 
+
+_OPAQUE = Wrapper(skipped=None)
+_OTHER_CLASSES = (
+    "npx", "pnpx", "bunx", "uvx", "uv tool run", "uv x", "pipx run", "pnpm dlx", "yarn dlx", "yarn run", "bun x",
+    "bun run", "docker run", "docker exec", "docker compose run", "docker compose exec", "docker container run",
+    "docker container exec", "podman run", "podman exec", "kubectl exec", "kubectl run", "kubectl debug", "ssh",
+    "cargo run", "cargo r", "dotnet run", "dotnet exec", "dotnet fsi", "dotnet script", "git bisect run",
+    "git submodule foreach", "npm explore", "npm init", "npm create", "nix shell", "bundler exec", "gem exec",
+    "composer exec", "stack exec", "stack runghc", "stack runhaskell", "stack script", "stack eval", "stack ghci",
+    "stack repl", "cabal exec", "cabal repl", "nvm exec", "nvm run", "zig run", "dart run", "mix run", "mix eval",
+    "nx exec", "yarn node", "pnpm node", "poetry shell", "pipenv shell", "hatch shell", "hatch env", "busybox",
+    "toybox",
+)  # fmt: skip
+"""Those that are not of the class exec.wrapper, since another class says more: they fetch, build or change git."""
+_UNSPELLED = (
+    "at", "batch", "crontab", "eval", "source", ".", "trap", "find", "fd", "fdfind", "capsh", "scriptreplay",
+    "start-stop-daemon", "alias", "enable", "direnv", "corepack", "schroot", "proot", "daemonize", "pm2", "forever",
+    "onchange", "chokidar", "fnm exec", "nix run", "nix develop", "rye run", "pixi run", "dotenvx run", "op run",
+    "doppler run", "aws-vault exec",
+)  # fmt: skip
+"""Those whose words name the command in a way of their own, or not at all."""
 
 WRAPPERS: dict[str, Wrapper] = {
+    **dict.fromkeys((*_UNSPELLED, *_OTHER_CLASSES), _OPAQUE),
     "env": Wrapper(values="uCa", long_values="unset chdir argv0", assigns=True, text="-S --split-string"),
     "sudo": Wrapper(
         values="ugpCcTrtUhDRa",
@@ -44,7 +70,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "setsid": Wrapper(),
     "stdbuf": Wrapper(values="ioe", long_values="input output error"),
     "time": Wrapper(values="fo", long_values="format output"),
-    "watch": Wrapper(values="n", long_values="interval"),
+    "watch": Wrapper(values="n", long_values="interval", joins=True),
+    "parallel": Wrapper(values="jSa", joins=True),
     "strace": Wrapper(values="abeEIoOpPsSuUX", long_values="output trace"),
     "ltrace": Wrapper(values="aADeFlnopsuwx"),
     "perf": Wrapper(skipped=1, values="eo"),
@@ -97,8 +124,13 @@ WRAPPERS: dict[str, Wrapper] = {
     "nix-shell": Wrapper(values="pA", skipped=None, text="--run --command"),
     "busybox": Wrapper(),
     "toybox": Wrapper(),
-    "hyperfine": Wrapper(values="wmMrLPpcsSNnui", long_values="warmup runs prepare setup cleanup shell export-json"),
-    "screen": Wrapper(values="SchpTst"),
+    "hyperfine": Wrapper(
+        values="wmMrLPpcsSNnui", long_values="warmup runs prepare setup cleanup shell export-json", quotes=True
+    ),
+    "screen": Wrapper(values="SchpTst", quotes=True),
+    "tmux": Wrapper(skipped=None, quotes=True),
+    "concurrently": Wrapper(skipped=None, quotes=True),
+    "watchexec": Wrapper(values="defiorswN", quotes=True),
     "chpst": Wrapper(values="uUbemdorpflcts"),
     "direnv exec": Wrapper(skipped=1),
     "hatch run": Wrapper(),
@@ -132,8 +164,23 @@ WRAPPERS: dict[str, Wrapper] = {
     "ifne": Wrapper(),
     "cross-env": Wrapper(assigns=True),
     "dotenv": Wrapper(values="e"),
-    "nodemon": Wrapper(text="-x --exec"),
+    "nodemon": Wrapper(text="-x --exec", quotes=True),
+    "runcon": Wrapper(values="urtl", long_values="user role type range", skipped=1),
+    "sg": Wrapper(skipped=1, text="-c"),
+    "setuidgid": Wrapper(skipped=1),
+    "s6-setuidgid": Wrapper(skipped=1),
+    "envdir": Wrapper(skipped=1),
+    "softlimit": Wrapper(values="amdsfoplcrt"),
+    "sshpass": Wrapper(values="pfdP"),
+    "ssh-agent": Wrapper(values="aEPt"),
+    "dbus-launch": Wrapper(),
+    "fakechroot": Wrapper(),
+    "catatonit": Wrapper(),
+    "torify": Wrapper(),
+    "tsocks": Wrapper(),
 }
+CLASSED = frozenset(WRAPPERS).difference(_OTHER_CLASSES)
+"""Those of the class exec.wrapper."""
 SHELLS = frozenset(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"])
 """Take a command in a string behind -c."""
 GIT_VALUES = frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"])

@@ -1,28 +1,14 @@
 """Commands that run the code or the command they are given: an allow rule cannot speak of them as a whole."""
 
-from handrail.policy.commands.wrappers import GIT_VALUES
+from handrail.policy.commands.wrappers import GIT_VALUES, WRAPPERS
 from handrail.policy.rules.prefix import Prefix, is_about, prefix
 from handrail.policy.tables.groups import GROUPS
 
 _RUNNING = [name for group in GROUPS if group.rule in {"exec.interpreter", "exec.wrapper"} for name in group.programs]
 _ALWAYS = frozenset(name.casefold() for name in _RUNNING if " " not in name)
 _STARTERS = tuple(
-    prefix(tuple(starter.split()))
-    for starter in (
-        *sorted(name for name in _RUNNING if " " in name),
-        "npx", "pnpx", "bunx", "uvx", "uv run", "uv tool run", "uv x", "pipx run", "pipenv run", "poetry run",
-        "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run", "npm exec", "npm x", "pnpm exec",
-        "pnpm dlx", "yarn exec", "yarn dlx", "yarn run", "bun x", "bun run", "bundle exec", "mise exec", "mise x",
-        "asdf exec", "pyenv exec", "rbenv exec", "docker run", "docker exec", "podman run", "podman exec",
-        "kubectl exec", "ssh", "go run", "cargo run", "dotnet run", "git bisect run", "git submodule foreach",
-        "corepack", "docker compose run", "docker compose exec", "docker container run", "docker container exec",
-        "kubectl run", "kubectl debug", "npm explore", "npm init", "npm create", "cargo r", "nix shell",
-        "bundler exec", "gem exec", "composer exec", "stack exec", "stack runghc", "stack runhaskell", "stack script",
-        "stack eval", "stack ghci", "stack repl", "cabal exec", "cabal repl", "dotnet exec", "dotnet fsi",
-        "dotnet script", "nvm exec", "nvm run", "zig run", "dart run", "mix run", "mix eval", "nx exec", "yarn node",
-        "pnpm node", "poetry shell", "pipenv shell", "hatch shell", "hatch env",
-    )
-)  # fmt: skip
+    prefix(tuple(name.split())) for name in sorted({*_RUNNING, *WRAPPERS}) if name.casefold() not in _ALWAYS
+)
 """They start what follows them: a rule may name that, but must name it."""
 _VERSION = "0123456789.-"
 

@@ -1,5 +1,6 @@
 """Programs that nobody can judge by their words, in named classes: each asks, and says why."""
 
+from handrail.policy.commands.wrappers import CLASSED
 from handrail.policy.tables.form import Group
 from handrail.policy.tables.git_groups import GIT_GROUPS
 from handrail.policy.tables.network_groups import NETWORK_GROUPS
@@ -25,37 +26,7 @@ _RUNNING = (
     Group(
         rule="exec.wrapper",
         reason="runs another program",
-        programs=_names(
-            """env xargs sudo su doas pkexec timeout gtimeout nice ionice chrt taskset nohup setsid stdbuf time watch
-            strace ltrace perf script scriptreplay unshare nsenter chroot bwrap firejail parallel entr flock runuser
-            systemd-run at batch crontab exec eval command builtin source . trap coproc find fd fdfind setpriv capsh
-            prlimit numactl unbuffer dbus-run-session xvfb-run faketime direnv nix-shell catchsegv valgrind chpst
-            start-stop-daemon hyperfine tmux screen alias enable""",
-            "uv run",
-            "poetry run",
-            "pipenv run",
-            "pdm run",
-            "hatch run",
-            "conda run",
-            "mamba run",
-            "micromamba run",
-            "bundle exec",
-            "npm exec",
-            "npm x",
-            "pnpm exec",
-            "yarn exec",
-            "mise exec",
-            "mise x",
-            "asdf exec",
-            "rbenv exec",
-            "pyenv exec",
-            "rustup run",
-            "volta run",
-            "fnm exec",
-            "nix run",
-            "nix develop",
-            "corepack",
-        ),
+        programs=CLASSED,
     ),
     Group(
         rule="exec.pager",
