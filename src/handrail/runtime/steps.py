@@ -392,6 +392,7 @@ def context_of(session: Session, flight: Flight) -> Context:
             characters=flight.budget,
             restricted=session.rules.restriction is not None,
             offloads="read" in session.skills.offer.names,
+            bulk=(flight.rules or session.rules).mode == "full",
         ),
         facts=flight.facts,
         answered=flight.answer is not None,

@@ -31,6 +31,8 @@ class Limits(msgspec.Struct, frozen=True):
     """The restricted profile: data that does not parse is refused, commands have little time and room."""
     offloads: bool = True
     """Whether what does not fit can be kept aside: `read` is there to fetch it."""
+    bulk: bool = False
+    """Whether the mode allows bulk changes unasked."""
 
 
 class AsksError(Exception):

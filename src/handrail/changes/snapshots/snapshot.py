@@ -81,9 +81,8 @@ def take_snapshot(workspace: Workspace, history: History) -> Snapshot:
     except (OSError, StoreError, SnapshotError) as error:
         for shots in roots:  # the command may run all the same, and must not be settled by some of its roots
             shots.invalidate()
-        if isinstance(error, SnapshotError):
-            raise
-        raise SnapshotError(f"what is there could not be kept ({error})") from error
+        known = isinstance(error, SnapshotError)
+        raise error if known else SnapshotError(f"what is there could not be kept ({error})") from error
 
 
 def last_snapshot(workspace: Workspace, history: History, *, since: datetime, until: datetime) -> Snapshot:
