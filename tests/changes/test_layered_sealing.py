@@ -135,7 +135,7 @@ def test_one_that_was_damaged_says_so(world: World, history: History) -> None:
 
 def test_one_whose_contents_are_missing_says_so(world: World, history: History) -> None:
     name = seal(world.workspace(), history, *tried(world, "echo a >a"))
-    for _, path in list(history.blobs.every()):
+    for _, path in list(history.trials.blobs(name).every()):
         os.unlink(path)
     assert refused(history, name).startswith("What was tried is not whole: ")
 
@@ -200,6 +200,7 @@ def make_old(path: Path, days: float) -> None:
 
 def test_a_sweep_keeps_what_those_who_wait_need_and_forgets_them_in_time(world: World, history: History) -> None:
     name = seal(world.workspace(), history, *tried(world, "echo a >a"))
+    history.blobs.put(b"a\n")  # where older versions put what a trial needs
     history.blobs.put(b"nobody's")
     for _, path in list(history.blobs.every()):
         make_old(Path(path), 2)
@@ -211,6 +212,14 @@ def test_a_sweep_keeps_what_those_who_wait_need_and_forgets_them_in_time(world: 
         make_old(Path(history.folder) / "swept", 1.5)
     history.close()
     assert history.trials.names() == []
+    assert list(history.blobs.every()) == []
+
+
+def test_what_rejected_trials_left_is_swept_where_nothing_was_ever_changed(history: History) -> None:
+    history.blobs.put(b"of a trial that an older version dropped")
+    for _, path in list(history.blobs.every()):
+        make_old(Path(path), 2)
+    history.close()
     assert list(history.blobs.every()) == []
 
 

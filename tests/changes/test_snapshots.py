@@ -385,6 +385,62 @@ def test_too_much_is_not_kept_and_what_was_kept_by_then_is_not_lost(
     take_snapshot(house, history)
 
 
+def test_a_snapshot_that_was_not_finished_is_never_used_to_settle_a_command(
+    workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = datetime.now(UTC)
+    for name in ("a", "b", "c"):
+        (workspace / name).write_text(name * 100)
+    monkeypatch.setattr(taking, "MOST_BYTES", 150)
+    with pytest.raises(SnapshotError, match="too much"):
+        take_snapshot(house, history)
+    with pytest.raises(SnapshotError, match="not kept"):
+        last_snapshot(house, history, since=begun, until=datetime.now(UTC))
+
+
+def test_an_earlier_snapshot_does_not_stand_for_one_that_failed(
+    workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = datetime.now(UTC)
+    take_snapshot(house, history)
+    (workspace / "later").write_text("the command did not make this")
+    monkeypatch.setattr(patience.Patience, "check", lambda _: (_ for _ in ()).throw(patience.TooLongError))
+    with pytest.raises(SnapshotError, match="too much"):
+        take_snapshot(house, history)
+    with pytest.raises(SnapshotError, match="not kept"):
+        last_snapshot(house, history, since=begun, until=datetime.now(UTC))
+
+
+def test_one_root_without_a_snapshot_leaves_none_of_the_others(
+    tmp_path: Path, workspace: Path, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = datetime.now(UTC)
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "large").write_text("x" * 200)
+    monkeypatch.setattr(taking, "MOST_BYTES", 150)
+    with Workspace(str(workspace), Root(str(beside))) as house:
+        with pytest.raises(SnapshotError, match="too much"):
+            take_snapshot(house, history)
+        with pytest.raises(SnapshotError, match="not kept"):
+            last_snapshot(house, history, since=begun, until=datetime.now(UTC))
+
+
+def test_a_snapshot_of_an_older_version_is_only_used_to_save_work(
+    workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = datetime.now(UTC)
+    (workspace / "a").write_text("one\n")
+    monkeypatch.setattr("handrail.changes.snapshots.marks.SETTLED", 0)
+    take_snapshot(house, history)
+    (written,) = Path(history.folder).glob("snapshots/*/whole")
+    written.rename(written.with_name("table"))  # what older versions called whole and partial ones alike
+    with pytest.raises(SnapshotError, match="not kept"):
+        last_snapshot(house, history, since=begun, until=datetime.now(UTC))
+    monkeypatch.setattr(taking, "MOST_BYTES", 0)  # nothing may be read again
+    assert told(take_snapshot(house, history).compare(history)) == {}
+
+
 def test_roots_within_roots_are_told_once(tmp_path: Path, workspace: Path, history: History) -> None:
     inner, beside = workspace / "inner", tmp_path / "beside"
     inner.mkdir()

@@ -105,6 +105,37 @@ def test_how_many_are_very_many_is_a_setting() -> None:
     assert judged(change("a"), change("b"), bulk_changed=1).reason == "changes 2 files at once, of which it deletes 0"
 
 
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ([change("a", "created", size=256 << 20)], UNASKED),
+        ([change("a", "created", size=(256 << 20) + 1)], ASKS),
+        ([change("a", size=200 << 20), change("b", "created", size=200 << 20)], ASKS),
+        ([change(".git/objects/ab/" + "0" * 38, "created", size=300 << 20)], ASKS),
+        ([change("b", "renamed", size=300 << 20, renamed_from="a"), change("a", "deleted")], UNASKED),
+        ([change("a", "mode", size=300 << 20)], UNASKED),
+        ([change("a", "deleted")], UNASKED),
+    ],
+)
+def test_very_many_bytes_at_once_ask(made: list[Change], expected: dict[Mode, Verdict]) -> None:
+    assert verdicts(*made) == expected
+    assert (judged(*made).rule == "fs.bulk") == (expected == ASKS)
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        (99 << 10, "writes 1.5 MB at once, more than 0.1 MB"),
+        (1 << 20, "writes 1.5 MB at once, more than 1.0 MB"),
+    ],
+)
+def test_a_bulk_change_of_bytes_says_how_many_and_the_limit(limit: int, reason: str) -> None:
+    found = judged(change("a", "created", size=1_536 << 10), bulk_bytes=limit)
+    assert (found.rule, found.subject, found.reason) == ("fs.bulk", "files", reason)
+    more = judged(change("a", "created", size=3 << 30))
+    assert more.reason == "writes 3,072.0 MB at once, more than 256.0 MB"
+
+
 def test_folders_and_new_objects_do_not_count() -> None:
     folders = [change(f"f{n}", "deleted", "folder") for n in range(30)]
     objects = [change(f".git/objects/ab/{n:038x}", "created") for n in range(300)]

@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from process_launches import MakeLaunch, Run, left_of, running
 
-from handrail.process.census import processes_below
+from handrail.process.census import bytes_below, processes_below
 from handrail.process.watching import Watch
 from handrail.sandbox.limits import MEGABYTE, Limits
 
@@ -116,3 +117,23 @@ def test_a_sandbox_that_goes_meanwhile_counts_nothing(in_namespace: MakeLaunch, 
     (watch,) = kept
     assert watch.look(None) is None
     watch.close()
+
+
+def test_bytes_are_counted_once_for_every_file_and_sparse_ones_as_they_lie_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "file").write_bytes(os.urandom(MEGABYTE))
+    os.link(tmp_path / "a" / "b" / "file", tmp_path / "again")
+    (tmp_path / "link").symlink_to("/")
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 8 * MEGABYTE)
+    most = 64 * MEGABYTE
+    assert MEGABYTE < bytes_below([str(tmp_path)], most) < 1.2 * MEGABYTE
+    assert 9 * MEGABYTE < bytes_below([str(tmp_path)], most, whole=True) < 9.2 * MEGABYTE
+    assert bytes_below([str(tmp_path / "missing")], most) == 0
+    assert bytes_below([str(tmp_path)], 1000) > 1000
+
+
+def test_a_tree_that_writes_too_much_is_over_its_limit(forked: int, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(os.urandom(MEGABYTE))
+    limits = Limits(disk=MEGABYTE - 1, uppers=(str(tmp_path),))
+    assert Watch(limits, program=forked, own_processes=False).look(None) == "disk"

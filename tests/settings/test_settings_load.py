@@ -49,6 +49,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     [bulk]
     deleted = 5
     changed = 0
+    bytes = 4096
     [restricted]
     commands = ["ls"]
     folders = [".minds"]
@@ -72,6 +73,8 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     memory = 1073741824
     processes = 64
     file_size = "500 KB"
+    preview = "100 MB"
+    waiting = "1 TB"
     idle = "2 h"
     sessions = 8
     [agent]
@@ -117,6 +120,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "paths.client_roots": "read-only",
         "bulk.deleted": 5,
         "bulk.changed": 0,
+        "bulk.bytes": 4096,
         "restricted.commands": ("ls",),
         "restricted.folders": (".minds",),
         "search.ignore": ("*.lock",),
@@ -133,6 +137,8 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "limits.memory": 1 << 30,
         "limits.processes": 64,
         "limits.file_size": "500 KB",
+        "limits.preview": "100 MB",
+        "limits.waiting": "1 TB",
         "limits.idle": "2 h",
         "limits.sessions": 8,
         "agent.calls": 10,

@@ -104,6 +104,8 @@ def test_a_size_in_another_form_is_told_in_the_right_one(written: str, meant: st
         ('output = "63 KB"', "limits.output is '63 KB'; allowed: "),
         ('memory = "15 MB"', "limits.memory is '15 MB'; allowed: "),
         ('file_size = "65 TB"', "limits.file_size is '65 TB'; allowed: "),
+        ('preview = "63 KB"', "limits.preview is '63 KB'; allowed: "),
+        ('waiting = "65 TB"', "limits.waiting is '65 TB'; allowed: "),
         ('idle = "999 ms"', 'limits.idle is \'999 ms\'; allowed: a time from "1 s" to "168 h"'),
         ('idle = "169 h"', "limits.idle is '169 h'; allowed: "),
         ("sessions = 0", "limits.sessions is 0; allowed: a whole number from 1 to 1000"),

@@ -16,7 +16,8 @@ MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
 IDLE = {"1 s": 1, "30 min": 1_800, "168 h": 604_800}
 SIZES = {"16 MB": 16 << 20, "16777216 B": 16 << 20, "0.02 GB": 0.02 * 2**30, 33554432: 2**25, "64 MB": 64 << 20}
-AMOUNTS = {**TIMES, "5s": 5, **IDLE, **SIZES, "4 MB": 4 << 20, "2 GB": 2 << 30, "3 GB": 3 << 30, "4 GB": 4 << 30}
+AMOUNTS = {**TIMES, "5s": 5, **IDLE, **SIZES, "4 MB": 4 << 20, "256 MB": 256 << 20}
+AMOUNTS |= {f"{number} GB": number << 30 for number in (1, 2, 3, 4)}
 
 
 def one_of(*values: Any) -> st.SearchStrategy[Any]:
@@ -51,6 +52,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "paths.client_roots": one_of("ignore", "read-only", "writable"),
     "bulk.deleted": st.integers(0, 100),
     "bulk.changed": st.integers(0, 1_000),
+    "bulk.bytes": one_of(*SIZES),
     "restricted.commands": some_of("ls", "cat", "git status", "make", "rm"),
     "restricted.folders": some_of(".minds", ".tasklogs", "src"),
     "search.ignore": some_of("*.lock", "vendor", "secret"),
@@ -67,6 +69,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "limits.memory": one_of(*SIZES, "3 GB"),
     "limits.processes": st.integers(8, 1_000),
     "limits.file_size": one_of(*SIZES),
+    "limits.preview": one_of(*SIZES),
+    "limits.waiting": one_of(*SIZES),
     "limits.idle": one_of(*IDLE),
     "limits.sessions": st.integers(1, 1_000),
     "agent.calls": st.integers(1, 1_000),
@@ -148,6 +152,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "paths.client_roots": later_in("ignore", "read-only", "writable"),
     "bulk.deleted": higher,
     "bulk.changed": higher,
+    "bulk.bytes": larger,
     "restricted.commands": has_more,
     "restricted.folders": has_more,
     "search.ignore": lacks_some,
@@ -164,6 +169,8 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "limits.memory": larger,
     "limits.processes": higher,
     "limits.file_size": larger,
+    "limits.preview": larger,
+    "limits.waiting": larger,
     "limits.idle": larger,
     "limits.sessions": higher,
     "agent.calls": higher,

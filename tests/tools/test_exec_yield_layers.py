@@ -19,6 +19,8 @@ from handrail.protocol.event import Change, ToolCallUpdate
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.result import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.settings import Settings
+from handrail.settings.model import Bulk, Limits
 from handrail.store.locked_folder import locked
 
 Make = Callable[..., Handrail]
@@ -235,3 +237,26 @@ def test_a_layer_goes_also_where_who_settled_it_was_killed_before_that(rail: Mak
 
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+LITTLE = Settings(limits=Limits(preview="1 MB"), bulk=Bulk(bytes="100 KB"))
+
+
+def test_what_goes_on_is_stopped_above_its_byte_limit(rail: Make, workspace: Path, tmp_path: Path) -> None:
+    auto = rail(settings=LITTLE)
+    process = handed_over(auto, "head -c 900K /dev/zero > a; cp a b")
+    record = record_when(auto, process, lambda known: known.changed is not None)
+    assert (record.state, record.reason) == ("ended", "disk")
+    assert no_layer_is_left(tmp_path)
+    assert list(workspace.iterdir()) == []
+
+
+def test_what_is_too_large_to_wait_for_an_answer_is_dropped_when_it_ends(
+    rail: Make, workspace: Path, tmp_path: Path
+) -> None:
+    auto = rail(settings=LITTLE)
+    record = gone_on(auto, handed_over(auto, "truncate -s 900K a b; truncate -s 800K b"))
+    assert "limits.preview" in (record.changed or "")
+    assert auto.waiting() == ()
+    assert no_layer_is_left(tmp_path)
+    assert list(workspace.iterdir()) == []

@@ -598,3 +598,32 @@ def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> N
         "code": 0, "error": "", "undo": "snapshot", "asked": [], "changed": True, "undone": "", "back": True
     }  # fmt: skip
     assert told == [expected] * len(commands)
+
+
+UNFINISHED = """
+import sys
+from handrail import Handrail
+from handrail.changes.snapshots import taking
+from handrail.settings import Settings
+from handrail.settings.model import Sandbox
+taking.MOST_BYTES = 150  # so the snapshot stops in the middle
+rail = Handrail(sys.argv[1], mode="full", state_dir=sys.argv[2], settings=Settings(sandbox=Sandbox(tier=2)))
+rail.exec("echo made > made; echo begun > pipe; sleep 60")
+"""
+
+
+def test_undo_after_a_crash_deletes_no_file_that_an_unfinished_snapshot_lacks(
+    tmp_path: Path, workspace: Path, rail: Make
+) -> None:
+    for name in ("a", "b", "c"):
+        (workspace / name).write_text(name * 100)
+    os.mkfifo(workspace / "pipe")
+    with subprocess.Popen([sys.executable, "-c", UNFINISHED, workspace, tmp_path / "state"]) as victim:
+        assert (workspace / "pipe").read_text() == "begun\n"
+        victim.kill()
+    one = rail(mode="full", settings=NAMESPACES)
+    (change,) = one.changes()
+    assert ("is not known" in change.summary, change.undoable) == (True, False)
+    undone = one.undo(change.number)
+    assert undone.error is not None
+    assert {path.name for path in workspace.iterdir()} == {"a", "b", "c", "made", "pipe"}

@@ -24,6 +24,7 @@ _TRIALS = "trials"
 _AT_WORK = ".at-work"
 _SETTLING_SECONDS = 10.0
 _DAY = 86_400
+_PREVIEWS = (1 << 30, 4 << 30)
 _YOUNG = 3_600
 """Seconds in which a content that no change names may yet get its change."""
 
@@ -31,8 +32,17 @@ _YOUNG = 3_600
 class History:
     """Where the change sets of a workspace are kept."""
 
-    def __init__(self, folder: str, durability: Durability = "crash", *, days: int = 30) -> None:
+    def __init__(
+        self,
+        folder: str,
+        durability: Durability = "crash",
+        *,
+        days: int = 30,
+        previews: tuple[int, int] = _PREVIEWS,
+    ) -> None:
+        """`previews`: bytes that one preview may take, and all that wait for an answer."""
         self.folder = folder
+        self._previews = previews
         self._durability: Durability = durability
         self._days = days
         self._log: ChangeLog | None = None
@@ -45,10 +55,16 @@ class History:
 
     @cached_property
     def trials(self) -> "Trials":
-        """Commands that were tried, and wait for an answer; their contents are among the blobs."""
+        """Commands that were tried, and wait for an answer, with their contents."""
         from handrail.store.trials import Trials  # noqa: PLC0415  few commands are tried
 
         return Trials(os.path.join(self.folder, _TRIALS), durable=self.durable)
+
+    def room(self) -> tuple[int, str]:
+        """How many bytes one more preview may take, and the setting that says so."""
+        one, together = self._previews
+        left = max(0, together - self.trials.size())
+        return (left, "limits.waiting") if left < one else (one, "limits.preview")
 
     @property
     def log(self) -> "ChangeLog":
@@ -113,7 +129,7 @@ class History:
         if self._sign:
             with contextlib.suppress(StoreError):
                 self.forget_work(os.path.basename(self._sign).removesuffix(_AT_WORK))
-        if self._log is None and self.is_empty and not self._tried_something():
+        if self._log is None and self.is_empty and not self._has_leftovers():
             return
         self.blobs.pack()
         with contextlib.suppress(OSError, StoreError):  # the next one will
@@ -124,8 +140,10 @@ class History:
         if log is not None:
             log.close()
 
-    def _tried_something(self) -> bool:
-        return os.path.isdir(os.path.join(self.folder, _TRIALS)) and bool(self.trials.names())
+    def _has_leftovers(self) -> bool:
+        """Whether trials or contents are there although nothing was ever changed."""
+        folders = (os.path.join(self.folder, name) for name in (_TRIALS, "blobs", "blobs-packed"))
+        return any(os.path.isdir(folder) and os.listdir(folder) for folder in folders)
 
     def _is_due(self) -> bool:
         return abs(time.time() - self._swept()) > _DAY

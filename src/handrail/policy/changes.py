@@ -21,6 +21,7 @@ _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib|lib32|lib64|nix/store)/.*|/dev/null"
 """Where programs and libraries are, which links of virtual environments lead to."""
 _INTERPRETER = re.compile(r"/(?:.*/)?bin/python[0-9.]*", re.DOTALL)
 """What a virtual environment links to wherever it was installed."""
+_MEGABYTE = 1 << 20
 _NAMED = 3
 """Paths that a part names; of more it says how many."""
 
@@ -140,12 +141,16 @@ def _steers_one_of(heads: set[str], path: str) -> bool:
 
 
 def _bulk(changes: tuple[Change, ...], kept_up: Upkeep, rules: Rules, moved: frozenset[str]) -> str:
-    """Says that there are very many; what git does to its objects, and a file that only moved, does not count twice."""
+    """Why it is a bulk change; empty if it is none. Git's own objects do not count as files, but as bytes. A file that
+    only moved counts once, and writes no bytes."""
     files = [one for one in changes if one.kind != "folder" and one.path not in moved and kept_up.counts(one)]
     deleted = sum(is_deletion(change) for change in files)
-    if deleted <= rules.bulk_deleted and len(files) <= rules.bulk_changed:
-        return ""
-    return f"changes {len(files)} files at once, of which it deletes {deleted}"
+    if deleted > rules.bulk_deleted or len(files) > rules.bulk_changed:
+        return f"changes {len(files)} files at once, of which it deletes {deleted}"
+    written = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
+    if written > rules.bulk_bytes:
+        return f"writes {written / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
+    return ""
 
 
 def _names(change: Change) -> tuple[str, ...]:

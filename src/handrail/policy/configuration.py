@@ -41,6 +41,7 @@ class Rules(msgspec.Struct, frozen=True):
     """What becomes of a path that no root holds."""
     bulk_deleted: int = 20
     bulk_changed: int = 200
+    bulk_bytes: int = 256 << 20
     restriction: Restriction | None = None
     servers: tuple[Vouching, ...] = ()
     """Servers that somebody vouches for, in part."""

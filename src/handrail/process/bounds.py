@@ -1,5 +1,6 @@
 """What is held against a tree while it runs; `Limits` has it, and so has what a keeper is told."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -14,6 +15,16 @@ class Bounds(Protocol):
     @property
     def processes(self) -> int:
         """How many at a time."""
+        ...
+
+    @property
+    def disk(self) -> int:
+        """Bytes that it may write to `uppers`."""
+        ...
+
+    @property
+    def uppers(self) -> Sequence[str]:
+        """Folders that are watched for that."""
         ...
 
     @property

@@ -1,11 +1,16 @@
-"""Counts the processes of a tree and the memory they have."""
+"""Counts the processes of a tree, the memory they have, and the bytes they wrote."""
 
+import contextlib
 import os
 import re
+import stat
+from collections.abc import Iterable
 
 from handrail.kernel.process_table import descendants, read_entry
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_BLOCK = 4096
+"""Bytes that a file or folder counts at least, so that counting ends for empty ones too."""
 # Its own pages, and those that it shares with its children, or has of a file that is nowhere but in memory.
 _ROUGH = re.compile(rb"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 _EXACT = re.compile(rb"^Pss_(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
@@ -69,6 +74,30 @@ def processes_below(root: int) -> Census:
     except OSError:  # there is no descriptor left to look with
         found = []
     return Census(None, [process.number for process in found])
+
+
+def bytes_below(folders: Iterable[str], most: int, *, whole: bool = False) -> int:
+    """Bytes that files and folders below some folders take on disk; once above `most`, the rest is not counted.
+
+    `whole`: a sparse file counts with its full size. Folders that cannot be opened do not count, nor does what was
+    deleted and is still open. The folders may change meanwhile.
+    """
+    total, todo, linked = 0, list(folders), set[int]()
+    while todo and total <= most:
+        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                if total > most:
+                    break
+                with contextlib.suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(status.st_mode):
+                        todo.append(entry.path)
+                    elif not stat.S_ISREG(status.st_mode) or status.st_ino in linked:
+                        continue
+                    elif status.st_nlink > 1:
+                        linked.add(status.st_ino)
+                    total += max(status.st_blocks * 512, status.st_size if whole else 0, _BLOCK)
+    return total
 
 
 def _kilobytes(lines: re.Pattern[bytes], data: bytes) -> int | None:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-Ending = Literal["exit", "timeout", "cancelled", "memory", "processes", "failed"]
+Ending = Literal["exit", "timeout", "cancelled", "memory", "processes", "disk", "failed"]
 """`exit`: by itself, or by a signal that was none of ours. `failed`: it never ran: the sandbox could not be made."""
 
 
@@ -35,5 +35,5 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     errors: Printed | None = None
     """stderr, where it has a pipe of its own."""
     limits: tuple[str, ...] = ()
-    """The limits that fired: time, output, memory, processes, file size."""
+    """The limits that fired: time, output, memory, processes, disk, file size."""
     warnings: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
 from handrail.sandbox.probing.control_groups import usable_parent
 
-_NAMES: dict[Ending, str] = {"timeout": "time", "memory": "memory", "processes": "processes"}
+_NAMES: dict[Ending, str] = {"timeout": "time", "memory": "memory", "processes": "processes", "disk": "disk"}
 """The limits that end a command."""
 _FILE_TOO_LARGE = 128 + 25
 

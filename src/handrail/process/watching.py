@@ -1,4 +1,4 @@
-"""How much memory and how many processes a command's tree has, looked at from outside.
+"""How much memory and how many processes a command's tree has, and how much it wrote, looked at from outside.
 
 Memory is what the processes have mapped and no disk has: pages of programs and files are not counted, nor are files in
 a tmpfs, and others that are nowhere but in memory, which no process has mapped.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from handrail.process.bounds import Bounds
-from handrail.process.census import Census, processes_below, processes_inside
+from handrail.process.census import Census, bytes_below, processes_below, processes_inside
 
 _USUAL = 0.1
 _NEAR = 0.02
@@ -34,13 +34,14 @@ class Watch:
         self._inside = -1
         self.next_look = clock() + _USUAL
 
-    def look(self, first: int | None) -> Literal["memory", "processes"] | None:
+    def look(self, first: int | None) -> Literal["memory", "processes", "disk"] | None:
         """Looks at the tree whose first process that is; sets when to look again."""
         began = self._clock()
         census = self._census(first)
-        over = self._over(census) if census else None
+        written = bytes_below(self._limits.uppers, self._limits.disk)
+        over = (self._over(census) if census else None) or ("disk" if written > self._limits.disk else None)
         now = self._clock()
-        near = census is not None and self._is_near(census)
+        near = (census is not None and self._is_near(census)) or written * 2 > self._limits.disk
         self.next_look = now + max(_NEAR if near else _USUAL, min((now - began) * _SHARE, _LONGEST))
         return over
 

@@ -27,7 +27,7 @@ class ProcessRecord(Wire, frozen=True):
     signal: str | None = None
     """The signal that ended it, as far as the exit code tells."""
     reason: str | None = None
-    """Why it ended, where it did not do so by itself: `stopped`, `idle`, `session`, `memory`, `processes`."""
+    """Why it ended, where it did not do so by itself: `stopped`, `idle`, `session`, `memory`, `processes`, `disk`."""
     ports: tuple[int, ...] = ()
     """TCP ports that it listens on, in its own network."""
     size: int = 0

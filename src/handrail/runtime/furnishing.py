@@ -20,6 +20,7 @@ from handrail.runtime.session import Session
 from handrail.runtime.skills import Skills
 from handrail.settings import Settings, user_file
 from handrail.settings.location import MANAGED_FILE
+from handrail.settings.units import size
 from handrail.store.active_skills import ActiveSkills
 from handrail.store.audit import Chain
 from handrail.store.blobs import Blobs
@@ -136,7 +137,8 @@ def _parts(session: Session, settings: Settings) -> Parts:
 
 def _recorder(terms: Terms, ground: Ground) -> Recorder:
     settings = terms.settings
-    history = History(terms.state.changes(ground.root), settings.journal.durability, days=settings.undo.days)
+    folder, previews = terms.state.changes(ground.root), (size(settings.limits.preview), size(settings.limits.waiting))
+    history = History(folder, settings.journal.durability, days=settings.undo.days, previews=previews)
     return Recorder(ground.workspace, history, terms.session_id, ground.runner.id)
 
 

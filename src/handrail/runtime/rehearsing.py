@@ -7,6 +7,7 @@ workspace is touched, and what it will do for real is done by the same code.
 import os
 import stat
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -21,7 +22,6 @@ from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of
 from handrail.runtime.trials import tell_nobody
 from handrail.sandbox.layer.layer import Layer
-from handrail.store.change_log import Step
 from handrail.store.journal import Journal
 from handrail.tools.apply_patch import apply_patch_tool
 from handrail.tools.contract import Context, Tool
@@ -125,7 +125,7 @@ def _copied(session: Session, flight: Flight, before: list[Examined], place: Lay
     for fact in flight.facts.paths:
         real = fact.real or ""
         _copy_folders(session, real, copies, states)
-        data = _content(session, real, states)
+        data = _content(session, real, states, before)
         if data is not None:
             with open(os.path.join(copies, real), "wb") as file:
                 file.write(data[0])
@@ -147,13 +147,17 @@ def _copy_folders(session: Session, real: str, copies: str, states: dict[bytes, 
             os.chmod(copy, (state.mode if state else None) or stat.S_IMODE(os.stat(there).st_mode))
 
 
-def _content(session: Session, real: str, states: dict[bytes, State | None]) -> tuple[bytes, int] | None:
+def _content(
+    session: Session, real: str, states: dict[bytes, State | None], before: list[Examined]
+) -> tuple[bytes, int] | None:
     """What a file would hold by then, and its mode."""
     if os.fsencode(real) in states:
         state = states[os.fsencode(real)]
         if state is None:
             return None
-        return b"".join(session.recorder.history.blobs.chunks(state.hash)), 0o644 if state.mode is None else state.mode
+        held = next((one.contents[state.hash] for one in before if state.hash in one.contents), None)
+        data = b"".join(session.recorder.history.blobs.chunks(state.hash)) if held is None else held
+        return data, 0o644 if state.mode is None else state.mode
     try:
         with session.workspace.open_file(real) as opened, open(os.dup(opened.descriptor), "rb") as file:
             return file.read(), stat.S_IMODE(os.fstat(opened.descriptor).st_mode)
@@ -177,17 +181,11 @@ def _rehearsed(session: Session, flight: Flight, copies: str, marks: _Marks, pla
     if entry is None:
         return Examined(started=place.started)
     steps, changes = entry.body.steps, entry.body.changes
-    for step in steps:
-        _keep(session, copies, step)
-    return Examined(started=place.started, steps=steps, manners=(PLAIN,) * len(steps), changes=changes)
+    manners = (PLAIN,) * len(steps)
+    files = [(step.path, step.after.hash) for step in steps if step.after and step.after.kind == "file"]
+    contents = {digest: Path(copies, os.fsdecode(path)).read_bytes() for path, digest in files}
+    return Examined(started=place.started, steps=steps, manners=manners, changes=changes, contents=contents)
 
 
 def _context(session: Session, flight: Flight, shadow: Workspace) -> Context:
     return replace(context_of(session, flight), workspace=shadow, metadata=tell_nobody)
-
-
-def _keep(session: Session, copies: str, step: Step) -> None:
-    """The new content, where the layer that is laid takes it from."""
-    if step.after is not None and step.after.kind == "file":
-        with open(os.path.join(copies, os.fsdecode(step.path)), "rb") as file:
-            session.recorder.history.blobs.keep(step.after.hash, file.read(), pack=True)

@@ -394,6 +394,7 @@ def context_of(session: Session, flight: Flight) -> Context:
             restricted=session.rules.restriction is not None,
             offloads="read" in session.skills.offer.names,
             offline=is_network_closed(call.requested_permissions, session.rules),
+            bulk=(flight.rules or session.rules).mode == "full",
         ),
         facts=flight.facts,
         answered=flight.answer is not None,

@@ -105,7 +105,7 @@ def _tried(
     try:
         preview = _shown(session, flight, below, meanwhile)
     except ToolError as error:
-        if error.code in _REFUSALS:
+        if error.code in _REFUSALS or "limits" in error.named_details:
             raise
         return not_tried(f"it could not be tried: {error.message}")
     except (OSError, StoreError) as error:  # no room for a layer, or for what came of it

@@ -37,7 +37,7 @@ from handrail.tools.changed_words import changed_row
 from handrail.tools.kept_output import printed_of
 from handrail.tools.layered import keep
 from handrail.tools.running import remove_printed
-from handrail.tools.trying import examined_in, previewed
+from handrail.tools.trying import check_room, examined_in, previewed
 
 _ASKED = "-kept"
 """What the id of the call ends with that asks for the rest."""
@@ -95,11 +95,13 @@ def _settled(session: Session, process: ProcessSession, note: Yielded) -> str:
 def _examined(session: Session, flight: Flight, process: ProcessSession, note: Yielded, layer: Layer) -> str:
     try:
         examined = examined_in(session.workspace, layer)
-    except ToolError as error:  # the workspace is gone: there is nothing to keep it in
+        decision = judged(session, flight, examined.changes, configs_of(session.workspace, layer, examined))
+        if decision.decision == "confirm":
+            check_room(session.recorder, examined)
+    except ToolError as error:  # the workspace is gone, or there is too much to wait for an answer
         return f"what it changed was dropped: {error.message}"
     if not examined.steps:
         return "it changed nothing"
-    decision = judged(session, flight, examined.changes, configs_of(session.workspace, layer, examined))
     if decision.decision == "deny":
         return f"what it changed was dropped: {decision.reason}"
     ran = _ran(session, process.record(), process)

@@ -24,6 +24,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     processes: int = 512
     file_size: int = 2 * GIGABYTE
     """Of any file that it writes."""
+    disk: int = GIGABYTE
+    """Of everything it writes to `uppers` together."""
+    uppers: tuple[str, ...] = ()
+    """The upper folders of an overlay that are watched for that; none where nothing is."""
 
     @property
     def threads(self) -> int:
@@ -39,4 +43,5 @@ def limits_of(chosen: Chosen, timeout_ms: int | None = None) -> Limits:
         memory=size(chosen.memory),
         processes=chosen.processes,
         file_size=size(chosen.file_size),
+        disk=size(chosen.preview),
     )

@@ -87,10 +87,15 @@ class Paths(Section, frozen=True, kw_only=True):
 
 
 class Bulk(Section, frozen=True, kw_only=True):
-    """From how many files on a change counts as one of many."""
+    """From how many files or bytes on a change counts as a bulk change."""
 
     deleted: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 20
     changed: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 200
+    bytes: Size = "256 MB"
+
+    def __post_init__(self) -> None:
+        """ValueError for a size that is too small or too large."""
+        amount("file_size", self.bytes)
 
 
 class Restricted(Section, frozen=True, kw_only=True):
@@ -161,6 +166,8 @@ class Limits(Section, frozen=True, kw_only=True):
     memory: Size = "4 GB"
     processes: Annotated[int, msgspec.Meta(ge=8, le=1_000_000)] = 512
     file_size: Size = "2 GB"
+    preview: Size = "1 GB"
+    waiting: Size = "4 GB"
     idle: Time = "30 min"
     sessions: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 64
 

@@ -9,6 +9,7 @@ from handrail.policy.rules.rule import Rule, named
 from handrail.protocol.decision import MODES, Mode
 from handrail.settings.errors import SettingsError, shown
 from handrail.settings.load import Loaded
+from handrail.settings.units import size
 
 if TYPE_CHECKING:
     from handrail.policy.rules.grant import Grant
@@ -31,6 +32,7 @@ def rules_of(
         outside=settings.paths.outside,
         bulk_deleted=settings.bulk.deleted,
         bulk_changed=settings.bulk.changed,
+        bulk_bytes=size(settings.bulk.bytes),
         restriction=Restriction(restricted.commands, restricted.folders) if restricted else None,
         denied=settings.tools.deny,
     )

@@ -8,6 +8,8 @@ SIZES: dict[str, tuple[str, str]] = {
     "output": ("64 KB", "64 MB"),
     "memory": ("16 MB", "64 TB"),
     "file_size": ("4 KB", "64 TB"),
+    "preview": ("64 KB", "64 TB"),
+    "waiting": ("64 KB", "64 TB"),
 }
 
 

@@ -17,6 +17,7 @@ _COUNT = "a whole number from 0 to 1000000"
 _CHARACTERS = "a whole number from 1000 to 100000000"
 _TIME = 'a time from "100 ms" to "10 min", such as "120s" or "1.5 min", or a whole number of seconds'
 _SIZE = 'a size from "{}" to "{}", such as "{}", or a whole number of bytes'
+_PREVIEW = _SIZE.format("64 KB", "64 TB", "2 GB")
 
 REFERENCE: dict[str, Entry] = {
     "mode": Entry("How much runs unasked; the environment can only make it stricter.", "plan, ask, auto or full"),
@@ -60,6 +61,7 @@ REFERENCE: dict[str, Entry] = {
     ),
     "bulk.deleted": Entry("More deleted files than this are a bulk change, which asks in auto.", _COUNT),
     "bulk.changed": Entry("More changed files than this are a bulk change.", _COUNT),
+    "bulk.bytes": Entry("More written bytes than this are a bulk change.", _SIZE.format("4 KB", "64 TB", "500 MB")),
     "restricted.commands": Entry(
         "Commands, by their first words, that the restricted profile runs.", "a list of commands"
     ),
@@ -101,6 +103,8 @@ REFERENCE: dict[str, Entry] = {
     "limits.file_size": Entry(
         "How large a file may become that a command writes.", _SIZE.format("4 KB", "64 TB", "500 MB")
     ),
+    "limits.preview": Entry("How much a command may write before somebody approves it.", _PREVIEW),
+    "limits.waiting": Entry("How much all previews of a workspace may take that wait for an answer.", _PREVIEW),
     "limits.idle": Entry(
         "How long a process session goes on that prints nothing and that nobody asks about.",
         'a time from "1 s" to "168 h", such as "30 min", or a whole number of seconds',

@@ -33,10 +33,12 @@ class Blobs:
     """A folder of files whose contents never change. Some are packed, which nobody sees who reads them."""
 
     def __init__(self, folder: str, *, durable: bool = True) -> None:
-        self._folder = folder
+        self.folder = folder
         self._durable = durable
         self._unpacked: list[str] = []
         self._packs: Packs | None = None
+        self._lent: dict[str, Blobs] = {}
+        """Who else has a content, by its hash."""
 
     def put(self, data: bytes, *, pack: bool = False) -> str:
         """Stores the bytes; the hash to find them by."""
@@ -79,7 +81,7 @@ class Blobs:
         if self._packs is None:
             from handrail.store.packs import Packs  # noqa: PLC0415  most keep one content at a time
 
-            self._packs = Packs(f"{self._folder}{_TOGETHER}", durable=self._durable)
+            self._packs = Packs(f"{self.folder}{_TOGETHER}", durable=self._durable)
         return self._packs
 
     def put_pieces(self, pieces: Iterator[bytes]) -> str:
@@ -91,7 +93,7 @@ class Blobs:
                 found.update(piece)
                 yield piece
 
-        gathering = os.path.join(self._folder, f"{os.urandom(32).hex()}{_GATHERED}")
+        gathering = os.path.join(self.folder, f"{os.urandom(32).hex()}{_GATHERED}")
         self._store(gathering, counted())
         os.replace(gathering, self._path(found.hexdigest()))
         return found.hexdigest()
@@ -100,10 +102,10 @@ class Blobs:
         """Takes a file of ours as it is: it is moved here, under a name that is no hash. The name to find it by."""
         name = f"{os.urandom(32).hex()}{_ADOPTED}"
         try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
             os.replace(path, self._path(name))
         except OSError as error:
-            raise StoreError(f"a file cannot be kept in {self._folder}: {error.strerror}") from error
+            raise StoreError(f"a file cannot be kept in {self.folder}: {error.strerror}") from error
         return name
 
     def keep_file(self, digest: str, descriptor: int) -> None:
@@ -112,6 +114,20 @@ class Blobs:
             return
         self._store(self._path(digest), _checked(_chunks_of(descriptor), digest))
         self._unpacked.append(digest)
+
+    def borrow(self, lender: "Blobs", digests: Iterable[str]) -> None:
+        """Reads contents from another folder where that has them. They do not count as stored here."""
+        self._lent.update(dict.fromkeys(digests, lender))
+
+    def give_back(self, lender: "Blobs") -> None:
+        """Forgets what was borrowed from another folder."""
+        self._lent = {digest: one for digest, one in self._lent.items() if one.folder != lender.folder}
+
+    def keep_borrowed(self, digest: str) -> None:
+        """Stores a content here that may be borrowed."""
+        if not self.has(digest):
+            self._store(self._path(digest), self.chunks(digest))
+            self._unpacked.append(digest)
 
     def open(self, digest: str) -> int:
         """A descriptor for reading a blob; FileNotFoundError when it is gone."""
@@ -122,6 +138,9 @@ class Blobs:
 
     def chunks(self, digest: str) -> Iterator[bytes]:
         """The bytes of a blob, piece by piece; StoreError at the end when they are not what was stored."""
+        lender = self._lent.get(digest)
+        if lender is not None and lender.has(digest):
+            return lender.chunks(digest)
         return _checked(self._pieces(digest), digest)
 
     def has(self, digest: str) -> bool:
@@ -144,8 +163,8 @@ class Blobs:
 
     def every(self) -> Iterator[tuple[str, str]]:
         """All blobs: hash and path."""
-        for name in _names(self._folder):
-            yield name.partition(".")[0], os.path.join(self._folder, name)
+        for name in _names(self.folder):
+            yield name.partition(".")[0], os.path.join(self.folder, name)
 
     def sweep(self, used: set[str], seconds: float) -> None:
         """Removes what is not used, unless somebody asked for it lately."""
@@ -206,7 +225,7 @@ class Blobs:
             return os.dup(copy.fileno())
 
     def _path(self, digest: str) -> str:
-        return os.path.join(self._folder, digest)
+        return os.path.join(self.folder, digest)
 
     def _store(self, path: str, pieces: "Iterator[bytes] | list[bytes]") -> None:
         temporary = f"{path}.{os.urandom(6).hex()}"
@@ -214,7 +233,7 @@ class Blobs:
             try:
                 self._write(temporary, pieces)
             except FileNotFoundError:
-                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                os.makedirs(self.folder, mode=0o700, exist_ok=True)
                 self._write(temporary, pieces)
             os.replace(temporary, path)
             if self._durable:
@@ -223,7 +242,7 @@ class Blobs:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             if isinstance(error, OSError):
-                raise StoreError(f"a blob cannot be stored in {self._folder}: {error.strerror}") from error
+                raise StoreError(f"a blob cannot be stored in {self.folder}: {error.strerror}") from error
             raise
 
     def _write(self, path: str, pieces: "Iterator[bytes] | list[bytes]") -> None:

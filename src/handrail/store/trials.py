@@ -5,15 +5,18 @@ import errno
 import os
 import re
 import time
+from collections.abc import Callable
 
 import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.reading import from_msgpack
+from handrail.store.blobs import Blobs
 from handrail.store.folder import make_private
 
 _VERSION = 1
 _DOCUMENT = "trial"
+_CONTENTS = "contents"
 _UNFINISHED = ".new"
 _NAME = re.compile(r"[a-z]+_[0-9a-f]{16,64}")
 _YOUNG = 3_600
@@ -27,6 +30,8 @@ class Sealed(msgspec.Struct, frozen=True):
     """All about it, for those who know what trials are."""
     contents: tuple[str, ...] = ()
     """Hashes of the contents that keeping it would take."""
+    size: int = 0
+    """Bytes of the contents in its own folder and of what was printed."""
     version: int = _VERSION
     """Raised where older programs would misread the document; what is only added does not."""
 
@@ -37,22 +42,27 @@ class Trials:
     def __init__(self, folder: str, *, durable: bool = True) -> None:
         self._folder = folder
         self._durable = durable
+        self._sizes: dict[str, int] = {}
 
-    def put(self, name: str, document: bytes, contents: tuple[str, ...], files: dict[str, str]) -> None:
-        """Stores one. `files`: by the names that they get, what is moved in with it."""
+    def put(self, name: str, sealed: Sealed, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
+        """Stores one. `files`: by the names that they get, what is moved in with it. `store` puts contents into its
+        folder, which goes with it."""
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
         try:
             make_private(self._folder)
             os.mkdir(unfinished, 0o700)
+            store(Blobs(os.path.join(unfinished, _CONTENTS), durable=self._durable))
             for inner, path in files.items():
                 _move(path, os.path.join(unfinished, inner))
-            self._write(os.path.join(unfinished, _DOCUMENT), Sealed(msgspec.Raw(document), contents))
+            self._write(os.path.join(unfinished, _DOCUMENT), sealed)
             self._flush(unfinished)
             os.rename(unfinished, os.path.join(self._folder, name))
             self._flush(self._folder)
-        except OSError as error:
+        except BaseException as error:
             _remove(unfinished)
-            raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
+            if isinstance(error, OSError):
+                raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
+            raise
 
     def get(self, name: str) -> Sealed | None:
         """One that waits; None where there is none. StoreError where it cannot be read."""
@@ -71,6 +81,19 @@ class Trials:
             raise StoreError("what was tried cannot be read: a newer handrail tried it")
         return found
 
+    def blobs(self, name: str) -> Blobs:
+        """The contents in the folder of one; older ones have theirs in the history."""
+        return Blobs(os.path.join(self._folder, name, _CONTENTS), durable=self._durable)
+
+    def size(self) -> int:
+        """Bytes of all that wait."""
+        names = self.names()
+        for name in names:
+            with contextlib.suppress(StoreError):
+                if name not in self._sizes and (sealed := self.get(name)) is not None:
+                    self._sizes[name] = sealed.size
+        return sum(self._sizes.get(name, 0) for name in names)
+
     def file(self, name: str, inner: str) -> str | None:
         """The path of a file that was moved in; None where it is gone. Who takes it may move it away."""
         path = os.path.join(self._folder, name, inner)
@@ -80,10 +103,10 @@ class Trials:
         """Forgets one; can be repeated."""
         if not _NAME.fullmatch(name):
             return
-        # Its document first: a crash in between leaves no trial that lacks something.
-        with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self._folder, name, _DOCUMENT))
-        _remove(os.path.join(self._folder, name))
+        unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
+        with contextlib.suppress(OSError):  # in one step: a crash leaves no trial that lacks something
+            os.rename(os.path.join(self._folder, name), unfinished)
+        _remove(unfinished)
 
     def names(self) -> list[str]:
         """Those that wait."""

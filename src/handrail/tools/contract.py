@@ -33,6 +33,8 @@ class Limits(msgspec.Struct, frozen=True):
     """Whether what does not fit can be kept aside: `read` is there to fetch it."""
     offline: bool = False
     """Whether the network stays shut to the call, whatever the settings list."""
+    bulk: bool = False
+    """Whether the mode allows bulk changes unasked."""
 
 
 class AsksError(Exception):

@@ -144,6 +144,7 @@ def _stopped(ran: Ran, limits: Limits, left: str) -> ToolError | None:
     what = {
         "memory": f"more memory than {limits.memory >> 20:,} MB (limits.memory)",
         "processes": f"more processes than {limits.processes:,} (limits.processes)",
+        "disk": f"more disk than {limits.disk >> 20:,} MB, which nobody approved (limits.preview)",
     }[ran.ending]
     message = f"Stopped with all its children: it used {what}. {left}"
     return ToolError("LIMIT_EXCEEDED", message, details=details)

@@ -169,5 +169,5 @@ class Keeping:
             self._tried.add(attempt)
 
 
-_ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes"}
-_LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), "memory": ("memory",), "processes": ("processes",)}
+_ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes", "disk": "disk"}
+_LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), **{ending: (ending,) for ending in _ENDINGS.values()}}

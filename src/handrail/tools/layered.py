@@ -15,7 +15,7 @@ from handrail.tools.contract import AsksError, Context, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 from handrail.tools.outcome import Outcome
-from handrail.tools.running import Confirm, command_of, remove_printed
+from handrail.tools.running import Confirm, command_of, remove_printed, watch_disk
 from handrail.tools.trying import layer_over, not_put_by, previewed, sealed_trial, try_command
 
 _SUMMARY = 200
@@ -34,6 +34,7 @@ def execute_layered(
     somebody has to say yes to that: then all of it waits."""
     hosts = commands.hosts_open_to(context, todo)
     with layer_over(context, confinement, commands) as layer:
+        confinement = watch_disk(context, confinement, layer)
         trial = try_command(context, todo, confinement, commands, layer, hosts, confirm)
         return conclude(context, arguments, trial, commands, recorder, layer)
 

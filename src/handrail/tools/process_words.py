@@ -10,6 +10,7 @@ _REASONS = {
     "session": "ended with its session",
     "memory": "ended: it used more memory than limits.memory",
     "processes": "ended: it had more processes than limits.processes",
+    "disk": "ended: it wrote more than limits.preview",
 }
 
 

@@ -92,6 +92,15 @@ def check_ran(ran: Ran, commands: Commands, layer: Layer | None = None) -> None:
         raise commands.sandbox.failed(_why_not(ran) if layer is None else cleaned(ran.output.head), layer)
 
 
+def watch_disk(context: Context, confinement: Confinement, layer: Layer, most: int | None = None) -> Confinement:
+    """The confinement of a command that is stopped if it writes more than `most` to its layer. Without `most` the limit
+    is its own, unless somebody approved the command or its mode allows bulk changes."""
+    if most is None and (context.answered or context.limits.bulk):
+        return confinement
+    limits, uppers = confinement.limits, tuple(over.upper for over in layer.overlaid)
+    return replace(confinement, limits=replace(limits, disk=limits.disk if most is None else most, uppers=uppers))
+
+
 def launch_of(
     context: Context,
     todo: Runnable,

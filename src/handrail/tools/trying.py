@@ -7,24 +7,28 @@ import sqlite3
 from collections.abc import Generator
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from handrail.changes.layered.diffing import with_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.laying import expecting, lay
-from handrail.changes.layered.sealing import drop, seal
+from handrail.changes.layered.sealing import drop, seal, size_of
 from handrail.changes.layered.trial import Examined, Trial
 from handrail.changes.recorder import Recorder
 from handrail.policy.confinement import Runnable, runnable
 from handrail.policy.harm import by_harm, is_deletion, moved_away, order_by_harm
+from handrail.process.census import bytes_below
 from handrail.process.cleaning import cleaned
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import ONLY_LOOKS, Preview, Tried
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
+from handrail.sandbox.limits import MEGABYTE
 from handrail.tools.commands import Commands
 from handrail.tools.confirming import confined
 from handrail.tools.contract import Context
 from handrail.tools.exec import ExecArguments
-from handrail.tools.running import Confirm, Went, command_of, remove_printed, run_command, weaker_sandbox
+from handrail.tools.running import Confirm, Went, command_of, remove_printed, run_command, watch_disk, weaker_sandbox
 from handrail.tools.sandbox_words import layered_sandbox_of
 from handrail.workspace.root import check_places
 from handrail.workspace.workspace import Workspace
@@ -61,16 +65,20 @@ def _previewed_in(
     confirm: Confirm | None,
 ) -> Preview:
     sealed = ""
+    room, limit = recorder.history.room()
     try:
         with (
             laid_below(context, confinement, commands, recorder) as below,
             layer_over(context, confinement, commands, below) as layer,
         ):
-            trial = try_command(context, todo, confinement, commands, layer, confirm=confirm)
+            limited = watch_disk(context, confinement, layer, room)
+            trial = try_command(context, todo, limited, commands, layer, confirm=confirm)
             if context.below:
                 trial = expecting(trial, context.below)
-            if trial.ran.ending == "cancelled":
+            if trial.ran.ending in {"cancelled", "disk"}:
                 remove_printed(trial.ran)
+                if trial.ran.ending == "disk":
+                    raise _too_much(room, limit)
                 raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
             sealed = sealed_trial(context, recorder, trial, layer)
             return previewed(trial, sealed)
@@ -130,12 +138,13 @@ def try_command(
 
 def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> Trial:
     """What came of one that ran in a layer."""
+    ran, limits = went.ran, went.confinement.limits
+    if ran.ending == "exit" and bytes_below(limits.uppers, limits.disk, whole=True) > limits.disk:
+        ran = replace(ran, ending="disk", exit_code=None, limits=(*ran.limits, "disk"))
     try:
         return Trial(
-            ran=went.ran,
-            examined=examined_in(context.workspace, layer)
-            if went.ran.ending == "exit"
-            else Examined(started=layer.started),
+            ran=ran,
+            examined=examined_in(context.workspace, layer) if ran.ending == "exit" else Examined(started=layer.started),
             blocked=went.blocked,
             sandbox=layered_sandbox_of(went.confinement, commands, went.reached),
         )
@@ -159,10 +168,24 @@ def examined_in(workspace: Workspace, layer: Layer) -> Examined:
 def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Layer) -> str:
     """Puts the trial by until somebody answers; what it is found by. ToolError where there is no room for it."""
     try:
+        check_room(recorder, trial.examined)
         return seal(context.workspace, recorder.history, trial, layer)
-    except (OSError, StoreError) as error:
+    except (OSError, StoreError, ToolError) as error:
         remove_printed(trial.ran)
-        raise not_put_by(error) from None
+        raise error if isinstance(error, ToolError) else not_put_by(error) from None
+
+
+def check_room(recorder: Recorder, examined: Examined) -> None:
+    """LIMIT_EXCEEDED where changes are too large to wait for an answer."""
+    room, limit = recorder.history.room()
+    if size_of(examined) > room:
+        raise _too_much(room, limit)
+
+
+def _too_much(room: int, limit: str) -> ToolError:
+    message = f"It wrote more than the {room / MEGABYTE:,.1f} MB that {limit} leaves it before an approval."
+    advice = "A person can raise the limit, or answer what waits (handrail approvals)."
+    return ToolError("LIMIT_EXCEEDED", f"{message} Nothing was changed. {advice}", details={"limits": ["disk"]})
 
 
 def not_put_by(error: OSError | StoreError) -> ToolError:

@@ -17,7 +17,7 @@ from handrail.tools.exec import ExecArguments
 from handrail.tools.hand_over import handed_over
 from handrail.tools.keeping import Keeping
 from handrail.tools.layered import conclude
-from handrail.tools.running import check_ran, launch_of, updates_of
+from handrail.tools.running import check_ran, launch_of, updates_of, watch_disk
 from handrail.tools.sandbox_words import layered_sandbox_of
 from handrail.tools.trying import layer_over, trial_of
 
@@ -37,6 +37,7 @@ def execute_yielding(
     confinement = keeping.confine(confinement, hosts)
     used = layered_sandbox_of(confinement, commands, hosts)
     with layer_over(context, confinement, commands) as layer:
+        confinement = watch_disk(context, confinement, layer)
         _give(layer, keeping, context, background, used)
         launch = launch_of(context, todo, confinement, commands, layer)
         ran = keeping.run(launch, confinement.limits, updates_of(context))

@@ -136,8 +136,10 @@ def _manners(
         source = None
         if layer is not None and (manner.in_place or manner.apart or step.after.kind == "link"):
             if step.after.hash not in stored:  # of the names of one file, the layer may have only the first
-                store_after(workspace, recorder.history, step, layer)
+                store_after(workspace, recorder.history.blobs, step, layer)
             stored.add(step.after.hash)
+        elif manner.in_place:  # a crash in the middle of the write is mended by what the history has
+            recorder.history.blobs.keep_borrowed(step.after.hash)
         elif layer is not None:
             over, below = below_upper(workspace, step.path, layer)
             source = Source(uppers[over.upper], below)

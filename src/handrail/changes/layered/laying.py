@@ -27,6 +27,8 @@ class _Laid(NamedTuple):
     after: State | None
     """What there is after the last of them."""
     manner: Manner
+    data: bytes | None
+    """The new content, where it is stored nowhere."""
 
 
 def lay(workspace: Workspace, history: History, trials: Iterable[Examined], layer: Layer) -> None:
@@ -54,7 +56,8 @@ def _put_together(trials: Iterable[Examined]) -> dict[bytes, _Laid]:
         manners = examined.manners or (PLAIN,) * len(examined.steps)
         for step, manner in zip(examined.steps, manners, strict=True):
             before = found[step.path].before if step.path in found else step.before
-            found[step.path] = _Laid(before, step.after, manner)
+            data = examined.contents.get(step.after.hash) if step.after is not None else None
+            found[step.path] = _Laid(before, step.after, manner, data)
     return found
 
 
@@ -73,12 +76,12 @@ def _lay_one(workspace: Workspace, history: History, path: bytes, laid: _Laid, l
     elif after.kind == "link":
         os.symlink(b"".join(history.blobs.chunks(after.hash)), os.fsencode(place))
     else:
-        _write(history, place, after, laid.manner)
+        _write(place, after, laid.manner, history.blobs.chunks(after.hash) if laid.data is None else (laid.data,))
 
 
-def _write(history: History, place: str, after: State, manner: Manner) -> None:
+def _write(place: str, after: State, manner: Manner, content: Iterable[bytes]) -> None:
     with open(place, "xb") as file:
-        file.writelines(history.blobs.chunks(after.hash))
+        file.writelines(content)
     for name, value in manner.attributes.items():
         os.setxattr(place, stored_name(name), value)
     os.chmod(place, 0o644 if after.mode is None else after.mode)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -10,13 +11,15 @@ from msgspec.structs import replace
 from handrail.changes.history import History
 from handrail.changes.layered.opening import open_file, opened_parent
 from handrail.changes.layered.places import below_upper
-from handrail.changes.layered.trial import Trial
+from handrail.changes.layered.trial import Examined, Trial
 from handrail.process.ran import Printed
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.reading import from_msgpack
 from handrail.sandbox.layer.layer import Layer
+from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
 from handrail.store.identity import new_id
+from handrail.store.trials import Sealed
 from handrail.workspace.workspace import Workspace
 
 _NOTHING_KEPT = "Nothing was kept. Call again."
@@ -28,14 +31,21 @@ _SMALL = 1 << 18
 def seal(workspace: Workspace, history: History, trial: Trial, layer: Layer | None) -> str:
     """Stores the trial, with what every file would become and all that was printed; what to find it by. `layer`: where
     that is; None where it is kept already."""
-    if layer is not None:
-        store_all_after(workspace, history, trial.examined.steps, layer)
     name = new_id("try")
     printed = {_OUTPUT: trial.ran.output, _ERRORS: trial.ran.errors}
     files = {inner: one.spilled for inner, one in printed.items() if one is not None and one.spilled is not None}
     plain = replace(trial, ran=replace(trial.ran, output=_without(printed[_OUTPUT]), errors=_without(printed[_ERRORS])))
-    history.trials.put(name, msgspec.msgpack.encode(plain), _contents(trial), files)
+    size = sum(one.spilled_bytes for one in printed.values() if one is not None)
+    size += size_of(trial.examined) if layer is not None else 0
+    sealed = Sealed(msgspec.Raw(msgspec.msgpack.encode(plain)), _contents(trial), size)
+    history.trials.put(name, sealed, files, partial(_store_all_after, workspace, trial.examined.steps, layer))
+    history.blobs.borrow(history.trials.blobs(name), sealed.contents)
     return name
+
+
+def size_of(examined: Examined) -> int:
+    """Bytes of the contents that a trial needs."""
+    return sum(step.after.size for step in _one_of_each(examined.steps) if step.after is not None)
 
 
 def unseal(history: History, name: str) -> Trial:
@@ -49,9 +59,11 @@ def unseal(history: History, name: str) -> Trial:
         raise ToolError("CONFLICT", f"{_sentence(str(error))} {_NOTHING_KEPT}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ToolError("CONFLICT", f"What was tried cannot be read: it is damaged. {_NOTHING_KEPT}") from None
-    missing = [digest for digest in sealed.contents if not history.blobs.has(digest)]
+    lender = history.trials.blobs(name)
+    missing = [digest for digest in sealed.contents if not (lender.has(digest) or history.blobs.has(digest))]
     if missing:
         raise ToolError("CONFLICT", f"What was tried is not whole: {missing[0][:12]} is missing. {_NOTHING_KEPT}")
+    history.blobs.borrow(lender, sealed.contents)
     output, errors = (
         _with_file(printed, history.trials.file(name, inner))
         for inner, printed in ((_OUTPUT, trial.ran.output), (_ERRORS, trial.ran.errors))
@@ -60,17 +72,20 @@ def unseal(history: History, name: str) -> Trial:
 
 
 def drop(history: History, name: str) -> None:
-    """Forgets a trial: nobody will ask for it any more. Can be repeated."""
+    """Deletes a trial with its contents: nobody will ask for it any more. Can be repeated."""
+    history.blobs.give_back(history.trials.blobs(name))
     history.trials.drop(name)
 
 
-def store_all_after(workspace: Workspace, history: History, steps: Iterable[Step], layer: Layer) -> None:
+def _store_all_after(workspace: Workspace, steps: Iterable[Step], layer: Layer | None, blobs: Blobs) -> None:
     """Stores what every file would become: what is small together, what is large piece by piece."""
+    if layer is None:
+        return
     steps = _one_of_each(steps)
-    large = [step for step in steps if step.after is not None and step.after.size > _SMALL]
-    history.blobs.keep_all(_small_contents(workspace, steps, layer))
-    for step in large:
-        store_after(workspace, history, step, layer)
+    blobs.keep_all(_small_contents(workspace, steps, layer))
+    for step in steps:
+        if step.after is not None and step.after.size > _SMALL:
+            store_after(workspace, blobs, step, layer)
 
 
 def _one_of_each(steps: Iterable[Step]) -> list[Step]:
@@ -82,17 +97,17 @@ def _one_of_each(steps: Iterable[Step]) -> list[Step]:
     return list(first.values())
 
 
-def store_after(workspace: Workspace, history: History, step: Step, layer: Layer) -> None:
+def store_after(workspace: Workspace, blobs: Blobs, step: Step, layer: Layer) -> None:
     """Stores what a file would become."""
     if step.after is not None and step.after.size > _SMALL and step.after.kind == "file":
         descriptor = _open_after(workspace, step, layer)
         try:
-            history.blobs.keep_file(step.after.hash, descriptor)
+            blobs.keep_file(step.after.hash, descriptor)
         finally:
             os.close(descriptor)
         return
     for digest, data in _small_contents(workspace, (step,), layer):
-        history.blobs.keep(digest, data, pack=True)
+        blobs.keep(digest, data, pack=True)
 
 
 def _small_contents(workspace: Workspace, steps: Iterable[Step], layer: Layer) -> Iterator[tuple[str, bytes]]:

@@ -41,6 +41,8 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     """What cannot be kept, in words."""
     outdated: tuple[bytes, ...] = ()
     """Paths of steps that others changed while the command ran: what it saw there is not what is there now."""
+    contents: dict[str, bytes] = {}
+    """New contents by their hashes, of a file tool that ran on copies only: they are stored nowhere."""
     expected: tuple[bytes, ...] = ()
     """What trials that it lies on change first, with the folders that is in: no surprise when it is kept after them."""
 

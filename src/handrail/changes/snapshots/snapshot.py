@@ -75,15 +75,18 @@ class Snapshot:
 
 def take_snapshot(workspace: Workspace, history: History) -> Snapshot:
     """Keeps what a command may change; SnapshotError where that cannot be, or takes too long."""
-    patience = Patience(BEFORE_SECONDS)
+    patience, roots = Patience(BEFORE_SECONDS), tuple(_shots(workspace, history))
     try:
-        return Snapshot(workspace, [(shots, shots.take(patience)) for shots in _shots(workspace, history)])
-    except (OSError, StoreError) as error:
-        raise SnapshotError(f"what is there could not be kept ({error})") from error
+        return Snapshot(workspace, [(shots, shots.take(patience)) for shots in roots])
+    except (OSError, StoreError, SnapshotError) as error:
+        for shots in roots:  # the command may run all the same, and must not be settled by some of its roots
+            shots.invalidate()
+        known = isinstance(error, SnapshotError)
+        raise error if known else SnapshotError(f"what is there could not be kept ({error})") from error
 
 
 def last_snapshot(workspace: Workspace, history: History, *, since: datetime, until: datetime) -> Snapshot:
-    """What was taken of the roots between two times; SnapshotError where that is nothing."""
+    """The whole snapshots taken of the roots between two times; SnapshotError if there is none."""
     taken = [(shots, shots.last()) for shots in _shots(workspace, history)]
     times = (since.timestamp() * 1e9, until.timestamp() * 1e9)
     whole = [(shots, table) for shots, table in taken if table is not None and times[0] <= table.taken <= times[1]]

@@ -21,6 +21,8 @@ from handrail.workspace.root import Root
 _MOST_PACKS = 200
 """Files of contents, after which everything is begun anew: most of what is in them nobody needs any more."""
 _IGNORED = "ignored by git"
+_WHOLE, _PARTIAL = "whole", "table"
+"""Names of tables. Older versions called whole ones `table` too, so a `table` never counts as whole."""
 
 
 class Table(msgspec.Struct, frozen=True, array_like=True):
@@ -38,7 +40,7 @@ _decode = msgpack_decoder(Table).decode
 
 
 class Shots:
-    """The snapshots of one root: only the last is a whole one."""
+    """The snapshots of one root: at most the last is whole."""
 
     def __init__(self, root: Root, folder: str, program: str, *, others: frozenset[str], kernel: bool) -> None:
         """`folder`: ours alone, for this root. `others`: roots in this one, by their paths below it."""
@@ -51,7 +53,8 @@ class Shots:
     def take(self, patience: Patience) -> Table:
         """Keeps what the root is now. TooLongError where that takes too long: what is kept by then is not lost."""
         self._make()
-        before = self.last()
+        self.invalidate()
+        before = self._read(_PARTIAL)
         found = self._look(patience)
         taking = _Taking(self, before, patience)
         try:
@@ -61,10 +64,10 @@ class Shots:
             self.forget()
             raise
         except TooLongError:
-            self._write(taking.table(found.uncovered))
+            self._write(_PARTIAL, taking.table(found.uncovered))
             raise
         table = taking.table(found.uncovered)
-        self._write(table)
+        self._write(_WHOLE, table)
         return table
 
     def look_again(self, table: Table, patience: Patience, *, tidy: bool) -> Scan:
@@ -82,12 +85,13 @@ class Shots:
         )
 
     def last(self) -> Table | None:
-        """The last snapshot; None where there is none."""
-        try:
-            with open(os.path.join(self._folder, "table"), "rb") as file:
-                return _decode(file.read())
-        except (OSError, msgspec.DecodeError):
-            return None
+        """The last snapshot, if it is whole."""
+        return self._read(_WHOLE)
+
+    def invalidate(self) -> None:
+        """Marks the last snapshot as not whole: the next command must not be settled by it."""
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(os.path.join(self._folder, _WHOLE), os.path.join(self._folder, _PARTIAL))
 
     def forget(self) -> None:
         """Begins anew."""
@@ -102,8 +106,15 @@ class Shots:
         make_private(self._folder)
         self.git.make()
 
-    def _write(self, table: Table) -> None:
-        write_private(os.path.join(self._folder, "table"), _encode(table), ".new")
+    def _read(self, name: str) -> Table | None:
+        try:
+            with open(os.path.join(self._folder, name), "rb") as file:
+                return _decode(file.read())
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def _write(self, name: str, table: Table) -> None:
+        write_private(os.path.join(self._folder, name), _encode(table), ".new")
 
     def _look(self, patience: Patience) -> Scan:
         ignored = self.git.ignored(self.root.path, patience)

@@ -22,6 +22,8 @@ class Plan:
         record: dict[str, str],
         memory: int,
         processes: int,
+        disk: int,
+        uppers: list[str],
         threads: int,
         idle: float,
         head: int,
@@ -45,6 +47,8 @@ class Plan:
         """What is known already: the id, the command, the folder it runs in, whose it is."""
         self.memory = memory
         self.processes = processes
+        self.disk = disk
+        self.uppers = uppers
         self.threads = threads
         self.idle = idle
         """Seconds after which it is ended if it prints nothing and nobody asks for it."""

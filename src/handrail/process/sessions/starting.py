@@ -125,6 +125,8 @@ def _plan(launch: Launch, to_keep: ToKeep, folder: int, told: int) -> Plan:
         record=to_keep.record,
         memory=limits.memory,
         processes=limits.processes,
+        disk=limits.disk,
+        uppers=list(limits.uppers),
         threads=limits.threads,
         idle=to_keep.idle_seconds,
         head=sizes.head,
