@@ -2021,6 +2021,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_stdio_calls.py::test_a_thousand_calls_at_once_are_all_answered_once",
             "mcp/test_stdio_calls.py::test_more_requests_than_fit_are_refused_and_none_is_lost",
             "mcp/test_http_serving.py::test_many_calls_at_once_are_all_answered",
+            "mcp/test_http_strangers.py::test_a_burst_of_300_connections_with_the_token_loses_none",
+            "mcp/test_http_strangers.py::test_300_clients_that_connect_first_and_speak_later_are_all_answered",
         ),
         clause(
             "a client that disconnects in a call: nothing leaks, no process stays",
