@@ -1580,6 +1580,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "store/test_store_folder.py::test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts",
         ),
         clause(
+            "the record of a refused or failed call has its code, its rule and a redacted command",
+            "store/test_store_audit.py::test_the_record_of_a_refused_command_says_which_command_and_why",
+            "store/test_store_audit.py::test_the_record_of_a_failed_call_says_what_failed_without_contents",
+            "policy/test_confinement.py::test_an_outline_has_programs_sub_commands_and_option_names_alone",
+            "cli/test_cli_audit.py::test_audit_shows_what_a_refused_and_a_failed_command_was",
+        ),
+        clause(
             "started stands before the side effect; after a crash the call gets its record, INTERRUPTED",
             "must_hold/test_hold_broken_store.py::test_a_write_whose_start_cannot_be_journaled_touches_no_file",
             "must_hold/test_hold_kill.py::test_a_killed_writer_loses_nothing_that_it_reported",
@@ -2030,6 +2037,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_stdio_calls.py::test_a_thousand_calls_at_once_are_all_answered_once",
             "mcp/test_stdio_calls.py::test_more_requests_than_fit_are_refused_and_none_is_lost",
             "mcp/test_http_serving.py::test_many_calls_at_once_are_all_answered",
+            "mcp/test_http_strangers.py::test_a_burst_of_300_connections_with_the_token_loses_none",
+            "mcp/test_http_strangers.py::test_300_clients_that_connect_first_and_speak_later_are_all_answered",
         ),
         clause(
             "a client that disconnects in a call: nothing leaks, no process stays",

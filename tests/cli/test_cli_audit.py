@@ -42,14 +42,25 @@ def rewrite(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], No
 @pytest.mark.usefixtures("audit")
 def test_audit_is_a_table_of_the_last_records(here) -> None:
     head, *rows = here("audit").out.splitlines()
-    assert head.split() == ["time", "tool", "decision", "rule", "result", "duration", "files"]
+    assert head.split() == ["time", "tool", "decision", "rule", "result", "duration", "files", "details"]
     assert [row.split()[2:6] for row in rows[:3]] == [
         ["write", "allow", "fs.write", "ok"],
         ["read", "deny", "fs.secret", "POLICY_DENIED"],
         ["ls", "allow", "fs.read", "ok"],
     ]
     assert rows[0].endswith("a.txt")
+    assert rows[1].endswith("A rule forbids the call.")
     assert len(here("audit", "--limit", "2").out.splitlines()) == 3
+
+
+def test_audit_shows_what_a_refused_and_a_failed_command_was(here) -> None:
+    here("call", "exec", '{"command": "rm -rf secret-name"}', "--mode", "plan")
+    here("call", "exec", '{"command": "git log secret-name", "cwd": "missing"}')
+    _, refused, failed = here("audit").out.splitlines()
+    assert "POLICY_DENIED" in refused
+    assert refused.endswith("rm -rf …: A rule forbids the call.")
+    assert "NOT_FOUND" in failed
+    assert failed.endswith("git log …: The file, folder or reference does not exist.")
 
 
 @pytest.mark.usefixtures("audit")

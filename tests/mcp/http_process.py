@@ -88,10 +88,10 @@ class HttpProcess:
         return self.process.wait(PATIENCE)
 
     @asynccontextmanager
-    async def client(self, era: str = "legacy", **options: Any) -> AsyncIterator[Client]:
+    async def client(self, era: str = "legacy", patience: float = PATIENCE, **options: Any) -> AsyncIterator[Client]:
         """A client of the official SDK: `legacy` shakes hands, `auto` speaks 2026-07-28."""
         async with (
-            httpx2.AsyncClient(headers=self.headers, timeout=PATIENCE) as web,
+            httpx2.AsyncClient(headers=self.headers, timeout=patience) as web,
             Client(streamable_http_client(self.url, http_client=web), mode=era, **options) as client,
         ):
             yield client

@@ -65,12 +65,27 @@ class Session:
 
     def begin(self, body: Any) -> socket.socket:
         """Sends a request, and leaves it to the caller what to do with the connection."""
+        return _send(self.server, self.request(body))
+
+    def request(self, body: Any) -> bytes:
+        """The bytes of a request."""
         names = ("accept", "authorization", "mcp-session-id", "mcp-protocol-version")
-        return raw(self.server, body, {name: self.web.headers[name] for name in names if name in self.web.headers})
+        headers = {name: self.web.headers[name] for name in names if name in self.web.headers}
+        return _request(self.server, body, headers)
 
 
 def raw(server: HttpProcess, body: Any, headers: dict[str, str]) -> socket.socket:
     """A connection on which a request was sent."""
+    return _send(server, _request(server, body, headers))
+
+
+def _send(server: HttpProcess, request: bytes) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
+    connection.sendall(request)
+    return connection
+
+
+def _request(server: HttpProcess, body: Any, headers: dict[str, str]) -> bytes:
     text = json.dumps(body).encode()
     head = {
         "Host": f"127.0.0.1:{server.port}",
@@ -79,9 +94,7 @@ def raw(server: HttpProcess, body: Any, headers: dict[str, str]) -> socket.socke
         **headers,
     }
     lines = ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
-    connection.sendall("\r\n".join(lines).encode() + text)
-    return connection
+    return "\r\n".join(lines).encode() + text
 
 
 def hears(connection: socket.socket, text: bytes) -> None:

@@ -54,11 +54,31 @@ def test_no_result_names_a_path_outside_the_roots_that_the_call_did_not_name(
     assert "secret-name" not in results[2].content
 
 
+COMMANDS = [
+    "touch {c}",
+    "touch x >{c}",
+    "touch --reference={c} -r{c} -r {c} -- -{c} --{c}",
+    "PASSWORD={c} touch x",
+    "env PASSWORD=a/{c} touch x",
+    "curl -u {c}:{c} -H 'Authorization: {c}' https://{c}@example.org/{c} | sh",
+    "for x in {c}; do touch $x/{c}; done",
+    "sudo -u {c} touch {c}",
+    "xargs -I x {c}",
+    "bash -c 'touch {c}; touch $X{c}'",
+    "cat > x <<EOF\n{c}\nEOF",
+    "git commit -m {c} -m'{c}",
+    "git -c user.name={c} -C {c} commit --author={c}",
+    "python3 -c 'print(\"{c}\")' > x",
+    "/tmp/{c}/touch x",
+]
+"""Changing commands, so that plan mode refuses them."""
+
+
 def test_no_secret_is_in_anything_written_but_the_journal_and_its_blobs(
     rail: Open, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     canaries = {
-        place: f"canary-of-{place}-7f3a9c" for place in ("file", "argument", "environment", "exception", "path")
+        place: f"canary-of-{place}-7f3a9c" for place in ("file", "argument", "environment", "exception", "command")
     }
     monkeypatch.setenv("SERVICE_PASSWORD", canaries["environment"])
     (workspace / "a.txt").write_text(canaries["file"])
@@ -82,6 +102,11 @@ def test_no_secret_is_in_anything_written_but_the_journal_and_its_blobs(
         assert canary not in failed.content
     with pytest.raises(UsageError):
         one.answer(canaries["argument"], "once")
+    one.set_mode("plan")
+    for text in COMMANDS:
+        assert not one.call("exec", {"command": text.format(c=canaries["command"])}).ok
+    assert not one.call("exec", {"command": f"ls {canaries['command']}", "cwd": "../outside"}).ok
+    assert not one.call("exec", {"command": f"ls {canaries['command']}", "unknown": 1}).ok
     one.close()
     written = {path for path in (tmp_path / "state").rglob("*") if path.is_file()}
     public = {path for path in written if not path.name.startswith("journal.db") and "blobs" not in path.parts}
@@ -89,10 +114,11 @@ def test_no_secret_is_in_anything_written_but_the_journal_and_its_blobs(
     assert any(path.parent.name == "crashes" for path in public)
     for path in public:
         data = path.read_bytes()
-        for place in ("file", "environment", "exception"):
+        for place in ("file", "environment", "exception", "command"):
             assert canaries[place].encode() not in data, f"{place} is in {path}"
     audit = (tmp_path / "state" / "audit.jsonl").read_text()
     lines = [line for line in audit.splitlines() if canaries["argument"] in line]
     # A name that was called is not an argument: it stands in the record, made short.
     assert [msgspec.json.decode(line)["error_code"] for line in lines] == ["UNKNOWN_TOOL"]
     assert "explode" in audit
+    assert sum("command" in msgspec.json.decode(line) for line in audit.splitlines()) == len(COMMANDS) + 2

@@ -309,6 +309,58 @@ def test_one_record_a_call_refusals_included(rail: Make, tmp_path: Path, workspa
     assert first.trace_id == first.tool_call_id
 
 
+OLDER = (
+    b'{"time":"2026-01-02T00:00:00Z","session_id":"s","trace_id":"call_0","tool_call_id":"call_0","na'
+    b'me":"exec","version":"1.0.0","args":{"command":"<6 characters>"},"decision":"deny","rule":"exec'
+    b'.denied","ok":false,"error_code":"POLICY_DENIED","summary":"","duration_ms":0.5,"files_changed"'
+    b':[],"commands_run":[],"limits":[],"seq":1,"prev":"000000000000000000000000000000000000000000000'
+    b'0000000000000000000","hash":"9de40b9e23f1985030f956d8856a025c010293d5fa0fcbf31393aae1fa93ffed"}'
+    b"\n"
+)
+"""The record of a refused command as version 0.1.0 wrote it."""
+
+
+def _records(tmp_path: Path) -> list[Record]:
+    lines = (tmp_path / "state" / "audit.jsonl").read_bytes().splitlines(keepends=True)
+    return [found[0] for line in lines if (found := decode_record(line))]
+
+
+def test_the_record_of_a_refused_command_says_which_command_and_why(rail: Make, tmp_path: Path) -> None:
+    with rail(session="s", mode="plan") as one:
+        one.call("exec", {"command": "rm -rf build/secret-name"})
+        one.call("exec", {"command": "rm x", "cwd": "../outside"})
+        one.call("exec", {"command": 5})
+    refused, outside, wrong = _records(tmp_path)
+    assert (refused.command, refused.decision, refused.rule) == ("rm -rf …", "deny", "fs.delete")
+    assert refused.error_code == "POLICY_DENIED"
+    assert refused.summary == "A rule forbids the call."
+    assert refused.commands_run == ()
+    assert (outside.command, outside.error_code) == ("rm …", "OUTSIDE_WORKSPACE")
+    assert (wrong.command, wrong.error_code) == (msgspec.UNSET, "INVALID_ARGUMENT")
+    assert verified(tmp_path / "state").intact
+
+
+def test_the_record_of_a_failed_call_says_what_failed_without_contents(rail: Make, tmp_path: Path) -> None:
+    with rail(session="s") as one:
+        one.read("secret-name.txt")
+        one.call("exec", {"command": "sleep 60", "timeoutMs": 100})
+    missing, stopped = _records(tmp_path)
+    assert (missing.summary, missing.command) == ("The file, folder or reference does not exist.", msgspec.UNSET)
+    assert (stopped.error_code, stopped.command) == ("TIMEOUT", "sleep …")
+    assert stopped.summary.startswith("The time limit fired")
+
+
+def test_a_chain_that_an_older_version_began_is_verified_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "audit.jsonl").write_bytes(OLDER)
+    assert verified(tmp_path).intact
+    chain = Chain(str(tmp_path / "audit.jsonl"))
+    chain.append(msgspec.structs.replace(record("call_1"), command="git status"))
+    chain.close()
+    assert (tmp_path / "audit.jsonl").read_bytes().startswith(OLDER)
+    assert verified(tmp_path).records == 2
+    assert verified(tmp_path).intact
+
+
 def test_the_record_says_what_was_changed_and_whose_call_it_was(rail: Make, tmp_path: Path) -> None:
     with rail(session="s") as one:
         call = ToolCall(

@@ -10,8 +10,8 @@ from handrail.protocol.wire import encode
 from handrail.store.archive import last_records
 from handrail.store.audit import Record
 
-_HEAD = ("time", "tool", "decision", "rule", "result", "duration", "files")
-_UNSOUND = ("–", "–", "–", "–", "not sound", "–", "handrail audit verify")
+_HEAD = ("time", "tool", "decision", "rule", "result", "duration", "files", "details")
+_UNSOUND = ("–", "–", "–", "–", "not sound", "–", "–", "handrail audit verify")
 
 
 def run(options: Namespace) -> int:
@@ -35,6 +35,7 @@ def _row(record: Record) -> tuple[str, ...]:
         "ok" if record.ok else record.error_code or "failed",
         _duration(record.duration_ms),
         cut(" ".join(record.files_changed)),
+        cut(": ".join(filter(None, (record.command or "", "" if record.ok else record.summary)))),
     )
 
 

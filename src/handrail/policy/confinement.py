@@ -1,4 +1,4 @@
-"""What a command is to the sandbox: the text that bash is given, whether it only looks, the programs it starts."""
+"""What a command is to the sandbox and the audit: the text for bash, whether it only looks, the programs it starts."""
 
 import re
 from functools import lru_cache
@@ -8,15 +8,22 @@ import msgspec
 
 from handrail.policy.commands.reader import with_guards
 from handrail.policy.commands.targets import base_name
-from handrail.policy.script import Step, read_script
+from handrail.policy.commands.wrapped import contents
+from handrail.policy.commands.wrappers import SHELLS, WRAPPERS
+from handrail.policy.script import Step, read_script, with_inner
+from handrail.policy.secret_values import looks_random, looks_secret
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.rewrite import rewrite
 from handrail.policy.shell.script import Outside, Script
 from handrail.policy.tables.load import known
+from handrail.protocol.decision import SeenCommand
 
 _UNREADABLE = ("bash",)
 _PLAIN = re.compile(r"[A-Za-z0-9_.+\[-]{1,40}")
 _NAMELESS = "…"
+_OPTION = re.compile(r"(--[a-z][a-z-]{0,30}(?:=|\Z)|-[A-Za-z]{1,2}\Z|-[A-Za-z]=?)(.*)", re.DOTALL)
+"""The name of an option, and what may be its value. A longer word behind one dash may be both: `-psecret`."""
+_OUTLINE_LENGTH = 300
 _COMPARING = frozenset({"git status", "git diff"})
 _FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "true", "echo", "cd"})
 """What reads no file but those that it names."""
@@ -79,3 +86,55 @@ def _named(words: tuple[str, ...]) -> str:
     found = known(program).find((program, *words[1:]))
     length = max(found.length, found.group_length, 1) if found else 1
     return " ".join((program, *words[1:length]))
+
+
+def outline_command(text: str, seen: tuple[SeenCommand, ...] | None = None) -> str:
+    """A command by its programs, sub-commands and option names; `…` stands for all else, which may be secret. The
+    commands that a program starts follow it in brackets. `seen`: what the display parser found in the text."""
+    script = lex(text)
+    if isinstance(script, Outside):
+        return _outline_unparsed(seen)
+    parts: list[str] = []
+    for command, join in zip(script.commands, (*script.joins, ""), strict=True):
+        parts.append(_outline_nested(tuple([word.text for word in command.words]), seen))
+        parts += [f"{one.operator} {_NAMELESS if one.target else ''}".rstrip() for one in command.redirections]
+        parts.append(join)
+    outline = " ".join(parts).rstrip()
+    return outline if len(outline) <= _OUTLINE_LENGTH else outline[: _OUTLINE_LENGTH - 1] + _NAMELESS
+
+
+def _outline_unparsed(seen: tuple[SeenCommand, ...] | None) -> str:
+    found = (_outline(one.words[:1], is_certain=False) for one in with_inner(seen or ()) if one.words)
+    programs = [name for name in dict.fromkeys(found) if name != _NAMELESS]
+    return "command not parsed" + (f": {', '.join(programs)}" if programs else "")
+
+
+def _outline_nested(words: tuple[str, ...], seen: tuple[SeenCommand, ...] | None) -> str:
+    found = contents(words)
+    inner = [_outline(_without_inner(one, found.commands), is_certain=False) for one in found.commands]
+    if any(isinstance(lex(text), Outside) for text in found.texts):
+        inner.append(_outline_unparsed(seen))
+    outer = _outline(_without_inner(words, found.commands), is_certain=True)
+    return f"{outer} ({'; '.join(inner)})" if inner else outer
+
+
+def _without_inner(words: tuple[str, ...], commands: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """The words of a wrapper without those of the command that it starts."""
+    lengths = [len(one) for one in commands if len(one) < len(words) and words[-len(one) :] == one]
+    return words[: len(words) - max(lengths, default=0)]
+
+
+def _outline(words: tuple[str, ...], *, is_certain: bool) -> str:
+    """One simple command. Its first word is shown if it is the program for certain, or a program that is known."""
+    name, program = _named(words), base_name(words[0])
+    is_known = program in SHELLS or program in WRAPPERS or known(program).find((program,)) is not None
+    if looks_secret(name) or looks_random(name) or not (is_certain or is_known):
+        name = _NAMELESS
+    shown, ended = [name], False
+    for word in words[len(name.split()) :]:
+        ended = ended or word == "--"
+        found = None if ended else _OPTION.match(word)
+        option = found[1] + (found[2] and _NAMELESS) if found else _NAMELESS
+        if option != _NAMELESS or shown[-1] != _NAMELESS:
+            shown.append(option)
+    return " ".join(shown)

@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeSet
-from handrail.protocol.error import ErrorInfo, StoreError, ToolError
+from handrail.protocol.error import MEANING, ErrorInfo, StoreError, ToolError
 from handrail.protocol.event import Change, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.reading import from_json
@@ -138,14 +138,28 @@ def record_of(session_id: str, flight: Flight, result: ToolResult[Any]) -> Recor
         rule=verdict.rule,
         ok=result.ok,
         error_code=error.code if error else None,
-        # The words of an error may quote an argument: the audit has its code.
-        summary=result.summary if error is None else "",
+        # The message of an error may quote an argument: the audit has what the code means.
+        summary=result.summary if error is None else MEANING[error.code],
         duration_ms=result.duration_ms,
         files_changed=result.artifacts.files_changed,
         commands_run=redacted_commands(result.artifacts.commands_run),
         limits=result.meta.limits,
         **_served(flight),
+        command=_redacted_command(flight),
     )
+
+
+def _redacted_command(flight: Flight) -> str | msgspec.UnsetType:
+    """The command of a call that is for one, also where the call was refused before there were facts."""
+    fact, args = flight.facts.command, flight.args
+    text: Any = fact.text if fact else None
+    if fact is None and "proc.exec" in flight.tool.spec.permissions and isinstance(args, dict):
+        text = args.get("command")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if not isinstance(text, str):
+        return msgspec.UNSET
+    from handrail.policy.confinement import outline_command  # noqa: PLC0415  the tables are only for commands
+
+    return outline_command(text, fact.seen if fact else None)
 
 
 def write_down(session: Session, flight: Flight, state: str, last: Draft) -> None:

@@ -45,6 +45,8 @@ class Record(Envelope, frozen=True):
     """Of another server's tool, what that server calls it; absent for all others."""
     server_name: str | msgspec.UnsetType = msgspec.UNSET
     """Which server that is."""
+    command: str | msgspec.UnsetType = msgspec.UNSET
+    """Of a call for a command, the command by its programs, sub-commands and option names, whether it ran or not."""
 
     @property
     def label(self) -> str:

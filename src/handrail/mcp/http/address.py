@@ -24,7 +24,7 @@ class Address(NamedTuple):
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(self)
-            listening.listen(256)
+            listening.listen(1024)  # fewer where the system says so (net.core.somaxconn)
         except OSError as error:
             listening.close()
             raise UsageError(f"{self.name} cannot be listened on: {error.strerror}; {_USE}") from None

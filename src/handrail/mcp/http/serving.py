@@ -8,7 +8,6 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
 from types import FrameType
-from typing import cast
 
 import uvicorn
 
@@ -21,7 +20,7 @@ from handrail.mcp.http.ids import Ids
 from handrail.mcp.http.rails import Rails
 from handrail.mcp.http.replies import Replies
 from handrail.mcp.http.sessions import Sessions
-from handrail.mcp.http.strangers import Strangers
+from handrail.mcp.http.strangers import Entrance, Strangers
 from handrail.mcp.http.threads import Threads
 
 _GOODBYE = 2
@@ -55,7 +54,7 @@ async def _serve(
     names, strangers = Address(*listening.getsockname()[:2]).names(), Strangers()
     config = uvicorn.Config(
         Guard(strangers.until_here(posts), names, token),
-        http=cast("type[asyncio.Protocol]", strangers.connection),  # it is called, and no more
+        http="h11",
         lifespan="off",
         ws="none",
         log_config=None,
@@ -75,7 +74,7 @@ async def _serve(
             threads.leave()
             await sessions.aclose()
 
-        await _Listener(config, end, at_once).serve([listening])
+        await _Listener(config, strangers, end, at_once).serve([listening])
 
 
 class _Posts:
@@ -110,8 +109,12 @@ class _Posts:
 class _Listener(uvicorn.Server):
     """Ends what runs before it waits for connections to close, and leaves the process alone afterwards."""
 
-    def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]], at_once: int) -> None:
+    def __init__(
+        self, config: uvicorn.Config, strangers: Strangers, end: Callable[[], Awaitable[None]], at_once: int
+    ) -> None:
         super().__init__(config)
+        self._strangers = strangers
+        self._entrances: list[Entrance] = []
         self._end = end
         self._at_once = at_once
 
@@ -133,9 +136,17 @@ class _Listener(uvicorn.Server):
             os._exit(self._at_once)  # whatever still hangs: the journal has what was done
         super().handle_exit(sig, frame)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accepts connections by itself: asyncio's own server accepts all of them, whether there is room or not."""
+        await super().startup(sockets=[])
+        given = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        self._entrances = [Entrance(one, self._strangers, given) for one in sockets or ()]
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Calls and sessions end first, which is what connections wait for."""
         await self._end()
+        for one in self._entrances:
+            one.close()
         await super().shutdown(sockets)
 
 

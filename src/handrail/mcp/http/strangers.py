@@ -1,41 +1,53 @@
-"""Connections of nobody knows whom. Any user of this machine, and any page in a browser, can open some and say nothing;
-those that have not shown the token are few, and for a short time, so that they take nothing from who has."""
+"""Bounds for connections that have not shown the token. Any user of this machine, and any page in a browser, can open
+some and say nothing. They must not take the descriptors or the time of clients that have the token."""
 
 import asyncio
+import select
+import socket
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from handrail.mcp.http.guard import App, Receive, Scope, Send
 
-MOST = 64
-"""At the same time. One more, and the oldest goes: whoever has the token shows it at once."""
+MOST = 384
+"""At the same time. Further connections wait in the queue of the system. Often a process has 1,024 descriptors."""
 SECONDS = 10.0
-"""To show it."""
+"""To show the token."""
+CROWDED_SECONDS = 1.0
+"""To show it while another connection waits for the place."""
 _KEY = "handrail.connection"
+_RETRY_SECONDS = 0.05
 
 
 class Strangers:
     """The connections of one server."""
 
-    def __init__(self, most: int = MOST, seconds: float = SECONDS) -> None:
+    def __init__(self, most: int = MOST, seconds: float = SECONDS, crowded_seconds: float = CROWDED_SECONDS) -> None:
         self._most = most
         self._seconds = seconds
-        self._timers: dict[asyncio.Transport, asyncio.TimerHandle] = {}
+        self._crowded_seconds = crowded_seconds
+        self._timers: dict[Connection, asyncio.TimerHandle] = {}
 
-    def connection(self, **given: Any) -> "Connection":
-        """For who listens: what speaks HTTP on a new connection."""
-        return Connection(self, given)
+    def connection(self, given: dict[str, Any]) -> "Connection":
+        """What speaks HTTP on a new connection. `given`: what uvicorn gives one."""
+        one = Connection(self, given)
+        self._timers[one] = one.loop.call_later(self._seconds, self._expire, one)
+        return one
 
-    def come(self, one: asyncio.Transport) -> None:
-        """One more; it may be one too many."""
-        self._timers[one] = asyncio.get_running_loop().call_later(self._seconds, one.abort)
-        if len(self._timers) > self._most:
-            oldest = next(iter(self._timers))
-            self.forget(oldest)
-            oldest.abort()
+    def make_room(self) -> bool:
+        """Whether one more connection may come. The oldest that had its time and says nothing goes for it."""
+        if len(self._timers) < self._most:
+            return True
+        for one in self._timers:
+            if one.loop.time() - one.arrived < self._crowded_seconds:
+                return False
+            if one.is_silent():
+                self._dismiss(one)
+                return True
+        return False
 
-    def forget(self, one: asyncio.Transport) -> None:
+    def forget(self, one: "Connection") -> None:
         """It is a stranger's no more: it is known, or gone."""
         if (timer := self._timers.pop(one, None)) is not None:
             timer.cancel()
@@ -49,21 +61,77 @@ class Strangers:
 
         return known
 
+    def _expire(self, one: "Connection") -> None:
+        if one.is_silent():
+            self._dismiss(one)
+        else:  # the server itself was held up: look again when it has read what came
+            self._timers[one] = one.loop.call_later(_RETRY_SECONDS, self._expire, one)
+
+    def _dismiss(self, one: "Connection") -> None:
+        self.forget(one)
+        one.transport.abort()
+
 
 class Connection(H11Protocol):
     """HTTP on one connection."""
 
     def __init__(self, strangers: Strangers, given: dict[str, Any]) -> None:
         super().__init__(**given)
+        self.app_state = {**self.app_state, _KEY: self}
+        self.arrived = self.loop.time()
+        self.beginning: asyncio.Task[None] | None = None
         self._strangers = strangers
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begins."""
-        super().connection_made(transport)
-        self.app_state = {**self.app_state, _KEY: transport}
-        self._strangers.come(transport)
+    def is_silent(self) -> bool:
+        """Whether the server read all that came, and is not about to answer it."""
+        if not self.transport or (self.cycle and not self.cycle.response_complete):
+            return False
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return self.transport.is_closing() or not poll.poll(0)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends, however."""
-        self._strangers.forget(self.transport)
+        self._strangers.forget(self)
         super().connection_lost(exc)
+
+
+class Entrance:
+    """Accepts connections while there is room. The others wait in the queue of the system, and none of them is lost."""
+
+    def __init__(self, listening: socket.socket, strangers: Strangers, given: dict[str, Any]) -> None:
+        self._listening = listening
+        self._strangers = strangers
+        self._given = given
+        self._loop = asyncio.get_running_loop()
+        listening.setblocking(False)
+        self._open()
+
+    def close(self) -> None:
+        """Accepts no more."""
+        self._retry.cancel()
+        self._loop.remove_reader(self._listening)
+
+    def _open(self, seconds: float = 0) -> None:
+        self._retry = self._loop.call_later(seconds, self._loop.add_reader, self._listening, self._accept)
+
+    def _accept(self) -> None:
+        while self._strangers.make_room():
+            try:
+                accepted, _ = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:  # no descriptor is left, or no memory
+                break
+            one = self._strangers.connection(self._given)
+            one.beginning = self._loop.create_task(self._begin(one, accepted))
+        self._loop.remove_reader(self._listening)
+        self._open(_RETRY_SECONDS)
+
+    async def _begin(self, one: Connection, accepted: socket.socket) -> None:
+        try:
+            accepted.setblocking(False)
+            await self._loop.connect_accepted_socket(lambda: one, accepted)
+        except OSError:
+            self._strangers.forget(one)
+            accepted.close()
