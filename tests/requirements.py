@@ -2136,9 +2136,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     ),
     "F-4": (
         clause(
-            "sessions: made, listed, resumed, forked, closed, side by side",
+            "sessions: made, listed, resumed, closed, side by side",
             "acp/test_acp_sessions.py::test_what_the_agent_says_of_itself",
-            "acp/test_acp_sessions.py::test_a_session_is_resumed_untold_and_forked_and_closed",
+            "acp/test_acp_sessions.py::test_a_session_is_resumed_untold_and_closed",
             "acp/test_acp_sessions.py::test_sessions_work_side_by_side_and_each_on_one_prompt_at_a_time",
             "acp/test_acp_sessions.py::test_modes_are_offered_set_and_kept",
             "acp/test_acp_sessions.py::test_a_folder_that_is_no_workspace_is_refused",

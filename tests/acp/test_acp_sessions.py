@@ -29,7 +29,7 @@ def test_what_the_agent_says_of_itself(start, script) -> None:
             assert (can.load_session, can.prompt_capabilities.embedded_context) == (True, True)
             assert (can.prompt_capabilities.image, can.prompt_capabilities.audio) == (True, False)
             offered = can.session_capabilities.model_dump(exclude_none=True)
-            assert set(offered) == {"list", "resume", "fork", "close", "additional_directories"}
+            assert set(offered) == {"list", "resume", "close", "additional_directories"}
             with pytest.raises(RequestError, match="environment variable"):
                 await opened.agent.authenticate(method_id="browser")
 
@@ -78,12 +78,11 @@ def test_a_session_is_loaded_with_all_that_happened_in_it(
     assert (workspace / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
-def test_a_session_is_resumed_untold_and_forked_and_closed(start, script, workspace: Path) -> None:
+def test_a_session_is_resumed_untold_and_closed(start, script, workspace: Path) -> None:
     async def scene() -> None:
         async with start("--model", script(DONE, MORE)) as opened:
             editor, agent, session = opened.editor, opened.agent, await opened.new()
             await opened.say(session, "go")
-            forked = (await agent.fork_session(session_id=session, cwd=str(workspace), mcp_servers=[])).session_id
             await agent.close_session(session_id=session)
             with pytest.raises(RequestError, match="There is no session"):
                 await opened.say(session, "gone?")
@@ -91,25 +90,7 @@ def test_a_session_is_resumed_untold_and_forked_and_closed(start, script, worksp
             await agent.resume_session(session_id=session, cwd=str(workspace), mcp_servers=[])
             assert len(editor.of("agent_message_chunk")) == told
             await opened.say(session, "more")
-            await opened.say(forked, "more")
             assert editor.words(session) == "Done.More."
-            assert editor.words(forked) == "More."
-
-    played(scene)
-
-
-def test_a_fork_of_a_session_that_was_made_stricter_is_no_looser(start, script, workspace: Path) -> None:
-    async def scene() -> None:
-        async with start("--model", script(DONE), "--mode", "auto") as opened:
-            agent, session = opened.agent, await opened.new()
-            await opened.say(session, "go")
-            await agent.set_session_mode(session_id=session, mode_id="plan")
-            open_still = await agent.fork_session(session_id=session, cwd=str(workspace), mcp_servers=[])
-            await agent.close_session(session_id=session)
-            closed = await agent.fork_session(session_id=session, cwd=str(workspace), mcp_servers=[])
-            for forked in (open_still, closed):
-                again = await agent.load_session(cwd=str(workspace), session_id=forked.session_id, mcp_servers=[])
-                assert (forked.modes.current_mode_id, again.modes.current_mode_id) == ("plan", "plan")
 
     played(scene)
 

@@ -10,7 +10,6 @@ from acp.schema import (
     AuthenticateResponse,
     ClientCapabilities,
     CloseSessionResponse,
-    ForkSessionResponse,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
@@ -26,7 +25,7 @@ from handrail.acp.errors import answered, refused
 from handrail.acp.hosting import Host
 from handrail.acp.introduction import introduced
 from handrail.acp.listing import list_sessions, noted_workspaces
-from handrail.acp.opening import Servers, Wanted, keep_mode
+from handrail.acp.opening import Servers, Wanted
 from handrail.acp.questions import has_forms
 from handrail.acp.sessions import Sessions
 
@@ -92,22 +91,6 @@ class Face:
         session = await self._sessions.open(Wanted(cwd, mcp_servers or (), additional_directories or ()), session_id)
         await self._sessions.begin(session)
         return ResumeSessionResponse(**chosen(session))
-
-    @answered
-    async def fork_session(
-        self,
-        session_id: str,
-        cwd: str,
-        mcp_servers: Servers | None = None,
-        additional_directories: _Folders = None,
-        **_: Any,
-    ) -> ForkSessionResponse:
-        """Begins another session where this one is."""
-        forked, mode = await self._sessions.fork(session_id, cwd)
-        session = await self._sessions.open(Wanted(cwd, mcp_servers or (), additional_directories or ()), forked)
-        await keep_mode(session.rail, mode)
-        await self._sessions.begin(session)
-        return ForkSessionResponse(session_id=forked, **chosen(session))
 
     @answered
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:

@@ -10,7 +10,6 @@ from acp.schema import (
     SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
-    SessionForkCapabilities,
     SessionListCapabilities,
     SessionResumeCapabilities,
 )
@@ -29,7 +28,6 @@ def introduced(*, serves_http: bool) -> InitializeResponse:
             session_capabilities=SessionCapabilities(
                 list=SessionListCapabilities(),
                 resume=SessionResumeCapabilities(),
-                fork=SessionForkCapabilities(),
                 close=SessionCloseCapabilities(),
                 additional_directories=SessionAdditionalDirectoriesCapabilities(),
             ),

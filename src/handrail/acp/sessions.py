@@ -9,7 +9,6 @@ from handrail.acp.errors import INVALID_REQUEST, NOT_FOUND
 from handrail.acp.hosting import Host
 from handrail.acp.opening import Wanted, open_session
 from handrail.acp.session import Session
-from handrail.protocol.decision import Mode
 
 
 class Sessions:
@@ -48,17 +47,6 @@ class Sessions:
         task = asyncio.get_running_loop().create_task(session.greet())
         self._greetings.add(task)
         task.add_done_callback(self._greetings.discard)
-
-    async def fork(self, session_id: str, cwd: str) -> tuple[str, Mode]:
-        """Another session that begins where this one is, which need not be open; and the mode that it was in."""
-        if (known := self._open.get(session_id)) is not None:
-            return await known.rail.fork_session(), known.rail.mode
-        session = await self.open(Wanted(cwd), session_id)
-        del self._open[session_id]
-        try:
-            return await session.rail.fork_session(), session.rail.mode
-        finally:
-            await session.hand_over()
 
     def find(self, session_id: str) -> Session | None:
         """The session, if it is open."""
