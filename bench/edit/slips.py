@@ -47,6 +47,13 @@ def retabbed(texts: Texts, file: str) -> Texts:
     return slipped
 
 
+def step_of(file: str) -> str:
+    """One step of a file's indentation."""
+    indents = [indent_of(line) for line in file.split("\n")]
+    tabs = sum(indent.startswith("\t") for indent in indents)
+    return "\t" if 2 * tabs > sum(map(bool, indents)) else " " * _width(file)
+
+
 def _width(file: str) -> int:
     """Spaces of one step of indentation."""
     indents = [len(indent_of(line)) for line in file.split("\n") if line.startswith(" ") and line.strip()]
