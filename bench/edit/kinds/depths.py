@@ -1,4 +1,4 @@
-"""Old texts at another depth than the file, with a new text at the depth of the file, of the old text, or at a third."""
+"""Old texts at another depth than the file; the new text is at the depth of the file, of the old text or at a third."""
 
 import random
 from collections.abc import Iterator
