@@ -40,7 +40,7 @@ def shifted(texts: Texts, chance: random.Random) -> Texts:
 
 def retabbed(texts: Texts, file: str) -> Texts:
     """Tabs where the file has spaces, spaces where it has tabs. Texts that have both would say something else then."""
-    if len({line[0] for line in texts.old + texts.new if line[:1] in {" ", "\t"} and line.strip()}) > 1:
+    if len(set("".join(indent_of(line) for line in texts.old + texts.new))) > 1:
         raise UnfitError
     width = _width(file)
     slipped = Texts(*([_retabbed(line, width) for line in lines] for lines in texts))
