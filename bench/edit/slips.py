@@ -39,12 +39,21 @@ def shifted(texts: Texts, chance: random.Random) -> Texts:
 
 
 def retabbed(texts: Texts, file: str) -> Texts:
-    """Tabs where the file has spaces, spaces where it has tabs."""
+    """Tabs where the file has spaces, spaces where it has tabs. Texts that have both would say something else then."""
+    if len(set("".join(indent_of(line) for line in texts.old + texts.new))) > 1:
+        raise UnfitError
     width = _width(file)
     slipped = Texts(*([_retabbed(line, width) for line in lines] for lines in texts))
     if slipped.old == texts.old:
         raise UnfitError
     return slipped
+
+
+def step_of(file: str) -> str:
+    """One step of a file's indentation."""
+    indents = [indent_of(line) for line in file.split("\n")]
+    tabs = sum(indent.startswith("\t") for indent in indents)
+    return "\t" if 2 * tabs > sum(map(bool, indents)) else " " * _width(file)
 
 
 def _width(file: str) -> int:

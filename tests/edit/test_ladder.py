@@ -356,6 +356,60 @@ def test_what_could_be_a_wrong_guess_is_refused(name: str) -> None:
     assert refusal(text, old, new).code == code
 
 
+C = "void f() {\n    a();\n    b();\n}\n"
+AT_FILE_DEPTH = {
+    "oldText lost its indentation": (C, "a();\nb();", "    a(1);\n    b();", ("a()", "a(1)")),
+    "oldText is too deep": (C, "        a();\n        b();", "    a(1);\n    b();", ("a()", "a(1)")),
+    "every line changes": (C, "a();\nb();", "    c();\n    d();", ("a();\n    b();", "c();\n    d();")),
+    "oldText has tabs": (C, "\ta();\n\tb();", "    a(1);\n    b();", ("a()", "a(1)")),
+    "the file has tabs": (C.replace("    ", "\t"), "    a();\n    b();", "\ta(1);\n\tb();", ("a()", "a(1)")),
+    "oldText has narrower steps": (
+        SHOP, "class Shop:\n  def total(self, items):\n    result = 0", "class Shop:\n    def sum(self, items):\n        result = 1",
+        ("total(self, items):\n        result = 0", "sum(self, items):\n        result = 1"),
+    ),
+    "the first line alone is out of line": (C, "    a();\nb();", "    a(1);\n    b();", ("a()", "a(1)")),
+    "lines are put into a block": (
+        C, "a();\nb();", "    if (c) {\n        a();\n    }\n    b();", ("    a();", "    if (c) {\n        a();\n    }"),
+    ),
+    "a block is taken away": (
+        "f() {\n  x();\n  if (c) {\n    a();\n  }\n}\n", "x();\nif (c) {\n  a();\n}", "  x();\n  a();", ("if (c) {\n    a();\n  }", "a();"),
+    ),
+    "white space within lines": (C, "a( );\nb();", "    a( 1);\n    b();", ("a()", "a( 1)")),
+    "line numbers": (C, "2\ta();\n3\tb();", "2\t    a(1);\n3\t    b();", ("a()", "a(1)")),
+    "escapes": ('f() {\n    a("x");\n    b();\n}\n', 'a(\\"x\\");\\nb();', '    a(\\"y\\");\\n    b();', ("x", "y")),
+    "curly quotes": ('f() {\n    a("x");\n    b();\n}\n', "a(“x”);\nb();", '    a("y");\n    b();', ("x", "y")),
+    "an older word": (
+        SHOP,
+        "def total(self, old_items):\n    result = 0\n    for item in items:\n        result += item.price",
+        "    def total(self, old_items):\n        result = 1\n        for item in items:\n            result += item.price",
+        ("result = 0", "result = 1"),
+    ),
+    "a part of a line": ("f() {\n    a( x ); // c\n}\n", "a(x);", "    a(y);", ("x", "y")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_FILE_DEPTH)
+def test_new_text_that_is_at_the_depth_of_the_file_is_not_moved(name: str) -> None:
+    text, old, new, (before, after) = AT_FILE_DEPTH[name]
+    assert edited(text, old, new)[0] == text.replace(before, after)
+
+
+def test_new_text_at_a_depth_of_its_own_is_refused_with_all_three_depths() -> None:
+    neither = "newText is indented neither as oldText nor as the file (newText: 2 spaces, oldText: none, the file: 4 spaces; indent newText as the file)"
+    assert neither in refusal(C, "a();\nb();", "  a(1);\n  b();").message
+    assert "(newText: 1 tab, oldText: none, the file: 4 spaces;" in refusal(C, "a();\nb();", "\ta(1);\n\tb();").message
+    assert (
+        "newText begins at an indentation that neither"
+        in refusal("f() {\n    a( x ); // c\n}\n", "a(x);", "  a(y);").message
+    )
+
+
+def test_new_text_that_is_now_at_one_depth_and_now_at_another_is_refused() -> None:
+    some = "some lines of newText are indented as oldText, others as the file"
+    for new in ("a();\n    b();\n    c();", "    a(1);\nb();", "a(1);\n    b();"):
+        assert some in refusal(C, "a();\nb();", new).message, new
+
+
 def test_a_refusal_says_which_lines_may_be_meant_and_why_not() -> None:
     text = "one = 1\n\ntwo = 2\nthree = 3\n"
     error = refusal(text, "one = 1\ntwo = 2\nthree = 3", "one = 1\ntwo = 2\nthree = 4")

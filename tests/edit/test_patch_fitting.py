@@ -245,3 +245,17 @@ def test_a_million_characters_that_match_nothing_come_to_an_end() -> None:
     text = "same\n" * 20_000
     for lines in (["-same\t"] * 1_000, [f"-{'x' * 1_000_000}"], ["@@ same x"] * 10_000 + ["-y"]):
         assert refusal(text, *lines, "+new").code in {"NO_MATCH", "AMBIGUOUS_MATCH"}
+
+
+def test_lines_of_a_hunk_that_are_at_another_depth_alike_are_moved() -> None:
+    text = "void f() {\n    a();\n    b();\n}\n"
+    assert made(text, "@@", " a();", "-b();", "+b(1);") == text.replace("b()", "b(1)")
+    assert made(text, "@@", "-a();", "-b();", "+    a(1);", "+    b();") == text.replace("a()", "a(1)")
+
+
+def test_a_hunk_whose_new_lines_alone_are_at_the_depth_of_the_file_is_refused() -> None:
+    text = "void f() {\n    a();\n    b();\n}\n"
+    for lines in ((" a();", "-b();", "+    b(1);"), (" a();", "+    c();", " b();")):
+        error = refusal(text, "@@", *lines)
+        assert error.code == "NO_MATCH"
+        assert "some lines of its new text are indented as its old text, others as the file" in error.message

@@ -211,6 +211,14 @@ def test_it_is_offered_only_where_it_is_enabled(rail: Rail) -> None:
     assert rail().call("multi_edit", {"path": "a", "edits": []}).error.code == "UNKNOWN_TOOL"
 
 
+def test_new_text_that_is_at_the_depth_of_the_file_is_not_moved(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.c").write_text("void f() {\n    a();\n    b();\n}\n")
+    one.read("a.c")
+    result = one.multi_edit("a.c", [edit("a();\nb();", "    a(1);\n    b();"), edit("a(1);\nb();", "a(2);\nb();")])
+    assert result.ok
+    assert (workspace / "a.c").read_text() == "void f() {\n    a(2);\n    b();\n}\n"
+
+
 @given(
     text=st.text("ab\n", max_size=30),
     edits=st.lists(

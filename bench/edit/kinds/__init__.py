@@ -19,6 +19,7 @@ from bench.edit.kinds.combined import (
     shifted_in_crlf,
     tabs_and_quotes,
 )
+from bench.edit.kinds.depths import two_depths, wrapped, wrapped_elsewhere, wrong_old_depth
 from bench.edit.kinds.elisions import ambiguous_tail, elided_middle, omitted_in_new
 from bench.edit.kinds.encodings import byte_order_mark, latin_1, stray_byte, utf_16
 from bench.edit.kinds.escapes import doubled_backslashes, escaped_as_json, escaped_newlines, escaped_quotes
@@ -48,6 +49,9 @@ KINDS: Mapping[str, Kind] = {
     "trailing_space": trailing_space,
     "tabs_for_spaces": tabs_for_spaces,
     "other_indentation": other_indentation,
+    "wrong_old_depth": wrong_old_depth,
+    "wrapped": wrapped,
+    "wrapped_elsewhere": wrapped_elsewhere,
     "first_line_indent": first_line_indent,
     "last_line_indent": last_line_indent,
     "inner_space": inner_space,
@@ -87,6 +91,7 @@ KINDS: Mapping[str, Kind] = {
     "numbers_and_trailing": numbers_and_trailing,
     "shifted_in_crlf": shifted_in_crlf,
     "tabs_and_quotes": tabs_and_quotes,
+    "neg_two_depths": two_depths,
     "neg_several": several,
     "neg_several_but_for_space": several_but_for_space,
     "neg_several_indentations": several_indentations,

@@ -20,6 +20,8 @@ from handrail.edit.ladder.patching import Patch
 from handrail.edit.ladder.presence import may_be_in
 from handrail.edit.ladder.reading import Reading, readings
 from handrail.edit.ladder.strategies import NAMES
+from handrail.edit.ladder.tokens import indent_of
+from handrail.edit.lines import start_of_line
 from handrail.edit.matching import COUNTED, Span
 from handrail.edit.newlines import Replacement
 
@@ -92,7 +94,18 @@ def _inside(page: Page, reading: Reading) -> Iterator[Fit]:
     bare = Reading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
     # Of several lines the last is a whole one: what goes on behind it would be another statement.
     ends = reading.terminated or len(bare.old) > 1
-    return page.fits_inside(bare, Edges(before, behind + "\n" * ends))
+    return (_indented_once(page, fit, before) for fit in page.fits_inside(bare, Edges(before, behind + "\n" * ends)))
+
+
+def _indented_once(page: Page, fit: Fit, before: str) -> Fit:
+    """The fit without white space that newText begins with and that the line has before the place already."""
+    first, *rest = fit.reading.new
+    own = page.text[start_of_line(page.text, fit.span.start) : fit.span.start]
+    if not indent_of(first) or own.strip() or own == before:
+        return fit
+    if own != before + indent_of(first):
+        raise RefusedError(fit.span, "{new} begins at an indentation that neither {old} nor the file has there")
+    return msgspec.structs.replace(fit, reading=fit.reading._replace(new=[first.lstrip(), *rest]))
 
 
 def _found(page: Page, fits: Iterable[Fit], length: int, *, every: bool) -> Found | None:

@@ -1,12 +1,19 @@
 """How the indentation of new lines is to be changed, learned from lines that are in the file at another one."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from handrail.edit.ladder.errors import UnsafeError
+from handrail.edit.ladder.sequences import Change, changes, same
+from handrail.edit.ladder.tokens import indent_of
+from handrail.edit.ladder.typography import squashed
 
 Shift = Callable[[str], str | None]
 """The file's indentation for one of the new text; None where it cannot be told."""
 Seen = tuple[str, str]
 """An indentation of the old text, and what it is in the file."""
+_WORD = re.compile(r"\w")
 _WIDTHS = (4, 2, 8, 3, 1, 5, 6, 7)
 
 
@@ -156,3 +163,107 @@ def _known(seen: Sequence[Seen]) -> Shift:
     known = dict(seen)
     contradicted = {old for old, own in seen if known[old] != own}
     return lambda indent: None if indent in contradicted else known.get(indent)
+
+
+def is_at_file_depth(old: Sequence[str], new: Sequence[str], own: Mapping[int, str]) -> bool:
+    """Whether new lines are indented as the file, and not as the old lines. `own` has the file's line for an old one.
+
+    Lines that both texts have decide it, or else the least indentation. UnsafeError if new lines are indented like
+    neither, or some like one and some like the other.
+    """
+    seen = {i: (indent_of(old[i]), indent_of(line)) for i, line in own.items() if old[i].strip()}
+    if all(one == other for one, other in seen.values()) or not any(map(str.strip, new)):
+        return False
+    return _Depths(old, new, seen).is_as_file()
+
+
+class _Depths:
+    """How deep the lines of two texts are, and in the file."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str], seen: Mapping[int, Seen]) -> None:
+        self._old, self._new, self._seen = old, new, seen
+        self._moved = {i: pair for i, pair in seen.items() if pair[0] != pair[1]}
+        self._right = {pair[0] for pair in seen.values() if pair[0] == pair[1]}
+        """Indentations that the old text has as the file has them."""
+        self._slips = {pair[0] for pair in self._moved.values()}
+        said = [squashed(line) for line in old], [squashed(line) for line in new]
+        self._changes, self._kept = changes(*said), dict(same(*said))
+        self._outer, self._inner = _enclosing(old, self._kept), _enclosing(new, set(self._kept.values()))
+
+    def is_as_file(self) -> bool:
+        votes = {self._vote(i, k) for i, k in self._kept.items() if i in self._seen}
+        old, own = (min(indents, key=len) for indents in zip(*self._moved.values(), strict=True))
+        new = self._least(range(len(self._new)), self._right.difference(*self._moved.values()))
+        if "file" in votes:
+            if not votes & {"old", "bracket"}:
+                return True
+        elif "old" in votes or (new in {None, old} and not votes & {"neither", "unopened"}):
+            if not any(map(self._is_as_file_alone, self._changes)):
+                return False
+        elif not votes & {"in a block", "bracket", "unopened"}:
+            if new == own and "neither" not in votes:
+                return True
+            raise UnsafeError(f"{{new}} is indented neither as {{old}} nor as the file {_depths(new, old, own)}")
+        raise UnsafeError(f"some lines of {{new}} are indented as {{old}}, others as the file {_depths(new, old, own)}")
+
+    def _vote(self, i: int, k: int) -> str | None:
+        """How a line of both texts is indented. It tells little if it is a bracket, or if the edit puts a block around
+        it or takes one away."""
+        (old, own), indent = self._seen[i], indent_of(self._new[k])
+        is_old = old == indent != own
+        if self._inner[k][0] != self._outer[i][0]:
+            return "in a block" if is_old else "unopened" if old != indent == own and not self._inner[k][1] else None
+        if not _WORD.search(self._old[i]):
+            return "bracket" if is_old else None
+        if old == own:  # right in the old text, unless it is indented now as a line that is wrong there
+            return "old" if indent != own and indent in self._slips else None
+        return {old: "old", own: "file"}.get(indent, "neither")
+
+    def _is_as_file_alone(self, change: Change) -> bool:
+        """Whether lines that come in are at the file's depth, judged by the lines that they replace or stand beside."""
+        a, b, c, d = change
+        gone = [i for i in range(a, b) if i in self._moved]
+        opens = a > 0 and _opens(self._old[a - 1])
+        beside = gone or [i for i in (a - 1, b)[opens:] if i in self._moved]
+        come = [k for k in range(c, d) if _WORD.search(self._new[k])]
+        least = self._least(come, self._right)
+        if not beside or least is None:
+            return False
+        if min(self._inner[k][0] for k in come) != min(self._outer[i][0] for i in beside):
+            return False
+        old, own = zip(*(self._moved[i] for i in beside), strict=True)
+        if gone:
+            return min(old, key=len) != least == min(own, key=len)
+        return least in own and least not in old
+
+    def _least(self, numbers: Iterable[int], but: Container[str]) -> str | None:
+        """The least indentation of new lines `but` for some that tell nothing; None where there is no other."""
+        indents = (indent_of(self._new[k]) for k in numbers if self._new[k].strip())
+        return min((indent for indent in indents if indent not in but), key=len, default=None)
+
+
+def _enclosing(lines: Sequence[str], kept: Container[int]) -> list[tuple[int, bool]]:
+    """For each line: how many lines that it is inside of are not kept, and whether the nearest one begins a block."""
+    found: list[tuple[int, bool]] = []
+    outside: list[tuple[int, tuple[int, bool]]] = []
+    for number, line in enumerate(lines):
+        depth = len(indent_of(line).expandtabs(4))
+        while line.strip() and outside and outside[-1][0] >= depth:
+            outside.pop()
+        found.append(outside[-1][1] if outside else (0, False))
+        if line.strip():
+            outside.append((depth, (found[-1][0] + (number not in kept), _opens(line))))
+    return found
+
+
+def _opens(line: str) -> bool:
+    return line.rstrip().endswith(("{", "(", "[", ":", ",", "=", ">"))
+
+
+def _depths(*indents: str | None) -> str:
+    """The least depths of the new text, the old text and the file, in words."""
+    words: list[str] = []
+    for indent in indents:
+        counts = (((indent or "").count(sign), name) for sign, name in (("\t", "tab"), (" ", "space")))
+        words.append(" and ".join(f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count) or "none")
+    return "({{new}}: {}, {{old}}: {}, the file: {}; indent {{new}} as the file)".format(*words)

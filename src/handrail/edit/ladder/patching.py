@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+import msgspec
+
 from handrail.edit.hunks import Changed
 from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
-from handrail.edit.ladder.indentation import Indentation, learned
+from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
 from handrail.edit.ladder.looks import Looks
 from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
@@ -33,7 +35,7 @@ class Patch:
     """What an edit changes at one place. `lines` are those of the whole text."""
 
     def __init__(self, fit: Fit, lines: Sequence[str]) -> None:
-        self._fit = fit = settled(fit)
+        self._fit = fit = settled(_at_file_depth(fit))
         self._own = {i: j for i, j in fit.pairs if i is not None and j is not None}
         self._meant = sorted(self._own)
         self._old = fit.reading.old
@@ -163,6 +165,17 @@ class Patch:
         if part.end < len(lines):
             return Replacement(start, end + 1, "")
         return Replacement(start - 1, end, "") if part.first else Replacement(span.start, span.end, "")
+
+
+def _at_file_depth(fit: Fit) -> Fit:
+    """The fit with the old lines at the file's depth, if the new ones are: then new lines come in as they are."""
+    first = int(fit.inside_line)
+    own = {i: fit.lines[j] for i, j in fit.pairs if i is not None and j is not None and i >= first}
+    old, new = fit.reading.old, fit.reading.new
+    if not is_at_file_depth(old, ["", *new[1:]] if first else new, own):
+        return fit
+    old = [f"{indent_of(own[i])}{line.lstrip()}" if i in own else line for i, line in enumerate(old)]
+    return msgspec.structs.replace(fit, reading=fit.reading._replace(old=old))
 
 
 def _joined(parts: Iterable[_Part]) -> Iterator[_Part]:
