@@ -334,6 +334,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
                 self._session.journal.subscribe(lines.add)
             if loaded.rules:
                 check_tools(loaded, self._session.offer.registered)
+            self._session.commands.end_left()  # first: what is left of a command could still change something
             recover(self._session)
             settle_others(self._session)
             self._session.background.keep = self._keep_yielded

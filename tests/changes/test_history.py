@@ -167,7 +167,7 @@ def test_a_file_that_was_half_written_in_place_is_mended(rail: Rail, workspace: 
     old, new = "old\n" * 5_000, "newer\n" * 2_000
     (workspace / "a").write_text(old)
     os.link(workspace / "a", workspace / "b")
-    with rail(session="s") as one:
+    with rail(mode="full", session="s") as one:
         one.write("a", new)
     with log_of(tmp_path) as log:  # as if it had been killed on the way
         log.execute("UPDATE change_set SET state = 'begun', runner = 'gone'")
@@ -182,7 +182,7 @@ def test_a_file_that_others_wrote_in_place_is_not_mended(rail: Rail, workspace: 
     old, new = "old\n" * 5_000, "newer\n" * 2_000
     (workspace / "a").write_text(old)
     os.link(workspace / "a", workspace / "b")
-    with rail(session="s") as one:
+    with rail(mode="full", session="s") as one:
         one.write("a", new)
     with log_of(tmp_path) as log:
         log.execute("UPDATE change_set SET state = 'begun', runner = 'gone'")

@@ -27,7 +27,7 @@ from handrail.settings.model import Paths
 
 workspace, state, module, name, calls, extra = sys.argv[1:7]
 settings = Settings(paths=Paths(writable=(extra,) if extra else ()))
-rail = Handrail(workspace, mode="auto", session="killed", state_dir=state, settings=settings)
+rail = Handrail(workspace, mode="full", session="killed", state_dir=state, settings=settings)
 {preparation}
 home = importlib.import_module(module)
 for part in name.split(".")[:-1]:

@@ -163,7 +163,8 @@ def test_any_writes_taken_back_give_the_tree_of_before(
     assert at == 0
 
 
-def test_all_names_of_a_file_are_taken_back(one: Handrail, workspace: Path) -> None:
+def test_all_names_of_a_file_are_taken_back(rail: Rail, workspace: Path) -> None:
+    one = rail(mode="full")
     (workspace / "a.txt").write_text("old")
     os.link(workspace / "a.txt", workspace / "b.txt")
     one.write("a.txt", "new and longer")

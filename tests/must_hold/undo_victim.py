@@ -51,7 +51,7 @@ def _call(call_id: str, path: str, content: str) -> ToolCall:
 
 def opened(workspace: Path, state: Path) -> Handrail:
     """The session that is played in."""
-    return Handrail(workspace, mode="auto", session="s", state_dir=state, settings=Settings())
+    return Handrail(workspace, mode="full", session="s", state_dir=state, settings=Settings())
 
 
 def main() -> None:

@@ -47,6 +47,8 @@ NEVER: dict[Mode, Verdict] = {"plan": "deny", "ask": "deny", "auto": "deny", "fu
         (change("ci.yml", "renamed", renamed_from=".github/workflows/ci.yml"), ASKS),
         (change("tool", "mode", mode=0o4755), ASKS),
         (change("shared", "created", "folder", mode=0o2755), UNASKED),
+        (change("a", shared=True), ASKS),
+        (change("a", "mode", mode=0o600, shared=True), ASKS),
         (change(".env", "created"), NEVER),
         (change("a/.ssh/config", "deleted"), NEVER),
         (change("notes.txt", "renamed", renamed_from=".env"), NEVER),
@@ -204,3 +206,9 @@ def test_a_repository_of_another_name_that_is_made_is_protected_where_it_steers_
         made = [change(f"{folder}{path}", "created") for path in ("HEAD", name)]
         assert verdicts(*made) == ASKS
         assert verdicts(made[1]) == UNASKED  # alone it is a name like any other
+
+
+def test_what_is_changed_under_other_names_too_says_so_and_asks_also_where_the_call_was_allowed() -> None:
+    found = judge_changes((change("a", shared=True),), Rules(mode="ask"), undo=True, spoken_for=True)
+    assert (found.decision, found.rule) == ("confirm", "fs.hard-link")
+    assert found.reason == "changes files that have other names (hard links), maybe outside the workspace: a"

@@ -186,3 +186,27 @@ def test_a_long_outline_is_cut() -> None:
     outline = outline_command(" && ".join(["git status --short"] * 20))
     assert len(outline) == 300
     assert outline.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("text", "git"),
+    [
+        ("make", "none"),
+        ("python3 -c 'git'", "none"),
+        ("for x in 1; do make; done", "none"),
+        ("git add -A && git commit -m x | tail -1", "alone"),
+        ("cd src && git mv a b", "alone"),
+        ("cd src >a && git mv a b", "among others"),
+        ("git", "among others"),
+        ("git -c alias.x=!ls x", "among others"),
+        ("git rebase -x ls", "among others"),
+        ("./git add a", "among others"),
+        ("git add a; make", "among others"),
+        ("git add a | tail -1 b", "among others"),
+        ("timeout 5 git commit -m x", "among others"),
+        ("for x in 1; do git add $x; done", "among others"),
+        ("git add 'a", "among others"),
+    ],
+)
+def test_whether_git_alone_reads_files_shows_in_the_words(text: str, git: str) -> None:
+    assert of(text).git == git

@@ -130,7 +130,7 @@ def test_a_file_with_two_names_is_one_file(rail: Make, workspace: Path) -> None:
     (workspace / "a.txt").write_text("old")
     os.link(workspace / "a.txt", workspace / "b.txt")
     gate = Gate("a.txt")
-    holder, other = rail(mode="full", session="one", tools=[gate.tool]), rail(session="two")
+    holder, other = rail(mode="full", session="one", tools=[gate.tool]), rail(mode="full", session="two")
     other._session.lock_seconds = 0.05
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(holder.call, "gate", {})

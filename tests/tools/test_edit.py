@@ -207,7 +207,8 @@ def test_links_inside_are_followed_to_the_real_file(one: Handrail, workspace: Pa
     assert (result.data.path, result.artifacts.files_changed) == ("real/a.txt", ("real/a.txt",))
 
 
-def test_a_file_with_several_names_is_written_in_place(one: Handrail, workspace: Path) -> None:
+def test_a_file_with_several_names_is_written_in_place(rail: Rail, workspace: Path) -> None:
+    one = rail(mode="full")
     (workspace / "a.txt").write_text("a longer old text\n")
     os.link(workspace / "a.txt", workspace / "b.txt")
     result = one.edit("a.txt", "longer old", "new")

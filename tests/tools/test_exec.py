@@ -447,7 +447,7 @@ def test_a_commit_that_nobody_was_asked_about_commits_no_emptied_file(
     full = rail(mode="full")
     ran(full, "git -c user.name=A -c user.email=a@b commit -qam second")
     assert ran(full, "git show --stat --format= HEAD").output.split()[0] == "a.txt"
-    assert ran(full, "for f in .e* d*; do cat $f; done").output == "canary\n"
+    assert ran(full, "for f in .e* d*; do cat $f; done").output == ""  # no git in it, so it is hidden
 
 
 # What the model is told

@@ -255,7 +255,8 @@ def test_a_link_outside_is_refused_and_nothing_is_made(
     assert os.listdir(workspace) == ["link"]
 
 
-def test_a_file_with_several_names_is_written_in_place(one: Handrail, workspace: Path) -> None:
+def test_a_file_with_several_names_is_written_in_place(rail: Rail, workspace: Path) -> None:
+    one = rail(mode="full")
     path = workspace / "a.txt"
     path.write_text("a longer old content\n")
     path.chmod(0o640)
@@ -270,8 +271,9 @@ def test_a_file_with_several_names_is_written_in_place(one: Handrail, workspace:
     assert leftovers(workspace) == []
 
 
-def test_a_large_file_with_several_names_is_not_risked(one: Handrail, workspace: Path) -> None:
+def test_a_large_file_with_several_names_is_not_risked(rail: Rail, workspace: Path) -> None:
     """Written in place it could not be restored if that fails half-way."""
+    one = rail(mode="full")
     data = b"x" * (9 << 20)
     (workspace / "a.txt").write_bytes(data)
     os.link(workspace / "a.txt", workspace / "b.txt")
@@ -323,7 +325,8 @@ def test_what_was_written_is_what_git_sees(one: Handrail, workspace: Path) -> No
     assert (workspace / "x/a file.txt").read_text() == new
 
 
-def test_a_file_with_several_names_is_not_made_larger_than_can_be_undone(one: Handrail, workspace: Path) -> None:
+def test_a_file_with_several_names_is_not_made_larger_than_can_be_undone(rail: Rail, workspace: Path) -> None:
+    one = rail(mode="full")
     (workspace / "a.txt").write_text("old")
     os.link(workspace / "a.txt", workspace / "b.txt")
     error = one.write("a.txt", "x" * (8 * 1024 * 1024 + 1)).error

@@ -34,7 +34,8 @@ def test_a_full_disk_takes_back_the_folders_made_on_the_way(one: Handrail, small
     assert names(small_disk) == ["there"]
 
 
-def test_a_full_disk_leaves_a_file_with_several_names_as_it_was(one: Handrail, small_disk: Path) -> None:
+def test_a_full_disk_leaves_a_file_with_several_names_as_it_was(rail: Rail, small_disk: Path) -> None:
+    one = rail(mode="full")
     (small_disk / "a.txt").write_text("old\n" * 1_000)
     os.link(small_disk / "a.txt", small_disk / "b.txt")
     (small_disk / "filler").write_bytes(bytes(200_000))

@@ -22,6 +22,7 @@ _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib|lib32|lib64|nix/store)/.*|/dev/null"
 _INTERPRETER = re.compile(r"/(?:.*/)?bin/python[0-9.]*", re.DOTALL)
 """What a virtual environment links to wherever it was installed."""
 _MEGABYTE = 1 << 20
+_SHARED = "changes files that have other names (hard links), maybe outside the workspace:"
 _NAMED = 3
 """Paths that a part names; of more it says how many."""
 
@@ -106,6 +107,7 @@ def _by_kind(
         ("protected", "fs.protected", "changes what steers tools, hooks or builds", [*dict.fromkeys(protected)]),
         ("protected", "fs.config", "sets what git runs or where it is led:", list(steered.values())),
         ("protected", "fs.link", "makes links that lead outside:", [_shown(one) for one in notable if _leads_out(one)]),
+        ("protected", "fs.hard-link", _SHARED, [change.path for change in changes if change.shared]),
         ("delete", "fs.delete", "deletes", deleted),
         ("bulk", "fs.bulk", bulk, ["files"] if bulk else []),
         ("write", "fs.executable", "makes executable", [change.path for change in notable if change.executable]),

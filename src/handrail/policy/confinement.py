@@ -1,8 +1,10 @@
 """What a command is to the sandbox and the audit: the text for bash, whether it only looks, the programs it starts."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
+from typing import Literal
 
 import msgspec
 
@@ -24,7 +26,13 @@ _NAMELESS = "…"
 _OPTION = re.compile(r"(--[a-z][a-z-]{0,30}(?:=|\Z)|-[A-Za-z]{1,2}\Z|-[A-Za-z]=?)(.*)", re.DOTALL)
 """The name of an option, and what may be its value. A longer word behind one dash may be both: `-psecret`."""
 _OUTLINE_LENGTH = 300
+_GIT_WORD = re.compile(r"\bgit\b")
 _COMPARING = frozenset({"git status", "git diff"})
+_KEEPING = frozenset(
+    (*("add", "branch", "checkout", "cherry-pick", "commit", "diff", "log", "merge", "mv", "pull", "push", "reset"),
+     "restore", "revert", "rm", "stash", "status", "switch", "tag")
+)  # fmt: skip
+"""What of git compares files with what it has of them, prints no file as it is, and runs nothing that it is told."""
 _FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "true", "echo", "cd"})
 """What reads no file but those that it names."""
 
@@ -43,6 +51,8 @@ class Runnable(msgspec.Struct, frozen=True, kw_only=True):
     """The program whose exit code is that of the whole, where that is certain."""
     compares: bool = False
     """Whether it compares files with what git has of them, and looks at no other file."""
+    git: Literal["none", "alone", "among others"] = "none"
+    """Whether it uses git, as far as its words tell, and whether something else of it may print files or run more."""
 
 
 @lru_cache(maxsize=256)
@@ -50,9 +60,9 @@ def runnable(text: str, cwd: str, there: tuple[str, ...] = ()) -> Runnable:
     """How a command is run that starts in a folder; `there` are the folders that a `cd` in it leads to for certain."""
     script, steps = lex(text), read_script(text, cwd, there)
     if isinstance(script, Outside):
-        return Runnable(text=text, proven=False, programs=_UNREADABLE, last=None)
+        return Runnable(text=text, proven=False, programs=_UNREADABLE, last=None, git=_git_in(text))
     if isinstance(steps, Outside):
-        return Runnable(text=rewrite(script), proven=False, programs=_UNREADABLE, last=None)
+        return Runnable(text=rewrite(script), proven=False, programs=_UNREADABLE, last=None, git=_git_in(text))
     named = [_named(step.words) for step in steps]
     inner = [_named(one.words) for step in steps for one in step.inner if one.words]
     proven = all(map(_only_looks, steps))
@@ -62,10 +72,30 @@ def runnable(text: str, cwd: str, there: tuple[str, ...] = ()) -> Runnable:
         programs=tuple(dict.fromkeys([*named, *inner])),
         last=named[-1] if _decides(script) else None,
         compares=any(name in _COMPARING for name in named) and all(map(_compares_or_reads_nothing, steps, named)),
+        git=_git_of(steps, named, inner),
     )
 
 
+def _git_in(text: str) -> Literal["none", "among others"]:
+    """Of a command that cannot be read."""
+    return "among others" if _GIT_WORD.search(text) else "none"
+
+
+def _git_of(steps: Sequence[Step], named: list[str], inner: list[str]) -> Literal["none", "alone", "among others"]:
+    if not any(name.partition(" ")[0] == "git" for name in (*named, *inner)):
+        return "none"
+    pairs = zip(steps, named, strict=True)
+    alone = all(_keeps_to_git(step) or _compares_or_reads_nothing(step, name) for step, name in pairs)
+    return "alone" if alone else "among others"
+
+
+def _keeps_to_git(step: Step) -> bool:
+    return step.words[0] == "git" and len(step.words) > 1 and step.words[1] in _KEEPING
+
+
 def _compares_or_reads_nothing(step: Step, name: str) -> bool:
+    if name == "cd" and not step.redirected:
+        return True
     return name in _COMPARING or (name in _FILTERS and not step.uses and not step.redirected)
 
 

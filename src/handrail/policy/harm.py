@@ -10,7 +10,8 @@ _DELETED, _PROTECTED, _RUNNABLE, _OUTSIDE, _MODIFIED, _CREATED, _LAYOUT, _GENERA
 
 
 def by_harm(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Deletions, what steers tools, what can be run, links that lead out; then what was modified and what is new; last
+    """Deletions, what steers tools, what can be run, links that lead out and files with other
+    names; then what was modified and what is new; last
     what has another layout only, and what programs generate. In each, the order that they came in."""
     return tuple(changes[number] for number in order_by_harm(changes))
 
@@ -64,7 +65,7 @@ def _ordinary(change: Change, moved: frozenset[str]) -> int:
         return _DELETED
     if change.executable:
         return _RUNNABLE
-    if change.outside:
+    if change.outside or change.shared:
         return _OUTSIDE
     if change.layout_only:
         return _LAYOUT

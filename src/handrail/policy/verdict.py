@@ -131,11 +131,12 @@ def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
 
 
 def _counts(said: Judged, fact: PathFact) -> bool:
-    """No name tells that a file steers a repository, or that somebody would have to open its folder: a rule about
-    names does not allow that, and of what is outside it can only say no."""
+    """No name tells that a file steers a repository, that it has other names, or that somebody would have to open its
+    folder: a rule about names does not allow that, and of what is outside it can only say no."""
     if fact.real is None:
         return said.part.decision == "deny"
-    return not (fact.repository and said.part.decision == "allow")
+    unnamed = fact.repository or (fact.shared and fact.access == "write")
+    return not (unnamed and said.part.decision == "allow")
 
 
 def _by_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: Rules) -> Judged | None:

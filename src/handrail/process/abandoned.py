@@ -1,7 +1,8 @@
 """Ends what a runtime that was killed at an unlucky moment leaves of a command that had not begun.
 
 Bubblewrap's process inside waits for its process outside to say who is who in there. If the one outside dies with the
-runtime just then, the other, which does not die with anybody yet, waits for ever.
+runtime just then, the other, which does not die with anybody yet, waits for ever. Ours is a process that still has a
+file which only we hand out, and the end of a pipe that only its runtime had the other end of.
 """
 
 import contextlib
@@ -22,28 +23,27 @@ _PAUSE = 0.005
 
 def end_abandoned() -> int:
     """Ends every such process of this user; how many there were. Takes some milliseconds."""
-    ended, until = 0, time.monotonic() + _PATIENCE
+    total, until = 0, time.monotonic() + _PATIENCE
     while True:
-        inside = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_first_inside(int(name))]
-        ended += sum(map(_ended, inside))
-        if time.monotonic() > until or all(_files_of(process) is not None for process in inside):
-            return ended
+        found = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_bubblewrap(int(name))]
+        ended = sum(map(_ended, found))
+        total += ended
+        # Once more where one was ended: it may have started another meanwhile.
+        if not ended and (time.monotonic() > until or all(_files_of(process) is not None for process in found)):
+            return total
         time.sleep(_PAUSE)
 
 
-def _is_first_inside(process: int) -> bool:
-    """Whether it is bubblewrap, as far as it says itself, and the first in a space of process numbers."""
-    if os.path.basename(read_entry(f"/proc/{process}/cmdline").partition(b"\0")[0]) != b"bwrap":
-        return False
-    numbers = read_entry(f"/proc/{process}/status").partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
-    return len(numbers) > 1 and numbers[-1] == b"1"
+def _is_bubblewrap(process: int) -> bool:
+    """As far as it says itself."""
+    return os.path.basename(read_entry(f"/proc/{process}/cmdline").partition(b"\0")[0]) == b"bwrap"
 
 
 def _ended(process: int) -> bool:
     held = Held(process)
     try:
         # Looked at when it is held: nobody else gets its number any more.
-        if not _is_first_inside(process) or not _has_lost_us(process):
+        if not _is_bubblewrap(process) or not _has_lost_us(process):
             return False
         held.kill()
         return held.wait(time.monotonic() + _SECONDS)
@@ -55,7 +55,8 @@ def _has_lost_us(process: int) -> bool:
     """Whether it has a file that only we hand out, and a lifeline that nobody holds the other end of."""
     files = _files_of(process) or []
     written = {file.leads_to for file in files if file.is_written}
-    lifelines = [file.place for file in files if file.leads_to.startswith("pipe:") and file.leads_to not in written]
+    pipes = [file for file in files if file.leads_to.startswith("pipe:") and not file.place.endswith("/fd/0")]
+    lifelines = [file.place for file in pipes if file.leads_to not in written]
     return any(file.leads_to.startswith("/memfd:handrail") for file in files) and any(map(_is_at_its_end, lifelines))
 
 
@@ -82,7 +83,7 @@ def _files_of(process: int) -> list[_File] | None:
 
 
 def _is_at_its_end(lifeline: str) -> bool:
-    """Whether nobody is left who could write to it, and nothing is in it. Nothing is taken out of it either."""
+    """Whether nobody is left who could write to it; what lets a command begin may be in it, and stays there."""
     try:
         descriptor = os.open(lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -90,6 +91,6 @@ def _is_at_its_end(lifeline: str) -> bool:
     try:
         asking = select.poll()
         asking.register(descriptor, select.POLLIN)
-        return any(event == select.POLLHUP for _, event in asking.poll(0))
+        return any(event & select.POLLHUP for _, event in asking.poll(0))
     finally:
         os.close(descriptor)

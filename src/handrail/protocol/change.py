@@ -53,6 +53,8 @@ class Change(Wire, frozen=True):
     """Where a link leads, as it is written in it."""
     outside: bool = False
     """Whether a link leads out of the folders that the session works in."""
+    shared: bool = False
+    """Whether the file has other names (hard links), which get the change too."""
 
 
 class ChangeSet(Wire, frozen=True):

@@ -39,6 +39,10 @@ class PathFact(Wire, frozen=True):
     """The folder that would have to be opened for it; None where none can be."""
     shut: str = ""
     """Why that folder is never opened, in words; empty where a person may be asked."""
+    shared: bool = False
+    """Whether the file has other names (hard links), which a write changes too."""
+    credential: bool = False
+    """Whether one of its other names in the roots is that of a credential."""
 
 
 class SeenCommand(Wire, frozen=True):

@@ -90,18 +90,12 @@ def _settle(session: Session, runner: str) -> None:
     restore_lines(session, runner)
     for entry in session.journal.unfinished(runner, "started"):
         if entry.facts.command is not None:
-            _end_commands()
+            session.commands.end_left()
         _seal_interrupted(session, entry)
     from handrail.store.batches import release_claims  # noqa: PLC0415  hardly ever needed
 
     # Of what was answered and not begun nothing is lost: whoever asks for it next runs it, and nobody is asked again.
     release_claims(session.journal.database, runner)
-
-
-def _end_commands() -> None:
-    from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
-
-    end_abandoned()
 
 
 def restore_lines(session: Session | Remains, runner: str) -> int:

@@ -10,6 +10,8 @@ from handrail.protocol.error import StoreError, UsageError
 GRANTED, OPENED = "granted", "opened"
 """What people granted, and the folders that they opened: in the folder of a session. In that of a workspace, where the
 sessions are too, they begin with a dot, as no session does."""
+PRINTED = "printed"
+"""What commands print while they run: a folder for each process that may have started one."""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

@@ -2,9 +2,10 @@
 
 import os
 import shutil
+from collections.abc import Callable
 
 from handrail.protocol.error import StoreError
-from handrail.store.folder import make_private
+from handrail.store.folder import PRINTED, make_private
 from handrail.store.locked_folder import locked
 
 
@@ -12,14 +13,12 @@ class PrintedFolder:
     """A new folder of one session; what is in it when it is closed is removed with it."""
 
     def __init__(self, state: str) -> None:
-        self._all = os.path.join(state, "printed")
+        self._all = os.path.join(state, PRINTED)
         self.path = ""
         self._descriptor = -1
         make_private(self._all)
         while self._descriptor < 0:
             self._make()
-        self.found_abandoned = self._remove_abandoned()
-        """Whether there were folders of processes that were killed, which are removed now."""
 
     def close(self) -> None:
         """Removes the folder; can be repeated."""
@@ -36,12 +35,19 @@ class PrintedFolder:
             raise StoreError(f"the folder {self.path} cannot be made: {error.strerror}") from error
         self._descriptor = locked(self.path)  # -1 where somebody took it for abandoned meanwhile
 
-    def _remove_abandoned(self) -> bool:
-        found = False
-        for name in os.listdir(self._all):
-            descriptor = locked(os.path.join(self._all, name))  # our own is locked as those of the living are
-            if descriptor >= 0:
-                found = True
-                shutil.rmtree(os.path.join(self._all, name), ignore_errors=True)
-                os.close(descriptor)
-        return found
+
+def remove_left(folder: str, before: Callable[[], object]) -> None:
+    """Removes the folders of killed processes from the one that holds all. If there are any, `before` is called first:
+    whoever is killed meanwhile leaves the rest to the next."""
+    called = False
+    for name in os.listdir(folder):
+        descriptor = locked(os.path.join(folder, name))
+        if descriptor < 0:
+            continue  # its process lives
+        try:
+            if not called:
+                before()
+                called = True
+            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+        finally:
+            os.close(descriptor)

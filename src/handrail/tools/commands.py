@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.settings import Settings
+from handrail.store.folder import PRINTED
 
 if TYPE_CHECKING:
     from handrail.policy.confinement import Runnable
@@ -77,6 +78,7 @@ class Commands:
         """What confines them."""
         from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415  as said above
 
+        _ = self.spill_folder  # first: it shows the next session that this one may have started a sandbox
         chosen = self._settings.sandbox
         return Sandbox(self._host, most=chosen.tier, least=chosen.least)
 
@@ -108,13 +110,21 @@ class Commands:
     def spill_folder(self) -> str:
         """Where what they print is kept while they run."""
         if self._printed is None:
-            from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  as said above
-            from handrail.store.printed import PrintedFolder  # noqa: PLC0415
+            from handrail.store.printed import PrintedFolder  # noqa: PLC0415  as said above
 
             self._printed = PrintedFolder(self._state)
-            if self._printed.found_abandoned:
-                end_abandoned()
+            self.end_left()
         return self._printed.path
+
+    def end_left(self) -> None:
+        """Ends what killed processes left of commands, whatever their session was. If there is nothing, this costs one
+        look into a folder."""
+        folder = os.path.join(self._state, PRINTED)
+        if os.path.isdir(folder) and os.listdir(folder):
+            from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
+            from handrail.store.printed import remove_left  # noqa: PLC0415
+
+            remove_left(folder, end_abandoned)
 
     def close(self) -> None:
         """Removes what a command that was cut off left there, and waits until no layer is left."""
@@ -148,6 +158,11 @@ class Commands:
         found = self._withheld.look(context.workspace.roots)
         return self._confinement(context, cwd, timeout_ms, todo, found)
 
+    def tracked_credentials(self, roots: "tuple[Root, ...]") -> frozenset[str]:
+        """The credentials in the roots that git tracks."""
+        found = self._withheld.look(roots)
+        return _tracked((*found.credentials, *found.credential_folders), roots)
+
     def expected_confinement(
         self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable"
     ) -> "Confinement | None":
@@ -167,9 +182,9 @@ class Commands:
         writable = () if proven else tuple(root.path for root in roots if root.writable)
         check_places(roots)  # last: the sandbox goes by the names
         seen = context.answered and not proven
-        hidden = () if seen else found.credentials
-        if hidden and (todo.compares or not proven):
-            hidden = _not_tracked(hidden, roots)
+        hidden, hidden_folders = ((), ()) if seen else (found.credentials, found.credential_folders)
+        if _shows_tracked(context, todo):
+            hidden, hidden_folders = _not_tracked(hidden, roots), _not_tracked(hidden_folders, roots)
         return Confinement(
             trust="proven" if proven else "approved" if context.answered else "unasked",
             cwd=os.path.normpath(os.path.join(context.workspace.main.path, cwd)),
@@ -178,7 +193,7 @@ class Commands:
             sealed=() if proven else sealed(roots),
             # Into a pipe even that may be written which is otherwise read-only.
             hidden_files=(*found.sockets, *(found.pipes if proven else ()), *hidden),
-            hidden_folders=() if seen else found.credential_folders,
+            hidden_folders=hidden_folders,
             git_settings=_git_settings(found.configs, todo) if proven else (),
             limits=self.limits(timeout_ms, restricted=context.limits.restricted),
         )
@@ -198,10 +213,23 @@ def _git_settings(configs: tuple[str, ...], todo: "Runnable") -> tuple[tuple[str
     return driver_settings(configs)
 
 
+def _shows_tracked(context: "Context", todo: "Runnable") -> bool:
+    """Whether a command sees credentials that git tracks: to git, an empty file in their place would be a change, which
+    it would show, with what was there before, and commit. Without a layer nobody could drop that commit."""
+    command = context.facts.command
+    if todo.proven or command is None:
+        return todo.compares
+    return todo.git != "none" or command.yields or not command.layered
+
+
 def _not_tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> tuple[str, ...]:
-    """Without what git tracks. It is in git's history for who looks; to git, an empty file in its place would be a
-    change, which it would show, with what was there before, and commit."""
+    known = _tracked(credentials, roots)
+    return tuple(path for path in credentials if path not in known)
+
+
+def _tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> frozenset[str]:
+    if not credentials:
+        return frozenset()
     from handrail.workspace.tracked import tracked  # noqa: PLC0415  as said above
 
-    known = tracked(credentials, [root.path for root in roots])
-    return tuple(path for path in credentials if path not in known)
+    return tracked(credentials, [root.path for root in roots])

@@ -1,6 +1,7 @@
 """How grep searches: a folder, one file, or a kept output."""
 
 import os
+from functools import cache
 
 import msgspec
 
@@ -77,6 +78,7 @@ def _grep_folder(
         context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
+        credential_files=cache(context.workspace.credential_files),
     )
     try:
         found = find_hits(engines, where, pattern, arguments.max_results, context.cancelled)

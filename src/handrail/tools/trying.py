@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import sqlite3
 from collections.abc import Generator
 from datetime import UTC, datetime
@@ -36,9 +37,12 @@ from handrail.workspace.workspace import Workspace
 _DROPPED = "Nothing of the command was kept."
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _FULL = os.strerror(errno.ENOSPC)
+_MIXED = "it uses git, which tracks a credential here, and other programs of it could print that"
 _SHOWN = 60_000
 """Characters of what a person is shown; the whole waits with the trial."""
 _MOST_CHANGES = 200
+_REPOSITORY = re.compile(r"((?:.*/)?)\.git/(?:index$|objects/)", re.DOTALL)
+"""What git writes when it notes the contents of files; the folder that its repository is in."""
 
 
 def preview_command(context: Context, arguments: ExecArguments, commands: Commands, recorder: Recorder) -> Preview:
@@ -49,6 +53,8 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
         return Preview(kind="none", text=ONLY_LOOKS)
     if not fact.layered or fact.hosts or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no layer here")
+    if todo.git == "among others" and commands.tracked_credentials(context.workspace.roots):
+        return Preview(kind="none", text=_MIXED)
 
     def tried(confinement: Confinement, confirm: Confirm | None) -> Preview:
         return _previewed_in(context, todo, confinement, commands, recorder, confirm)
@@ -142,9 +148,11 @@ def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> 
     if ran.ending == "exit" and bytes_below(limits.uppers, limits.disk, whole=True) > limits.disk:
         ran = replace(ran, ending="disk", exit_code=None, limits=(*ran.limits, "disk"))
     try:
+        examined = examined_in(context.workspace, layer) if ran.ending == "exit" else Examined(started=layer.started)
+        _refuse_misled_git(context.workspace, examined, commands, went.confinement)
         return Trial(
             ran=ran,
-            examined=examined_in(context.workspace, layer) if ran.ending == "exit" else Examined(started=layer.started),
+            examined=examined,
             blocked=went.blocked,
             sandbox=layered_sandbox_of(went.confinement, commands, went.reached),
         )
@@ -163,6 +171,24 @@ def examined_in(workspace: Workspace, layer: Layer) -> Examined:
         raise
     check_places(workspace.roots, _DROPPED)
     return examined
+
+
+def _refuse_misled_git(workspace: Workspace, examined: Examined, commands: Commands, confinement: Confinement) -> None:
+    """CONFLICT where git noted something in a repository that tracks what was hidden from it: an empty file in the
+    place of a credential would be committed."""
+    found = (_REPOSITORY.match(change.path) for change in examined.changes)
+    repositories = {os.path.join(workspace.main.path, one[1]) for one in found if one is not None}
+    if not repositories:
+        return
+    hidden = commands.tracked_credentials(workspace.roots).intersection(
+        (*confinement.hidden_files, *confinement.hidden_folders)
+    )
+    if any(path.startswith(repository) for path in hidden for repository in repositories):
+        message = (
+            "The command ran git while a credential that git tracks was hidden from it, which git took for a change."
+        )
+        advice = "Nothing was kept. Call git in the command itself (`git status; …`): then the file is not hidden."
+        raise ToolError("CONFLICT", f"{message} {advice}")
 
 
 def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Layer) -> str:

@@ -17,7 +17,8 @@ _LENGTH = 0x0FFF
 
 
 def tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
-    """Those of the files, by absolute paths in the roots, that the repository around them tracks."""
+    """Those of the files, by absolute paths in the roots, that the repository around them tracks; of folders, those in
+    which it tracks something."""
     within = tuple(roots)
     return frozenset(path for path in paths if _is_tracked(path, within))
 
@@ -58,14 +59,15 @@ def _is_tracked(path: str, roots: tuple[str, ...]) -> bool:
 
 
 def _holds(index: bytes, name: bytes) -> bool:
-    """Whether an entry has this name: its length stands before it, a NUL behind. Indexes of version 4 shorten names, so
-    that only some are found in those."""
-    length = min(len(name), _LENGTH)
-    place = index.find(name + b"\0")
+    """Whether an entry has this name, or one in that folder: its length stands before it, a NUL behind. Indexes of
+    version 4 shorten names, so that only some are found in those."""
+    place = index.find(name)
     while place >= 0:
-        if int.from_bytes(index[place - 2 : place], "big") & _LENGTH == length:
+        length = min(index.find(b"\0", place) - place, _LENGTH)
+        is_whole = index[place + len(name) : place + len(name) + 1] in {b"\0", b"/"}
+        if is_whole and int.from_bytes(index[place - 2 : place], "big") & _LENGTH == length:
             return True
-        place = index.find(name + b"\0", place + 1)
+        place = index.find(name, place + 1)
     return False
 
 

@@ -9,12 +9,15 @@ import os
 import stat
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
 from handrail.kernel.openat2 import works
+from handrail.policy.names import is_packaged
 from handrail.protocol.error import ToolError
 from handrail.workspace.kept_tree import MOST_FOLDERS, SETTLED_SECONDS, KeptTree
+from handrail.workspace.other_names import File, other_names
 from handrail.workspace.root import Root
 
 _SEALED = ("handrail.toml", ".handrail")
@@ -58,6 +61,11 @@ class Withheld:
                 self._found, self._links = _gathered(self._trees)
             return self._told(self._found, roots)
 
+    def credential_files(self, roots: Sequence[Root]) -> frozenset[File]:
+        """The files that are credentials by any of their names in these roots."""
+        statuses = map(_status, self.look(roots).credentials)
+        return frozenset((one.st_dev, one.st_ino) for one in statuses if one is not None)
+
     def known(self, roots: Sequence[Root]) -> Found | None:
         """What was withheld in these roots at the last look, which may be long ago; None where there was none."""
         with self._lock:
@@ -80,7 +88,8 @@ class Withheld:
             return next((os.path.normpath(os.path.join(root, path)) for root, path in found), None)
 
     def _told(self, found: Found, roots: Sequence[Root]) -> Found:
-        return _with_targets(found, self._links, [root.path for root in roots]) if self._links else found
+        paths = [root.path for root in roots]
+        return _with_other_names(_with_targets(found, self._links, paths) if self._links else found, paths)
 
     def _refresh(self, roots: Sequence[Root]) -> None:
         paths = frozenset(root.path for root in roots)
@@ -144,6 +153,25 @@ def _with_targets(found: Found, links: tuple[str, ...], roots: list[str]) -> Fou
     )
 
 
+def _with_other_names(found: Found, roots: list[str]) -> Found:
+    """With the other names (hard links) that credentials have in the roots. These are searched only if a file says that
+    it has some. What came with a package is nobody's secret, and installers link very many such files."""
+    walks = chain.from_iterable(map(os.walk, found.credential_folders))
+    paths = (*found.credentials, *(os.path.join(folder, name) for folder, _, names in walks for name in names))
+    statuses = (_status(path) for path in paths if not is_packaged(min(_below(path, roots), key=len)))
+    files = (one for one in statuses if one is not None and stat.S_ISREG(one.st_mode))
+    shared = {(one.st_dev, one.st_ino): one.st_nlink for one in files if one.st_nlink > 1}
+    if not shared:
+        return found
+    names = (os.path.join(root, below) for root in roots for below, _ in other_names(root, shared))
+    credentials = (*found.credentials, *(name for name in names if not _is_in_any(name, found.credential_folders)))
+    return msgspec.structs.replace(found, credentials=tuple(dict.fromkeys(credentials)))
+
+
+def _below(path: str, roots: list[str]) -> Iterator[str]:
+    return (os.path.relpath(path, root) for root in roots)
+
+
 def _may_be_hidden(path: str, roots: list[str]) -> bool:
     """Whether a path is in a root and holds none."""
     return _is_in_any(path, roots) and path not in roots and not any(_is_in_any(root, (path,)) for root in roots)
@@ -158,7 +186,12 @@ def _is_in_any(path: str, folders: Collection[str]) -> bool:
 
 
 def _kind(path: str) -> int | None:
+    status = _status(path)
+    return None if status is None else stat.S_IFMT(status.st_mode)
+
+
+def _status(path: str) -> os.stat_result | None:
     try:
-        return stat.S_IFMT(os.lstat(path).st_mode)
+        return os.lstat(path)
     except OSError:
         return None

@@ -6,8 +6,9 @@ import hashlib
 import os
 import stat
 import threading
+from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -25,6 +26,10 @@ from handrail.workspace.repository import changes_repository
 from handrail.workspace.root import Root, path_of
 from handrail.workspace.roots import Roots
 from handrail.workspace.walk import Landing, is_link, walk
+
+if TYPE_CHECKING:
+    from handrail.workspace.other_names import File
+    from handrail.workspace.withheld import Withheld
 
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -233,7 +238,7 @@ class Workspace:
             if named is not None:
                 return self._fact_of_name(where, *named)
             with self._open(where, _LOOK) as found:
-                return _fact(where, access, found)
+                return self._fact(where, access, found)
         except FileNotFoundError:
             landing, root, real = self._landed(path)
             os.close(landing.folder)
@@ -243,6 +248,35 @@ class Workspace:
             if error.errno == errno.EXDEV:
                 return PathFact(path=path, access=access, kind="other", real=None)
             raise tool_error(error, path) from None
+
+    def credential_files(self) -> "frozenset[File]":
+        """The files that are credentials by any of their names in the roots; none where the roots have too many folders
+        to be looked through. Only for files with several names (hard links): of others the name says it."""
+        try:
+            return self._withheld.credential_files(self.roots)
+        except ToolError:
+            return frozenset()
+
+    def _fact(self, where: Place, access: Access, found: Opened) -> PathFact:
+        kind, status = _kind(found.status), found.status
+        shared = kind == "file" and status.st_nlink > 1
+        return PathFact(
+            path=where.spelled,
+            access=access,
+            kind=kind,
+            real=found.real,
+            named=_other(where.named, found.real),
+            writable=found.root.writable,
+            size=status.st_size if kind == "file" else None,
+            shared=shared,
+            credential=shared and (status.st_dev, status.st_ino) in self.credential_files(),
+        )
+
+    @cached_property
+    def _withheld(self) -> "Withheld":
+        from handrail.workspace.withheld import Withheld  # noqa: PLC0415  few files have several names
+
+        return Withheld(kernel=self.kernel)
 
     def root_path(self, real: str) -> str:
         """The folder of the root that a path, as results name it, is in."""
@@ -283,8 +317,8 @@ class Workspace:
             if error.errno not in {errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV}:
                 raise
             with self._open(where, _LOOK) as found:
-                return _fact(where, "read", found)
-        fact = _fact(where, "read", opened)
+                return self._fact(where, "read", found)
+        fact = self._fact(where, "read", opened)
         if fact.kind == "file":
             self._at_hand.keep(path, opened)
         else:
@@ -415,19 +449,6 @@ def _refuse_protected(real: str, named: str | None, path: str) -> None:
     if real != named and protection(real) == "protected":
         message = f"{clipped(path)} leads to {clipped(real)}, which steers tools; name it by that path to change it."
         raise ToolError("POLICY_DENIED", message)
-
-
-def _fact(where: Place, access: Access, found: Opened) -> PathFact:
-    kind = _kind(found.status)
-    return PathFact(
-        path=where.spelled,
-        access=access,
-        kind=kind,
-        real=found.real,
-        named=_other(where.named, found.real),
-        writable=found.root.writable,
-        size=found.status.st_size if kind == "file" else None,
-    )
 
 
 def _kind(status: os.stat_result) -> FileKind:

@@ -38,6 +38,8 @@ def case(*facts: PathFact, restriction: Restriction | None = None, **command: An
         (Use("a", "read"), fact("a", real=".env"), False),
         (Use(".env", "read"), fact(".env", real="a"), False),
         (Use(".env", "read"), fact(".env"), False),
+        (Use("a", "read"), fact("a", shared=True), True),
+        (Use("a", "read"), fact("a", shared=True, credential=True), False),
     ],
 )
 def test_reading_a_plain_path_inside_needs_no_verdict_of_its_own(use: Use, known: PathFact, only_reads: bool) -> None:
@@ -77,6 +79,7 @@ def test_of_a_glob_the_folder_that_it_starts_from_is_known() -> None:
         ("a", (fact("a", "delete", real=None),), False),
         ("a", (fact("a"), fact("a", "delete", real=None)), False),
         ("a", (fact("a", real=".env"),), False),
+        ("a", (fact("a", credential=True),), False),
         ("a", (fact("a", "write", real=".env"),), False),
         ("a", (fact("a", "delete", real=".env"),), False),
         ("/data/a", (fact("/data/a"),), True),

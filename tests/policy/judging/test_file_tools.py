@@ -331,3 +331,25 @@ def test_the_restricted_profile_makes_very_many_files_a_no() -> None:
     found = decided(*facts, restriction=RESTRICTED)
     assert (found.decision, found.rule, found.code) == ("deny", "fs.bulk", "PERMISSION_DENIED")
     assert found.reason.endswith("and the restricted profile asks nobody")
+
+
+def test_a_write_to_a_file_with_other_names_asks_in_every_mode_but_full() -> None:
+    shared = path("docs/a", shared=True)
+    assert verdicts(shared) == verdicts(shared, rules=(ALLOW,)) == "dcca"
+    found = decided(shared, mode="auto")
+    assert (found.rule, found.grants) == ("fs.hard-link", ())
+    assert found.reason == (
+        "the file has other names (hard links), maybe outside the workspace, and a write changes all of them"
+    )
+    assert verdicts(path("docs/a", "read", shared=True), rules=(ALLOW,)) == "aaaa"
+    assert verdicts(path("docs/a", "delete", shared=True)) == "dcaa"
+    assert decided(path(".git/config", shared=True)).rule == "fs.protected"
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+def test_a_credential_under_another_name_is_one(access: str) -> None:
+    found = path("notes", access, shared=True, credential=True)
+    assert verdicts(found) == "dddd"
+    assert decided(found).reason == (
+        "credentials are neither read nor written: the file is one under another name (hard link)"
+    )

@@ -131,6 +131,7 @@ def test_a_word_that_may_be_a_path_is_no_credential_also_where_nothing_is_known_
     assert known("frobnicate a").decision == "allow"
     assert known("frobnicate .env").rule == "fs.secret"
     assert known("frobnicate a", fact("a", "read", real=".env")).rule == "fs.secret"
+    assert known("frobnicate a", fact("a", "read", credential=True)).rule == "fs.secret"
     assert known("frobnicate a", fact("a", "read", real=None)).decision == "allow"
     assert known("frobnicate .git/config").decision == "allow"
     assert known("frobnicate 'id_r*'").decision == "allow"

@@ -27,6 +27,8 @@ class Difference(NamedTuple):
     """Where a link leads now."""
     came_up: bool = False
     """Whether it was taken up from beneath: then something was there when the command ran."""
+    shared: bool = False
+    """Whether the file stays itself and has other names, which get the change too."""
 
 
 class UnkeptError(Exception):

@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterator
 
 from handrail.changes.layered.comparing import Difference, UnkeptError, compare, why_unkept
-from handrail.changes.layered.linking import File, Names
-from handrail.changes.layered.other_names import other_names
+from handrail.changes.layered.linking import Names
 from handrail.changes.layered.places import holds, spelled
 from handrail.changes.layered.telling import told
 from handrail.changes.layered.trial import Examined
@@ -14,6 +13,7 @@ from handrail.protocol.plain import readable
 from handrail.sandbox.layer.clock import is_since
 from handrail.sandbox.layer.layer import Layer, Overlaid
 from handrail.store.change_log import Step
+from handrail.workspace.other_names import File, other_names
 from handrail.workspace.workspace import Workspace
 
 _NAMED = 50
@@ -87,7 +87,8 @@ class _Look:
         return [*found, *self._written_through(names.written_through(found), {one.path for one in found})]
 
     def _written_through(self, files: dict[File, tuple[Difference, int]], known: set[str]) -> Iterator[Difference]:
-        """Names that the command never touched, of files that it wrote to or gave another mode."""
+        """Names that the command never touched, of files that it wrote to or gave another mode. The layer says nothing
+        about these. Keeping writes through the file, so they are told, judged and taken back as well."""
         if files:
             for below, file in other_names(self._over.root, {file: count for file, (_, count) in files.items()}):
                 path = self._start + below

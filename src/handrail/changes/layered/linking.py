@@ -13,10 +13,7 @@ from handrail.changes.layered.contents import Contents, contents_of
 from handrail.changes.layered.opening import open_file, opened_folder
 from handrail.changes.layered.walking import Met
 from handrail.policy.names import protection
-
-File = tuple[int, int]
-"""What tells a file apart: its device and its number."""
-
+from handrail.workspace.other_names import File
 
 _INDEX = "index"
 """Where overlayfs has files with several names, in the folder that it works in."""
@@ -57,7 +54,8 @@ class Names:
                 manner = replace(manner, linked_to=None if hides else os.fsencode(to), apart=hides)
             if manner.in_place and self._before.get(one.path) in apart:
                 manner = replace(manner, in_place=False)
-            yield one if manner is one.manner else one._replace(manner=manner)
+            one = one._replace(manner=manner)  # noqa: PLW2901
+            yield one._replace(shared=one.path in self._several and _stays(one))
 
     def changed_without_name(self, work: str, found: list[Difference]) -> bool:
         """Whether a file with several names was changed under one that is gone by now. A real file would have become

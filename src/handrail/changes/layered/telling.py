@@ -56,7 +56,7 @@ def _is_in(path: str, roots: list[str]) -> bool:
 
 def _change(workspace: Workspace, step: Step, one: Difference) -> Change:
     change = change_of(step, shown_path(workspace, step.path), _UNCOUNTED, binary=one.binary)
-    change = replace(change, added=None, removed=None)
+    change = replace(change, added=None, removed=None, shared=one.shared)
     if one.target is None:
         return change
     return replace(change, target=readable(one.target), outside=leads_out(workspace, step.path, one.target))

@@ -39,7 +39,7 @@ class Case(msgspec.Struct, frozen=True):
         fact = self.known.get((use.path, "read"))
         if fact is None or fact.real is None or fact.kind == "other" or fact.named is not None:
             return False
-        if protection(fact.real) == "credential":
+        if fact.credential or protection(fact.real) == "credential":
             return False
         return fact.real == use.path or protection(use.path) != "credential"
 
@@ -52,7 +52,7 @@ class Case(msgspec.Struct, frozen=True):
             return False
         for access in ("read", "write", "delete"):
             fact = self.known.get((path, access))
-            if fact is not None and (fact.real is None or protection(fact.real) is not None):
+            if fact is not None and (fact.real is None or fact.credential or protection(fact.real) is not None):
                 return False
         return (not path.startswith(("/", "~")) and ".." not in path.split("/")) or (path, "read") in self.known
 

@@ -8,6 +8,7 @@ from handrail.protocol.decision import Access, PathFact
 
 ACCESSES: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
 """What the mode is asked about."""
+_SHARED = "the file has other names (hard links), maybe outside the workspace, and a write changes all of them"
 
 
 def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -> Judged:
@@ -16,13 +17,15 @@ def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -
     if fact.real is None:
         return _outside(fact, rules, subject)
     found = _protection(fact.real, fact.named)
-    if found == "credential":
-        return secret(subject)
+    if found == "credential" or fact.credential:
+        return secret(subject, "the file is one under another name (hard link)" if fact.credential else "")
     if fact.access == "read":
         return moded(subject, "fs.read", "proven", rules.mode, undo=undo)
     if not fact.writable:
         return denied(subject, "fs.read-only", "this root is read-only")
     kind = "protected" if found == "protected" or fact.repository else ACCESSES[fact.access]
+    if fact.shared and kind == "write":
+        return moded(subject, "fs.hard-link", "protected", rules.mode, undo=undo, why=_SHARED)
     return moded(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
 
 

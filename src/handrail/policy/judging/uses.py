@@ -67,7 +67,7 @@ def _judge_fact(fact: PathFact, use: Use, shown: str, case: Case) -> Judged:
 def _judge_guess(use: Use, fact: PathFact | None, shown: str, case: Case) -> Judged | None:
     """A word that may be a path: all it can tell is that it leads to a credential, or to what is changed by asking."""
     found = protection(use.path) if fact is None or fact.real is None else protection(fact.real)
-    if found == "credential":
+    if found == "credential" or (fact is not None and fact.credential):
         return secret(shown, use.path)
     if found == "protected" and use.access != "read":
         return moded(shown, "fs.protected", "protected", case.rules.mode, undo=case.undo).about(use.path)

@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from handrail.workspace.other_names import File
 from handrail.workspace.search.run import LINE_BYTES, MOST
 
 EngineName = Literal["ripgrep", "python"]
@@ -47,6 +48,8 @@ class Where(msgspec.Struct, frozen=True):
     ignore: tuple[str, ...] = ()
     """Patterns of the settings, written as in a .gitignore."""
     notes: Notes = msgspec.field(default_factory=Notes)
+    credential_files: Callable[[], frozenset[File]] = frozenset[File]
+    """Those that are credentials by any of their names; asked about files with several names (hard links) alone."""
 
 
 class Pattern(msgspec.Struct, frozen=True):

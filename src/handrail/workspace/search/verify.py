@@ -43,7 +43,8 @@ def true_hits(where: Where, found: FileHits, most: int) -> FileHits | None:
     except OSError:
         return None
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or _is_credential(where, status):
             return None
         lines = _true_lines(descriptor, found.lines)
         read_on = not found.unfinished and sum(1 for line in lines if line.spans) <= most
@@ -72,6 +73,11 @@ def _is_file(folder: int, name: bytes) -> bool:
         return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
         return False
+
+
+def _is_credential(where: Where, status: os.stat_result) -> bool:
+    """Whether a file is a credential under another name."""
+    return status.st_nlink > 1 and (status.st_dev, status.st_ino) in where.credential_files()
 
 
 def _true_lines(descriptor: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:

@@ -1,14 +1,12 @@
-"""Finds the names of files that a command never touched, and that change all the same: other names of what it wrote.
-
-A layer says nothing about these. Keeping writes through the file, so they are told, judged and taken back as well.
-"""
+"""Finds the other names (hard links) that files have in a root."""
 
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from handrail.changes.layered.linking import File
-from handrail.changes.layered.opening import FOLDER
+File = tuple[int, int]
+"""What tells a file apart: its device and its number."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def other_names(root: str, wanted: Mapping[File, int]) -> Iterator[tuple[str, File]]:
@@ -34,7 +32,7 @@ def other_names(root: str, wanted: Mapping[File, int]) -> Iterator[tuple[str, Fi
 def _entries(root: str, folder: str) -> list[tuple[str, int, bool]]:
     """What is in a folder; nothing where nobody may look, since nobody can write through such a name either."""
     try:
-        descriptor = os.open(os.path.join(root, folder), FOLDER)
+        descriptor = os.open(os.path.join(root, folder), _FOLDER)
     except OSError:
         return []
     try:
