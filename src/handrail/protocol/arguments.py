@@ -14,7 +14,8 @@ ALIASES = {
     "path": ("file_path", "filePath", "filename", "file", "target_file", "dir", "directory", "folder"),
     "oldText": ("old_string", "old_str", "old_text", "oldString", "search"),
     "newText": ("new_string", "new_str", "new_text", "newString", "replace"),
-    "replaceAll": ("replace_all", "allow_multiple_matches"),
+    "replaceAll": ("replace_all",),
+    "occurrence": ("allow_multiple_matches",),
     "content": ("contents", "text", "file_text"),
     "pattern": ("query", "regex", "glob_pattern"),
     "filePattern": ("file_pattern", "include", "glob"),
@@ -31,6 +32,10 @@ ALIASES = {
     "depth": ("max_depth", "maxDepth"),
 }
 """What other systems call our arguments. Never accepted: named in the refusal."""
+_FIRST_MATCH = (
+    "it means the first match only: lengthen oldText until it is in the file once, "
+    'or use multi_edit with occurrence "first"'
+)
 
 _CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
 _MOST_UNKNOWN = 20
@@ -90,6 +95,8 @@ def _unknown(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> Prob
     use = _suggestion(key, given, names)
     name = key if isinstance(key, str) and key.isidentifier() and len(key) <= 80 else shown(key)
     hint = f"use {use}" if use else f"the arguments are {', '.join(names)}" if names else "there are none"
+    if not use and name == "allow_multiple_matches" and "oldText" in names:
+        hint = _FIRST_MATCH
     return Problem(field=name, problem=f"{name} is not an argument; {hint}", value=shown(given[key]), use=use)
 
 
