@@ -191,7 +191,7 @@ def test_an_argument_that_means_the_first_match_is_not_taken_for_all(one: Handra
     assert error is not None
     assert error.code == "INVALID_ARGUMENT"
     assert "replaceAll" not in error.message
-    assert 'it means the first match only: lengthen oldText' in error.message
+    assert "it means the first match only: lengthen oldText" in error.message
     assert 'multi_edit with occurrence "first"' in error.message
 
 

@@ -16,7 +16,7 @@ from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
 from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
-from handrail.edit.ladder.looks import Looks
+from handrail.edit.ladder.looks import Looks, in_plain_spaces
 from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
 from handrail.edit.ladder.tokens import indent_of
 from handrail.edit.ladder.typography import squashed
@@ -35,7 +35,7 @@ class Patch:
     """What an edit changes at one place. `lines` are those of the whole text."""
 
     def __init__(self, fit: Fit, lines: Sequence[str]) -> None:
-        self._fit = fit = settled(_at_file_depth(fit))
+        self._fit = fit = settled(_at_file_depth(in_plain_spaces(fit)))
         self._own = {i: j for i, j in fit.pairs if i is not None and j is not None}
         self._meant = sorted(self._own)
         self._old = fit.reading.old
