@@ -144,7 +144,7 @@ def test_a_diff_with_wrong_numbers_is_put_where_its_lines_are() -> None:
 
 
 def test_new_lines_alone_in_a_diff_need_a_place() -> None:
-    with pytest.raises(ToolError, match="it only adds lines, and nothing says where. Add a line before or") as refused:
+    with pytest.raises(ToolError, match="it only adds lines, and nothing says where") as refused:
         by_diff("a\nb\n", "@@ ... @@", "+c")
     assert refused.value.code == "INVALID_ARGUMENT"
 
