@@ -8,7 +8,8 @@ from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit
 from handrail.edit.ladder.typography import PLAIN, folded
 
-_QUOTES = {"'", '"'}
+_TOGETHER = ({"'", '"'}, {",", "(", ")", ":", ";"})
+"""Who curled some quotes curled them all, and who typed one sign in full width typed all of them so."""
 _SPACES = [odd for odd, plain in PLAIN.items() if plain == " "]
 _UNCLEAR = "the file has now one character, now another for U+{:04X} of {{old}}"
 
@@ -33,8 +34,9 @@ class Looks:
         for old, own in pairs:
             if not old.isascii():
                 self._learn("".join(old.split()), "".join(own.split()))
-        if not _QUOTES.isdisjoint(self._known.values()):  # who curled some quotes curled them all
-            self._known = {odd: plain for odd, plain in PLAIN.items() if plain in _QUOTES} | self._known
+        for signs in _TOGETHER:
+            if not signs.isdisjoint(self._known.values()):
+                self._known = {odd: plain for odd, plain in PLAIN.items() if plain in signs} | self._known
 
     def _learn(self, one: str, other: str) -> None:
         """Learns only of lines that say the same; None where the file has now this character, now that."""

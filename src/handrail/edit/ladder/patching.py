@@ -14,7 +14,7 @@ import msgspec
 from handrail.edit.hunks import Changed
 from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
-from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, learned
+from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, is_same_line, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
 from handrail.edit.ladder.looks import Looks, in_plain_spaces
 from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
@@ -60,6 +60,11 @@ class Patch:
         return any(self._needs(i) is Rung.TOKENS for i in gone)
 
     @property
+    def removes_unknown_words(self) -> bool:
+        """Whether one of those has words that the new lines do not have."""
+        return any(map(self._has_unknown_words, kept_changes(self._fit)))
+
+    @property
     def is_anchored(self) -> bool:
         """Whether the first and the last line say what they say in the file."""
         edges = (self._full_old[0], self._full_old[-1])
@@ -92,16 +97,17 @@ class Patch:
         """The new lines, changed the way the match needed."""
         a, b, c, d = change
         paired = b - a == d - c
-        for i in range(a, b):
-            if not paired and i in self._own and self._needs(i) is Rung.TOKENS:
-                self._check_known(i, self._new[c:d])
+        if not paired and self._has_unknown_words(change):
+            raise UnsafeError("a line that is to go has other words")
         for n in range(d - c):
             yield self._line(a + n if paired and a + n in self._own else None, c + n, change)
 
-    def _check_known(self, i: int, new: Sequence[str]) -> None:
-        own = self._fit.lines[self._own[i]]
-        if not any(knew(self._old[i], own, line) for line in new):
-            raise UnsafeError("a line that is to go has other words")
+    def _has_unknown_words(self, change: Changed) -> bool:
+        """Whether a line that goes has other words in the file, and no new line has those."""
+        a, b, c, d = change
+        other = [i for i in range(a, b) if i in self._own and self._needs(i) is Rung.TOKENS]
+        own = self._fit.lines
+        return not all(any(knew(self._old[i], own[self._own[i]], line) for line in self._new[c:d]) for i in other)
 
     def _line(self, i: int | None, k: int, change: Changed) -> str:
         new = self._new[k]
@@ -111,7 +117,7 @@ class Patch:
         body = self._body(i, new)
         if k == 0 and self._fit.inside_line:
             return f"{indent_of(new)}{body}"
-        return f"{self._indent(indent_of(new), k, change)}{body}"
+        return f"{self._indent(i, k, change)}{body}"
 
     def _body(self, i: int | None, new: str) -> str:
         """A new line without its indentation. What it leaves as the old one has it stays as the file has it."""
@@ -133,8 +139,10 @@ class Patch:
             raise UnsafeError("a line that is to change has other words where it changes")
         return self._looks.of_file(body)
 
-    def _indent(self, indent: str, k: int, change: Changed) -> str:
-        own = self._edge_indent(indent, k, change)
+    def _indent(self, i: int | None, k: int, change: Changed) -> str:
+        own = self._edge_indent(indent_of(self._new[k]), k, change)
+        if own is None and i is not None and is_same_line(self._old[i], self._new[k]):
+            own = indent_of(self._fit.lines[self._own[i]])
         if own is None:
             raise UnsafeError("the indentation of the lines that {new} adds cannot be told")
         return own
