@@ -54,8 +54,9 @@ def stale_sibling(hunk: Hunk, chance: random.Random) -> Draft:
     other = unlike(name, site.file, chance)
     if other is None:
         raise UnfitError
-    old[number] = new[number] = _stale(old[number], hunk, chance)
-    file = with_copy(site, [renamed(line, name, other) for line in old], chance).file
+    sibling = [renamed(line, name, other) for line in old]
+    old[number] = new[number] = sibling[number] = _stale(old[number], hunk, chance)
+    file = with_copy(site, sibling, chance).file
     return Draft(file=file, old=joined(old), new=joined(new))
 
 

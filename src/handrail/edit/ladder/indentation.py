@@ -166,7 +166,7 @@ def _known(seen: Sequence[Seen]) -> Shift:
 
 
 def is_same_line(old: str, new: str) -> bool:
-    """Whether a line stays the same one: as deep in both texts, beginning a block or not, and with half of its words."""
+    """Whether a line stays the same one: as deep in both texts, beginning a block or not, with half of its words."""
     one, other = plain_words(old), plain_words(new)
     is_as_deep = indent_of(old) == indent_of(new) and _opens(old) == _opens(new)
     return is_as_deep and 2 * len(same(one, other)) >= max(len(one), len(other))
