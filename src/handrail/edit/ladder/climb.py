@@ -191,7 +191,7 @@ def _loosely(page: Page, reading: Reading) -> Found | None:
     if len(fits) != 1 or not any(map(_WORD.search, reading.old)) or not _says_the_same(fits[0]):
         return None
     patch, place = _patched(page, fits[0])
-    return None if patch.removes_unknown_words else Found("context-aware", [place])
+    return Found("context-aware", [place]) if patch.keeps_other_words else None
 
 
 def _says_the_same(fit: Fit) -> bool:

@@ -166,10 +166,10 @@ def _known(seen: Sequence[Seen]) -> Shift:
 
 
 def is_same_line(old: str, new: str) -> bool:
-    """Whether a line stays the same one: as deep in both texts, beginning a block or not, with half of its words."""
+    """Whether a line stays the same one: as deep in both texts, beginning a block or not, with words in common."""
     one, other = plain_words(old), plain_words(new)
     is_as_deep = indent_of(old) == indent_of(new) and _opens(old) == _opens(new)
-    return is_as_deep and 2 * len(same(one, other)) >= max(len(one), len(other))
+    return is_as_deep and 2 * len(same(one, other)) >= min(len(one), len(other))
 
 
 def is_at_file_depth(old: Sequence[str], new: Sequence[str], own: Mapping[int, str]) -> bool:

@@ -56,19 +56,24 @@ class Patch:
     @property
     def removes_other_words(self) -> bool:
         """Whether a line that goes has other words in the file."""
-        gone = (i for a, b, _, _ in kept_changes(self._fit) for i in range(a, b) if i in self._own)
-        return any(self._needs(i) is Rung.TOKENS for i in gone)
+        return any(self._is_other(i) for a, b, _, _ in kept_changes(self._fit) for i in range(a, b))
 
     @property
-    def removes_unknown_words(self) -> bool:
-        """Whether one of those has words that the new lines do not have."""
-        return any(map(self._has_unknown_words, kept_changes(self._fit)))
+    def keeps_other_words(self) -> bool:
+        """Whether lines with other words in the file stay, or are among the new ones as the file has them."""
+        changes = kept_changes(self._fit)
+        gone = ((self._own[i], self._new[c:d]) for a, b, c, d in changes for i in range(a, b) if self._is_other(i))
+        return all(self._fit.lines[j].strip() in map(str.strip, new) for j, new in gone)
 
     @property
     def is_anchored(self) -> bool:
         """Whether the first and the last line say what they say in the file."""
         edges = (self._full_old[0], self._full_old[-1])
         return all(i in self._own and self._needs(i) is not Rung.TOKENS for i in edges)
+
+    def _is_other(self, i: int) -> bool:
+        """Whether a line is there in other words."""
+        return i in self._own and self._needs(i) is Rung.TOKENS
 
     def _needs(self, i: int) -> Rung:
         return forgiven(self._old[i], self._fit.lines[self._own[i]])
@@ -97,17 +102,16 @@ class Patch:
         """The new lines, changed the way the match needed."""
         a, b, c, d = change
         paired = b - a == d - c
-        if not paired and self._has_unknown_words(change):
-            raise UnsafeError("a line that is to go has other words")
+        for i in range(a, b):
+            if not paired and self._is_other(i):
+                self._check_known(i, self._new[c:d])
         for n in range(d - c):
             yield self._line(a + n if paired and a + n in self._own else None, c + n, change)
 
-    def _has_unknown_words(self, change: Changed) -> bool:
-        """Whether a line that goes has other words in the file, and no new line has those."""
-        a, b, c, d = change
-        other = [i for i in range(a, b) if i in self._own and self._needs(i) is Rung.TOKENS]
-        own = self._fit.lines
-        return not all(any(knew(self._old[i], own[self._own[i]], line) for line in self._new[c:d]) for i in other)
+    def _check_known(self, i: int, new: Sequence[str]) -> None:
+        own = self._fit.lines[self._own[i]]
+        if not any(knew(self._old[i], own, line) for line in new):
+            raise UnsafeError("a line that is to go has other words")
 
     def _line(self, i: int | None, k: int, change: Changed) -> str:
         new = self._new[k]
