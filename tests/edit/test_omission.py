@@ -166,6 +166,19 @@ def test_a_blank_line_or_bracket_between_two_hunks_does_not_divide_them() -> Non
 
 
 @pytest.mark.parametrize(
+    ("mark", "is_one"),
+    [
+        ("// rest of the code remains the same", True),
+        ("// The rest of the buffer stays the same", False),
+        ("rest of the code remains the same", False),
+    ],
+)
+def test_a_comment_about_code_is_a_placeholder_however_much_comes_with_it(mark: str, is_one: bool) -> None:
+    new = f"first();\nopen();\ncheck();\n{mark}\nlast();\n"
+    assert (placeholder("first();\nsecond();\nlast();\n", new, "a.js") is not None) == is_one
+
+
+@pytest.mark.parametrize(
     ("refuse", "where", "advice"),
     [
         (refuse_omission, "newText", "Send the real lines in its place, or leave out both it and them."),

@@ -100,3 +100,9 @@ def test_a_stale_word_is_forgiven_only_where_nothing_else_comes_near() -> None:
     twin = PAGE.replace("page(items)", "page(itemss)")
     with pytest.raises(ToolError):
         place(PAGE + twin, old, old.replace("p>", "b>"), "page.js")
+
+
+@pytest.mark.parametrize("slip", ["use  b;", "use b ;", "use\u00a0b;"])
+def test_a_line_that_moves_stays_as_the_file_has_it(slip: str) -> None:
+    placed = place("use a;\nuse c;\nuse b;\n", f"use a;\nuse c;\n{slip}\n", f"use a;\n{slip}\nuse c;\n", "a.rs")
+    assert replaced("use a;\nuse c;\nuse b;\n", placed.replacements) == "use a;\nuse b;\nuse c;\n"

@@ -35,6 +35,8 @@ def edits(draw: st.DrawFn) -> Edit:
         come = line_of(draw(st.sampled_from(INDENTS)), f"come_{number}")
         changed = line.replace("x < 1", "x < 2")
         new += draw(st.sampled_from(([line], [line], [line], [], [changed], [line, come], [come, line])))
+    if new and draw(st.booleans()):
+        new.append(new.pop(draw(st.integers(0, len(new) - 1))))
     return Edit(old, new)
 
 
@@ -75,6 +77,7 @@ def test_a_slip_of_a_whole_text_is_understood_or_refused(edit: Edit, name: str, 
 
 
 KEPT: dict[str, Callable[[str], str]] = {
+    "other white space": lambda line: line.replace(", ", ",  "),
     "other quotes": lambda line: line.replace('"', "'"),
     "a lost comma": lambda line: line.rstrip(","),
     "a stale word": lambda line: line.replace("call_", "old_call_"),

@@ -84,8 +84,8 @@ class Meta(Wire, frozen=True):
     """Written through its hard links instead of being replaced."""
     strategy: str | None = None
     """How `edit` found the place: `exact`, or what had to be forgiven: `line-trimmed`, `indentation-flexible`,
-    `trimmed-boundary`, `whitespace-normalised`, `typography`, `line-numbers`, `escape-normalised`, `elision`,
-    `context-aware`, `block-anchor`. `multi_edit` has one for each edit, in its data."""
+    `trimmed-boundary`, `whitespace-normalised`, `typography`, `line-numbers`, `code-fences`,
+    `escape-normalised`, `elision`, `context-aware`, `block-anchor`. `multi_edit` has one for each edit, in its data."""
     occurrences: int | None = None
     """How many places `edit` changed, or all edits of `multi_edit` together."""
     matched_lines: tuple[tuple[int, int], ...] = ()

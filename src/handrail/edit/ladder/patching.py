@@ -43,6 +43,7 @@ class Patch:
         self._full_old, self._full_new = _full(self._old), _full(self._new)
         self._starts = list(accumulate((len(line) + 1 for line in fit.lines), initial=fit.span.start))
         self._looks = Looks((self._old[i], fit.lines[j]) for i, j in self._own.items())
+        self._shared = {self._old[i].strip(): fit.lines[j].lstrip() for i, j in self._own.items() if self._needs(i)}
         self.indentation = self._learn_indentation(lines)
 
     def replacements(self) -> list[Replacement]:
@@ -124,10 +125,11 @@ class Patch:
         return f"{self._indent(i, k, change)}{body}"
 
     def _body(self, i: int | None, new: str) -> str:
-        """A new line without its indentation. What it leaves as the old one has it stays as the file has it."""
+        """A new line without its indentation. What it leaves as the old one has it stays as the file has it; so does a
+        line that moves."""
         body = new.lstrip()
         if i is None:
-            return self._looks.of_file(body)
+            return self._shared.get(body.rstrip()) or self._looks.of_file(body)
         if self._needs(i) <= Rung.BOTH_SIDES:
             own = self._fit.lines[self._own[i]]
             return self._looks.of_file(body.rstrip()) + _end(own if _end(new) == _end(self._old[i]) else new)

@@ -38,8 +38,10 @@ def counts(mark: Mark, number: int, after: Sequence[str], path: str) -> bool:
 
 
 def says_so(mark: Mark, path: str) -> bool:
-    """Whether a mark is one whatever comes with it. A sentence may also speak of what the program does."""
-    return mark.certain and not mark.plain and _kind(path) not in _PROSE
+    """Whether a mark is one whatever comes with it. A sentence may also speak of what the program does, unless it is a
+    comment about code."""
+    speaks_of_code = not mark.bare and "code" in mark.words.split()
+    return mark.certain and (speaks_of_code or not mark.plain) and _kind(path) not in _PROSE
 
 
 def may_be_text(number: int, after: Sequence[str]) -> bool:
