@@ -170,8 +170,9 @@ def _tolerant(page: Page, ways: list[Reading]) -> Found | None:
         found = _elided(page, reading)
         if found is not None:
             return found
-    loose = Page(page.text, loosened)
-    for reading in ways:
+    several = [reading for reading in ways if len(reading.old) > 1]  # one line that changes is none that stays
+    loose = Page(page.text, loosened) if several else page
+    for reading in several:
         found = _loosely(loose, reading)
         if found is not None:
             return found
