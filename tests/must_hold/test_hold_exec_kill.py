@@ -19,6 +19,8 @@ from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
 KILLS = 150
+MORE = 100
+"""Further kills until one hit a command of each kind: where they hit depends on how busy the machine is."""
 
 
 def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
@@ -26,8 +28,9 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
 ) -> None:
     state, draw, known = tmp_path / "state", random.Random(6), dict[str, int]()
     mark = f"54321.{os.getpid()}"
-    looking, writing = 0, 0
-    for _ in range(count(KILLS)):
+    kills, looking, writing = 0, 0, 0
+    while kills < count(KILLS) or (kills < count(KILLS) + MORE and not (looking and writing)):
+        kills += 1
         session = f"session-{draw.randrange(3)}"
         returned = killed(workspace, state, session, mark, draw)
 
@@ -58,7 +61,7 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
         assert len(told) == len(set(told))
         assert set(codes) <= set(told)
         assert [path for path in (state / "printed").rglob("*") if path.is_file()] == []
-    note(f"kills: {count(KILLS)}, cut off: {looking} that only looked, {writing} others")
+    note(f"kills: {kills}, cut off: {looking} that only looked, {writing} others")
     assert looking
     assert writing
 
