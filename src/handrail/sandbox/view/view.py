@@ -16,7 +16,7 @@ from handrail.sandbox.view.toolchains import toolchain_mounts
 
 _SECONDS_TO_KEEP = 5.0
 """How long a toolchain that somebody installs meanwhile stays unseen."""
-_MOST_KEPT = 8
+_MOST_KEPT = 32
 _ALSO_TEMPORARY = "/var/tmp"  # noqa: S108  of the command alone
 _NEEDED = ("/usr", "/etc", "/proc", "/dev", "/tmp")  # noqa: S108  of the command alone
 """What a home cannot take the place of."""
@@ -53,8 +53,8 @@ def surroundings(host: Host, roots: tuple[str, ...] = ()) -> Surroundings:
             return look.found
     wanted = tuple(_around(host, roots))
     found = Surroundings(wanted, arranged(wanted))
-    others = [look for look in _latest if look.roots != roots and now < look.until][-_MOST_KEPT:]
-    _latest[:] = [*others, _Look(host, roots, now + _SECONDS_TO_KEEP, found)]
+    others = [look for look in _latest if now < look.until and (look.host is not host or look.roots != roots)]
+    _latest[:] = [*others[-_MOST_KEPT:], _Look(host, roots, now + _SECONDS_TO_KEEP, found)]
     return found
 
 
