@@ -75,6 +75,13 @@ def test_a_command_that_fails_is_a_result_with_its_code_and_what_it_means(rail: 
     assert run(rail(mode="full"), "nosuchprogram_here").data.exit_code == 127
 
 
+def test_a_code_that_the_program_explains_is_no_signal(rail: Make) -> None:
+    one = rail(mode="auto")
+    wrong, killed = ran(one, "git init --nosuch"), ran(one, "kill -HUP $$")
+    assert (wrong.exit_code, wrong.meaning, wrong.signal) == (129, "git was called wrongly.", None)
+    assert (killed.exit_code, killed.meaning, killed.signal) == (129, "It was killed by the signal SIGHUP.", "SIGHUP")
+
+
 def test_both_streams_come_in_their_true_order(rail: Make) -> None:
     command = "for n in 1 2 3; do echo out $n; echo err $n >&2; done"
     assert ran(rail(mode="full"), command).output == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
