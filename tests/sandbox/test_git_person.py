@@ -36,7 +36,9 @@ def test_git_reads_the_same_name_from_it(tmp_path: Path, written: str) -> None:
     (tmp_path / "own").write_text(f"[user]\nname = {written}\n")
     (tmp_path / "told").write_text(told(tmp_path, f"[user]\nname = {written}\n"))
     names = [
-        subprocess.run(["git", "config", "-f", tmp_path / file, "user.name"], capture_output=True, text=True, check=True)
+        subprocess.run(
+            ["git", "config", "-f", tmp_path / file, "user.name"], capture_output=True, text=True, check=True
+        )
         for file in ("own", "told")
     ]
     assert names[0].stdout.strip() == names[1].stdout.strip()

@@ -17,6 +17,7 @@ from handrail.protocol.event import ToolCallUpdate
 from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Restricted, Results, Sandbox, Tools
+from handrail.workspace.search.binary import ripgrep_program
 
 Make = Callable[..., Handrail]
 SMALL = Settings(results=Results(characters=1_000))
@@ -48,6 +49,21 @@ def test_a_proven_command_runs_unasked_in_every_mode(rail: Make, workspace: Path
         assert result.content == "2 a.txt\n"
         assert result.data.exit_code == 0
         assert result.artifacts.commands_run == ("wc -l a.txt",)
+
+
+@pytest.mark.skipif(ripgrep_program(()) is None, reason="there is no ripgrep")
+@pytest.mark.parametrize("tier", [1, 2, 3])
+def test_the_ripgrep_that_handrail_brings_is_there_for_commands(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch, tier: int
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    (workspace / "a.txt").write_text("one\ntwo\n")
+    one = rail(mode="full", settings=Settings(sandbox=Sandbox(tier=tier)))
+    for command in ("rg --no-filename two", "rg --no-filename two > found; cat found"):
+        assert ran(one, command).output == "two\n", command
+    found = ran(one, 'cd "$(dirname "$(command -v rg)")"; pwd; ls').output.split("\n")
+    assert tier == 1 or found[0] in {"/usr/bin", "/bin"} or found[1:] == ["rg", ""]  # nothing else of what lies there
 
 
 def test_every_result_says_how_the_command_was_confined(rail: Make) -> None:
