@@ -208,6 +208,15 @@ def test_a_repository_of_another_name_that_is_made_is_protected_where_it_steers_
         assert verdicts(made[1]) == UNASKED  # alone it is a name like any other
 
 
+def test_a_lock_that_is_left_in_a_repository_asks_and_one_that_is_removed_does_not() -> None:
+    found = judged(change(".git/index.lock", "created"))
+    assert (found.decision, found.rule) == ("confirm", "fs.lock")
+    assert found.reason == "a lock that stays there blocks git until somebody deletes it: .git/index.lock"
+    assert judged(change(".git/index.lock", "deleted")).decision == "allow"
+    assert judged(change("poetry.lock", "created")).decision == "allow"
+    assert judged(change(".git/index.lock", "created"), mode="full").decision == "allow"
+
+
 def test_what_is_changed_under_other_names_too_says_so_and_asks_also_where_the_call_was_allowed() -> None:
     found = judge_changes((change("a", shared=True),), Rules(mode="ask"), undo=True, spoken_for=True)
     assert (found.decision, found.rule) == ("confirm", "fs.hard-link")

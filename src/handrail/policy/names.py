@@ -90,6 +90,12 @@ def steers_repository(name: str) -> bool:
     return _compared(name) in GIT_INTERNALS
 
 
+def locks_repository(path: str) -> bool:
+    """Whether git takes a file of this name for a lock: while it is there, git refuses to work."""
+    *folders, name = (_compared(part) for part in path.split("/"))
+    return name.endswith(".lock") and any(folder.endswith(".git") for folder in folders)
+
+
 def holds_credentials(folder: str) -> bool:
     """Whether tools keep credentials somewhere in a folder of this name: `.config`, of which `.config/gh` is one."""
     way = "/".join(["", *(_compared(part) for part in folder.split("/") if part)])

@@ -333,6 +333,15 @@ def test_the_restricted_profile_makes_very_many_files_a_no() -> None:
     assert found.reason.endswith("and the restricted profile asks nobody")
 
 
+def test_a_lock_in_a_repository_asks_when_it_is_made_and_not_when_it_is_removed() -> None:
+    for name in (".git/index.lock", "sub/.git/refs/heads/a.lock", "bare.git/HEAD.lock", ".GIT/Index.LOCK"):
+        assert verdicts(path(name)) == "dcca"
+        assert decided(path(name), mode="auto").rule == "fs.lock"
+        assert verdicts(path(name, "delete")) == "dcaa"
+    for name in ("poetry.lock", ".git/index", "git/index.lock", ".github.lock", ".git/locks"):
+        assert decided(path(name), mode="auto").rule in {"fs.write", "fs.protected"}
+
+
 def test_a_write_to_a_file_with_other_names_asks_in_every_mode_but_full() -> None:
     shared = path("docs/a", shared=True)
     assert verdicts(shared) == verdicts(shared, rules=(ALLOW,)) == "dcca"
