@@ -271,6 +271,7 @@ class Workspace:
             size=status.st_size if kind == "file" else None,
             shared=shared,
             credential=shared and (status.st_dev, status.st_ino) in self.credential_files(),
+            read_only=kind == "file" and not status.st_mode & 0o222,
         )
 
     @cached_property

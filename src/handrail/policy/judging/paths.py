@@ -34,6 +34,8 @@ def _asks_to_write(fact: PathFact, real: str) -> tuple[str, str] | None:
     """The rule by which a file asks like a protected one, whatever its name protects, and why in words."""
     if fact.shared:
         return "fs.hard-link", _SHARED
+    if fact.read_only:
+        return "fs.read-only-file", "the file's mode makes it read-only; a write would replace it all the same"
     return ("fs.lock", LOCKED) if locks_repository(real) else None
 
 
