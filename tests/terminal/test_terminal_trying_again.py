@@ -7,7 +7,7 @@ import pytest
 from trials import trial, tried_request
 
 from handrail.protocol.change import Change
-from handrail.protocol.error import UsageError
+from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Answer, PermissionRequest, Preview
 from handrail.terminal.source import Source
 from people import QUICK, Ask, a_request
@@ -27,7 +27,7 @@ class Trials:
     def retry(self, _: str, command: str | None) -> PermissionRequest:
         self.retried.append(command)
         if self.refuses:
-            raise UsageError("rule fs.secret forbids it")
+            raise ToolError("POLICY_DENIED", "rule fs.secret forbids it")
         self.outdated = ()
         return tried_request(trial(lines=3, last_line="anew"), command=command or "make", revision=len(self.retried))
 
