@@ -53,7 +53,7 @@ class Victims:
         os.kill(victim, signal.SIGKILL)
         # It leaves copies of itself that are not bubblewrap yet, and hold its locks.
         assert is_true_soon(lambda: not os.path.exists(f"/proc/{victim}"))
-        assert is_true_soon(lambda: with_word(start_victim.__file__) == [self.process.pid])
+        assert is_true_soon(lambda: with_word(f"{start_victim.__file__}\0{self._workspace}\0") == [self.process.pid])
 
     def open_next(self) -> None:
         """Opens another session, which runs nothing."""
@@ -114,7 +114,7 @@ def words_of(process: int) -> bytes:
 
 
 def is_true_soon(asked: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + 60.0
     while not (found := asked()) and time.monotonic() < until:
         time.sleep(0.005)
     return found

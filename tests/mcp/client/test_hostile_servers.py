@@ -1,5 +1,6 @@
 """A server may do anything wrong: its own calls fail with words, and nothing else does."""
 
+import os
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -255,10 +256,10 @@ def test_one_that_changes_its_list_with_every_call_is_asked_now_and_then(place: 
 
 
 def test_the_children_of_a_server_end_with_it(place: Place) -> None:
-    begun = time.monotonic()
+    begun, word = time.monotonic(), f"987.{os.getpid():08}"
     with place.session(hostile("StartsOthers")) as rail:
-        assert rail.call("mcp__other__echo", {"text": "98765"}).content == "started"
-    assert not running("98765")
+        assert rail.call("mcp__other__echo", {"text": word}).content == "started"
+    assert not running(word)
     assert time.monotonic() - begun < 60
 
 
