@@ -164,7 +164,7 @@ class Listening:
 
 
 def _sleep_of(status: Path) -> tuple[str, ...] | None:
-    """Which of its sleeps a thread is in: whose it is, and how often it went to sleep. None where it is awake or over."""
+    """Which of its sleeps a thread is in: whose it is, and how often it slept. None where it is awake or over."""
     try:
         lines = status.read_text().splitlines()
     except OSError:  # it is over
