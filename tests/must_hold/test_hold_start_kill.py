@@ -76,7 +76,8 @@ def victims(tmp_path: Path, workspace: Path) -> Iterator[Victims]:
 
 def test_what_waits_for_a_killed_runtime_is_ended_by_the_next_session(victims: Victims) -> None:
     victims.kill_waiting()
-    assert is_true_soon(lambda: len(victims.left()) == 1)  # the process inside: nobody else would end it
+    # The process inside is left; none is where a session of another run, which ends it too, was opened just now.
+    assert is_true_soon(lambda: len(victims.left()) < 2)
     victims.open_next()
     assert victims.left() == []
 
