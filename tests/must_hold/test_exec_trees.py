@@ -1,4 +1,4 @@
-"""Trees of processes that do what they can to outlive their command: soon after it has ended nothing of them is left."""
+"""Trees of processes that do what they can to outlive their command: soon after its end nothing of them is left."""
 
 import json
 import os
