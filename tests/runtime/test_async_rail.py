@@ -94,12 +94,12 @@ def test_the_loop_is_free_while_a_call_waits(workspace: Path, tmp_path: Path) ->
         def wait(context: Context) -> str:
             """Wait until told."""
             loop.call_soon_threadsafe(entered.set)
-            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(10)
+            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
             return "waited"
 
         async with AsyncHandrail(workspace, state_dir=tmp_path / "state", settings=Settings(), tools=[wait]) as rail:
             waiting = asyncio.create_task(rail.call("wait", {}))
-            await asyncio.wait_for(entered.wait(), 10)
+            await asyncio.wait_for(entered.wait(), 60)
             assert (await rail.ls(".")).ok
             go_on.set()
             assert (await waiting).content == "waited"
