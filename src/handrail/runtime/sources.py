@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from handrail.tools.contract import Context, Output
+from handrail.tools.contract import CommandContext, Output
 
 
 class ForeignTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class ToolSource(Protocol):
         """What it offers; empty while it cannot be reached. It may wait for the server to start, within bounds."""
         ...
 
-    def call(self, context: Context, name: str, arguments: dict[str, Any]) -> Output:
+    def call(self, context: CommandContext, name: str, arguments: dict[str, Any]) -> Output:
         """Has the server do it; ToolError where that fails, is cancelled or takes too long."""
         ...
 

@@ -11,7 +11,7 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.layer.hints import layer_hints
 from handrail.sandbox.limits import Limits
-from handrail.tools.contract import Context, Output
+from handrail.tools.contract import CommandContext, Output
 from handrail.tools.exec import MOST_MILLISECONDS, ExecData
 from handrail.tools.fitted_output import Fitted, fitted
 from handrail.tools.outcome import NOTHING, Outcome
@@ -26,7 +26,7 @@ _REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
 
 
 def answer_of(
-    context: Context,
+    context: CommandContext,
     ran: Ran,
     todo: Runnable,
     limits: Limits,
@@ -71,7 +71,7 @@ def _data(ran: Ran, todo: Runnable, told: Fitted) -> ExecData:
     )
 
 
-def _offline(context: Context, todo: Runnable, sandbox: SandboxUsed, shown: str) -> str:
+def _offline(context: CommandContext, todo: Runnable, sandbox: SandboxUsed, shown: str) -> str:
     """What to say to a program that has found no network."""
     if sandbox.net == "listed":
         return ""  # it has some; what it may not reach is told
