@@ -9,7 +9,9 @@ import msgspec
 from handrail.protocol.change import Change, ChangeSet
 from handrail.protocol.decision import Decision, Facts, ForeignFact
 from handrail.protocol.error import ToolError
+from handrail.protocol.event import Event
 from handrail.protocol.permission import AnswerKind, Preview
+from handrail.protocol.question import Question
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from handrail.changes.layered.trial import Examined
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
-    from handrail.protocol.event import Event
-    from handrail.protocol.question import Question
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -171,7 +171,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[Attachment, ...] = ()
     warnings: tuple[str, ...] = ()
     changes: ChangeSet | None = None
-    events: "tuple[tuple[type[Event], dict[str, Any]], ...]" = ()
+    events: tuple[tuple[type[Event], dict[str, Any]], ...] = ()
     """What else there is to tell, of tools of our own only: it is written with the result, or not at all."""
 
 
@@ -249,7 +249,7 @@ class Tool(msgspec.Struct, frozen=True):
     """Gets its context and the arguments."""
     touches: Callable[[Any], Touched] = touches_nothing
     preview: Callable[[Any, Any], Preview] | None = None
-    asks: "Callable[[str, Any], Question] | None" = None
+    asks: Callable[[str, Any], Question] | None = None
     """What a call of this id asks the person: it is not run, and the reply is its result."""
     context: type[Context] = Context
     """What `run` and `preview` get: a CommandContext is for handrail's own tools."""

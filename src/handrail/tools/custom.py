@@ -39,15 +39,17 @@ def tool(
     enabled: bool = True,
     format_error: Callable[[tuple[str, ...]], str] | None = None,
 ) -> Any:
-    """Declares a function as a tool: `@tool` or `@tool(read_only=True, …)`. A parameter `context` gets the call's."""
+    """Declares a function as a tool: `@tool` or `@tool(read_only=True, …)`. A parameter of the type Context, or named
+    `context`, gets the context of the call."""
 
     def declare(body: Callable[..., Any]) -> Tool:
         own_name = name or getattr(body, "__name__", "")
+        arguments, contexts = _arguments(body, own_name)
         spec = ToolSpec(
             name=own_name,
             title=title or own_name.replace("_", " ").capitalize(),
             description=description or inspect.getdoc(body) or _undescribed(own_name),
-            arguments=_arguments(body, own_name),
+            arguments=arguments,
             data=CustomData,
             version=version,
             permissions=permissions,
@@ -57,7 +59,7 @@ def tool(
             enabled=enabled,
             format_error=format_error,
         )
-        return Tool(checked_spec(spec), _runner(body, own_name))
+        return Tool(checked_spec(spec), _runner(body, own_name, contexts))
 
     return declare if function is None else declare(function)
 
@@ -97,14 +99,17 @@ def as_output(value: Any, name: str) -> Output:
     return Output(summary=f"{name} is done", content=text, data=CustomData(value=value))
 
 
-def _arguments(body: Callable[..., Any], name: str) -> type[msgspec.Struct]:
+def _arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct], tuple[str, ...]]:
+    """The arguments of a tool, and the names of the parameters that get its context."""
     if inspect.iscoroutinefunction(body):
         raise UsageError(f"the tool {name!r} is async; declare a plain function, calls run in threads of their own")
     try:
         hints = get_type_hints(_annotated(body), include_extras=True)
-        parameters = inspect.signature(body).parameters.values()
-        fields = [_field(parameter, hints, name) for parameter in parameters if parameter.name != "context"]
-        return msgspec.defstruct(f"{name}Arguments", fields, bases=(Arguments,), frozen=True, kw_only=True)
+        parameters = [_named(parameter, name) for parameter in inspect.signature(body).parameters.values()]
+        contexts = tuple(one.name for one in parameters if one.name == "context" or hints.get(one.name) is Context)
+        fields = [_field(parameter, hints, name) for parameter in parameters if parameter.name not in contexts]
+        arguments = msgspec.defstruct(f"{name}Arguments", fields, bases=(Arguments,), frozen=True, kw_only=True)
+        return arguments, contexts
     except (TypeError, ValueError, NameError, AttributeError) as error:
         raise UsageError(f"the tool {name!r} has a signature that no schema can express: {error}") from error
 
@@ -116,21 +121,23 @@ def _annotated(body: Callable[..., Any]) -> Callable[..., Any]:
     return body if inspect.isroutine(body) else type(body).__call__
 
 
-def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> Any:
+def _named(parameter: inspect.Parameter, name: str) -> inspect.Parameter:
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
         raise UsageError(f"the tool {name!r} has the parameter {parameter}; name each argument instead")
+    return parameter
+
+
+def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> Any:
     if parameter.name not in hints:
         raise UsageError(f"the tool {name!r} has the parameter {parameter.name!r} without a type")
     field = (parameter.name, hints[parameter.name])
     return field if parameter.default is parameter.empty else (*field, parameter.default)
 
 
-def _runner(body: Callable[..., Any], name: str) -> Callable[[Context, Any], Output]:
-    wants_context = "context" in inspect.signature(body).parameters
-
+def _runner(body: Callable[..., Any], name: str, contexts: tuple[str, ...]) -> Callable[[Context, Any], Output]:
     def run(context: Context, arguments: msgspec.Struct) -> Output:
         given = {field: getattr(arguments, field) for field in arguments.__struct_fields__}
-        return as_output(body(context=context, **given) if wants_context else body(**given), name)
+        return as_output(body(**dict.fromkeys(contexts, context), **given), name)
 
     return run
 
