@@ -132,14 +132,18 @@ class Journal:
         """An id for a call that comes in now."""
         return new_call_id(self._seq)
 
-    def append(self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = ()) -> None:
-        """Writes events, and statements that must stand or fall with them."""
+    def append(
+        self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = (), stored: Callable[[], object] | None = None
+    ) -> None:
+        """Writes events, and statements that must stand or fall with them. `stored` is called before the listeners."""
 
         def statements(_first: int, _last: int) -> None:
             for statement, values in also:
                 self.database.execute(statement, values)
 
         self._write(drafts, statements)
+        if stored is not None:
+            stored()
         self.deliver()
 
     def record(self, call_id: str, decided: Decided, state: str, drafts: tuple[Draft, ...], *, given: bool) -> None:
