@@ -247,11 +247,18 @@ def test_two_tools_of_one_name_are_refused(rail: Make) -> None:
         rail(tools=[weather, weather])
 
 
-@pytest.mark.parametrize("name", ["", "two words", "ünïcode", "ｒead", "x" * 129, "a/b", "new\nline", "@tool"])
+@pytest.mark.parametrize(
+    "name", ["", "two words", "ünïcode", "ｒead", "x" * 65, "x" * 129, "a/b", "new\nline", "@tool", "jira.search"]
+)
 def test_a_name_that_no_model_could_call_is_refused(rail: Make, name: str) -> None:
     odd = tool(lambda: "x", name=name or " ", description="x")
-    with pytest.raises(UsageError, match="name"):
+    with pytest.raises(UsageError, match="name has letters, digits, _ and - only, at most 64"):
         rail(tools=[odd])
+
+
+def test_a_tool_with_the_longest_name_that_providers_take_is_offered(rail: Make) -> None:
+    long = tool(lambda: "x", name=f"a-B_9{'x' * 59}", description="x")
+    assert rail(tools=[long]).spec(long.spec.name) == long.spec
 
 
 def test_a_refused_tool_leaves_nothing_open(rail: Make, tmp_path: Any) -> None:

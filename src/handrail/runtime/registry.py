@@ -11,7 +11,8 @@ from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.protocol.wording import shown
 from handrail.tools.contract import Tool
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every provider takes; a list with one other name in it fails as a whole."""
 
 _OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
@@ -43,7 +44,8 @@ class Registry:
             raise UsageError(f"{tool!r} is no tool; declare a function with @tool")
         name = tool.spec.name
         if not _NAME.fullmatch(name):
-            raise UsageError(f"a tool's name is made of letters, digits, _, - and ., at most 128: {name[:140]!r}")
+            rule = "a tool's name has letters, digits, _ and - only, at most 64, or model providers reject it"
+            raise UsageError(f"{rule}: {name[:140]!r}")
         if name.casefold() in BASE_NAMES:
             raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
         if tool.spec.category == "builtin":

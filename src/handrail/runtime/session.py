@@ -1,4 +1,4 @@
-"""A session: everything the steps of the pipeline work with, put together by rail.py."""
+"""A session: everything the steps of the pipeline work with; furnishing.py builds it."""
 
 import threading
 from collections.abc import Callable
