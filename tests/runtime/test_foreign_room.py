@@ -118,6 +118,14 @@ def test_no_source_is_called_as_handrail_itself(rail: Open, name: str) -> None:
         rail(sources=[OtherServer(name, listed("read"))])
 
 
+class Unbounded(OtherServer):
+    """A source that does not say what its server can do."""
+
+    def __init__(self) -> None:
+        super().__init__("open", listed("x"))
+        del self.reach
+
+
 class _Half:
     server = "half"
 
@@ -126,10 +134,19 @@ class _Half:
 
 
 @pytest.mark.parametrize(
-    ("source", "missing"), [("abc", "server"), (3, "server"), (OtherServer, "server"), (_Half(), "call()")]
+    ("source", "missing"),
+    [("abc", "server"), (3, "server"), (OtherServer, "server"), (_Half(), "call()"), (Unbounded(), "reach")],
 )
 def test_what_is_no_source_is_refused_by_name(rail: Open, source: Any, missing: str) -> None:
     sound = OtherServer("a", listed("x"))
     with pytest.raises(UsageError, match=rf"is no source of tools: it has no {missing[:4]}"):
         rail(sources=[sound, source])
     assert sound.closed == 1
+
+
+def test_a_source_that_claims_a_permission_that_there_is_not_is_refused(rail: Open) -> None:
+    """Else `[tools] deny` would let its tools through."""
+    server = OtherServer("a", listed("x"))
+    server.reach = ("net.conect",)
+    with pytest.raises(UsageError, match=r"the source a .* 'net\.conect'.* net\.connect"):
+        rail(sources=[server])

@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from handrail.protocol.permission import Permission
 from handrail.tools.contract import CommandContext, Output
 
 
@@ -28,6 +29,11 @@ class ToolSource(Protocol):
     @property
     def server(self) -> str:
         """What the settings call it: letters, digits, _ and -."""
+        ...
+
+    @property
+    def reach(self) -> tuple[Permission, ...]:
+        """What the server can do: `[tools] deny` takes its tools away by that. Empty: it only computes."""
         ...
 
     @property

@@ -100,7 +100,7 @@ class Handlers:
         self._offered[rail.session_id] = offered
         if not caller.modern:
             connection = self._connections.of(session_of(context))
-            if (connection.offered or offered) is not offered:
+            if connection.offered is not None and connection.offered is not offered:
                 await context.session.send_tool_list_changed()
             connection.offered = offered
 

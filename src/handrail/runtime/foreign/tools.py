@@ -29,7 +29,7 @@ _MOST_SHOWN = 20_000
 def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks: bool) -> Tool:
     """The tool. `known`: as what it was met before; `looks`: whether somebody vouches that it changes nothing."""
     server = source.server
-    spec = spec_of(server, listed, looks=looks, reach=getattr(source, "reach", ()))
+    spec = spec_of(server, listed, looks=looks, reach=source.reach)
 
     def fact() -> ForeignFact:
         changed = known.is_another(server, described(listed))
