@@ -1,7 +1,7 @@
 """What the loop writes into the journal of its session, and reads back: the talk with the model, and its events."""
 
 from collections.abc import Callable, Iterable
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any
 
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall
@@ -15,24 +15,12 @@ from handrail.store.journal import Draft
 from handrail.store.lease import Lease
 from handrail.store.messages import Messages, Numbered
 
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
-
-
-class Enter(Protocol):
-    """Does work that the end of the session waits for; UsageError if the session is closed."""
-
-    def __call__(
-        self, work: Callable[Parameters, Returned], /, *args: Parameters.args, **kwargs: Parameters.kwargs
-    ) -> Returned:
-        """Does it."""
-        ...
-
 
 class Conversation:
     """The talk of one session."""
 
-    def __init__(self, session: Session, enter: Enter) -> None:
+    def __init__(self, session: Session, enter: Callable[..., Any]) -> None:
+        """`enter` does what the end of the session waits for, and raises UsageError once it is closed."""
         self._session = session
         self._enter = enter
         self._messages = Messages(session.journal)
