@@ -21,6 +21,7 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.permission import (
     PERMISSIONS,
     Permission,
@@ -352,6 +353,8 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
                 self._session.journal.subscribe(lines.add)
             if loaded.rules:
                 check_tools(loaded, self._session.offer.registered)
+            for text in self._session.offer.unmatched():
+                self._session.journal.append((WarningEvent, {"code": "UNKNOWN_TOOL", "text": text}))
             self._session.commands.end_left()  # first: what is left of a command could still change something
             recover(self._session)
             settle_others(self._session)

@@ -36,10 +36,20 @@ def test_without_the_right_to_delete_there_are_neither_patches_nor_deletions(run
         assert f"{told} (handrail config says which file)" in run("call", name, "{}").err.splitlines()
 
 
+def test_a_disable_that_names_no_tool_is_told_by_every_command_that_goes_by_it(run, config) -> None:
+    config('[tools]\ndisable = ["bash"]\n')
+    told = "[tools] disable: there is no tool 'bash' here, so nothing was disabled. handrail tools lists the tools."
+    for words in (("call", "ls", '{"path": "."}', "-q"), ("tools", "-q")):
+        done = run(*words)
+        assert (done.code, done.err) == (0, f"warning: {told}\n")
+    assert told in run("config").err
+    assert told in run("doctor").out
+
+
 def test_a_misspelt_name_in_the_settings_is_exit_2_with_the_nearest(run, config) -> None:
     config('[tools]\nenable = ["aply_patch"]\n')
     told = "handrail: there is no tool 'aply_patch' ([tools] enable); did you mean apply_patch?\n"
-    for words in (("tools",), ("call", "ls", "{}", "-q"), ("undo", "-q")):
+    for words in (("tools",), ("call", "ls", '{"path": "."}', "-q"), ("undo", "-q")):
         done = run(*words)
         assert (done.code, done.out, done.err) == (2, "", told)
 

@@ -112,6 +112,28 @@ def test_who_only_asks_what_there_is_hears_the_same() -> None:
     assert len(specs) == 100
 
 
+def test_a_disable_that_no_tool_of_a_server_matches_is_on_the_record(rail: Open) -> None:
+    names = ("mcp__a__delete_isue", "mcp__a__get_*", "mcp__b", "mcp__calendar__book")
+    server = OtherServer("a", listed("delete_issue"), listed("get_issue"))
+    one = rail(settings=Settings(tools=Tools(disable=names)), sources=[server, OtherServer("b", listed("x"))])
+    assert offered(one, "a") == ["delete_issue"]
+    assert offered(one, "b") == []
+    assert warned(one) == [
+        "[tools] disable: no server lists a tool 'mcp__a__delete_isue', so nothing was disabled. "
+        "Did you mean mcp__a__delete_issue?",
+        "[tools] disable: no server lists a tool 'mcp__calendar__book', so nothing was disabled.",
+    ]
+
+
+def test_a_disable_may_be_for_a_server_that_is_not_there_yet(rail: Open) -> None:
+    server, late = OtherServer("a", listed("x")), OtherServer("b")
+    one = rail(settings=Settings(tools=Tools(disable=("mcp__b__x",))), sources=[server, late])
+    assert offered(one, "b") == []
+    late.now_lists(listed("x"), listed("y"))
+    assert offered(one, "b") == ["y"]
+    assert warned(one) == []
+
+
 @pytest.mark.parametrize("name", ["handrail", "Handrail"])
 def test_no_source_is_called_as_handrail_itself(rail: Open, name: str) -> None:
     with pytest.raises(UsageError, match="its tools would be shown as ours"):

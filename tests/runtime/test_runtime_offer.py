@@ -143,6 +143,16 @@ def test_settings_may_name_tools_that_only_other_programs_bring(rail: Make) -> N
     assert "forecast" not in [spec.name for spec in rail(settings=Settings(tools=tools)).specs()]
 
 
+def test_a_setting_that_names_no_tool_is_on_the_record(rail: Make) -> None:
+    """A disable that does nothing leaves a tool there that somebody wanted gone."""
+    one = rail(settings=Settings(tools=Tools(enable=("apply_patch",), disable=("bash", "weather"))), tools=[weather])
+    [warning] = [event for event in one.events() if isinstance(event, event_kinds.Warning)]
+    assert warning.code == "UNKNOWN_TOOL"
+    assert warning.text == (
+        "[tools] disable: there is no tool 'bash' here, so nothing was disabled. handrail tools lists the tools."
+    )
+
+
 def test_every_tool_can_be_named_also_one_that_is_not_made_yet(rail: Make) -> None:
     every = (*BASE_NAMES, "apply_patch", "multi_edit", "delete", "weather", "rare")
     assert "rare" in names(rail(tools=[weather, rare], settings=Settings(tools=Tools(enable=every))))
