@@ -28,6 +28,18 @@ def test_they_are_not_offered_unless_they_are_enabled(run, config) -> None:
     assert names(run("tools", "--json"))[-1] == "delete"
 
 
+def test_a_misspelt_tool_is_answered_with_the_nearest(run) -> None:
+    refused = run("call", "exce", "{}")
+    assert (refused.code, refused.err.splitlines()[-3:]) == (
+        1,
+        [
+            "UNKNOWN_TOOL: Unknown Agent tool: exce",
+            "The tools here: read, write, edit, find, grep, ls, exec, process.",
+            "warning: Did you mean exec?",
+        ],
+    )
+
+
 def test_without_the_right_to_delete_there_are_neither_patches_nor_deletions(run, config) -> None:
     config(f'{ENABLED}deny = ["fs.delete"]\n')
     assert names(run("tools", "--json"))[-1] == "multi_edit"

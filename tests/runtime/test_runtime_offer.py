@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from other_server import OtherServer, listed
 
 from handrail import Handrail, Tool, UsageError, tool
 from handrail.protocol import event as event_kinds
 from handrail.protocol.event import ToolCallError
+from handrail.protocol.told import told
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.runtime.registry import Offer, Registry
 from handrail.settings import Settings
@@ -70,6 +72,19 @@ def test_a_session_offers_the_base_layer_and_its_custom_tools(rail: Make) -> Non
 @pytest.mark.parametrize("name", ["exec_command", "Read", "READ", "read ", "read_file", "", "ls\n", "rеad", "x" * 150])
 def test_a_name_that_is_not_offered_runs_nothing(rail: Make, name: str) -> None:
     assert_unknown(rail(), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("exce", "exec"), ("Read", "read"), ("weahter", "weather"), ("mcp__a__get_isue", "mcp__a__get_issue")],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest(rail: Make, name: str, meant: str) -> None:
+    one = rail(tools=[weather], sources=[OtherServer("a", listed("get_issue"))])
+    result = one.call(name, {})
+    assert result.error is not None
+    assert result.error.details == [*BASE_NAMES, "weather", "mcp__a__get_issue"]
+    assert result.warnings == (f"Did you mean {meant}?",)
+    assert told(result).endswith(f"[Did you mean {meant}?]\n")
 
 
 def test_a_long_unknown_name_is_cut(rail: Make) -> None:

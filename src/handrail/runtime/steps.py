@@ -22,6 +22,7 @@ from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import SideEffect, ToolSpec, major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
+from handrail.runtime.registry import nearest
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.waiting_trials import sealed_in
 from handrail.tools.contract import Command, CommandContext, Context, Limits, ProcessUse, Touched
@@ -54,11 +55,14 @@ def find_tool(session: Session, flight: Flight) -> None:
 
 
 def _unknown(session: Session, flight: Flight) -> ToolError:
+    session.look_at_servers()
+    names = session.offer.names
     message = f"Unknown Agent tool: {readable(flight.call.name)[:200]}"
     if session.others is not None and (why := session.others.why_gone(flight.call.name)):
         message = f"{message} ({why})"
     warn(flight, "UNKNOWN_TOOL", message)
-    return ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
+    near = nearest(flight.call.name, names)
+    return ToolError("UNKNOWN_TOOL", message, details=list(names), warnings=(f"Did you mean {near}?",) if near else ())
 
 
 def check_version(_: Session, flight: Flight) -> None:
