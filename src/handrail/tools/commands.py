@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from handrail.workspace.root import Root
     from handrail.workspace.withheld import Found, Withheld
 
-_RESTRICTED_SECONDS = 3.0
+RESTRICTED_SECONDS = 3.0
 _RESTRICTED_OUTPUT = 256 * 1024
 
 
@@ -140,7 +140,7 @@ class Commands:
         chosen = limits_of(self._settings.limits, timeout_ms)
         if not restricted:
             return chosen
-        seconds, output = min(chosen.seconds, _RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
+        seconds, output = min(chosen.seconds, RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
         return msgspec.structs.replace(chosen, seconds=seconds, output=output, spilled=0)
 
     def hosts_open_to(self, context: "CommandContext", todo: "Runnable") -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.layer.hints import layer_hints
 from handrail.sandbox.limits import Limits
+from handrail.tools.commands import RESTRICTED_SECONDS
 from handrail.tools.contract import CommandContext, Output
 from handrail.tools.exec import MOST_MILLISECONDS, ExecData
 from handrail.tools.fitted_output import Fitted, fitted
@@ -39,7 +40,8 @@ def answer_of(
     below = f"{_lines((*blocked, *_hints(ran, sandbox)))}{outcome.lines}"
     told = fitted(context, ran, len(below))
     data = _data(ran, todo, told)
-    stopped = _stopped(ran, limits, _left(todo, sandbox))
+    most = int(RESTRICTED_SECONDS * 1000) if context.limits.restricted else MOST_MILLISECONDS
+    stopped = _stopped(ran, limits, _left(todo, sandbox), most)
     more = (outcome.row, _offline(context, todo, sandbox, told.shown))
     changes = outcome.made.changes if outcome.made is not None else None
     return Output(
@@ -131,7 +133,7 @@ def _left(todo: Runnable, sandbox: SandboxUsed) -> str:
     return "What it had changed by then stays changed."
 
 
-def _stopped(ran: Ran, limits: Limits, left: str) -> ToolError | None:
+def _stopped(ran: Ran, limits: Limits, left: str, most: int) -> ToolError | None:
     if ran.ending == "exit":
         return None
     details: dict[str, Any] = {"limits": list(ran.limits)}
@@ -139,7 +141,8 @@ def _stopped(ran: Ran, limits: Limits, left: str) -> ToolError | None:
         return ToolError("CANCELLED", f"The call was cancelled; the command is gone with all its children. {left}")
     if ran.ending == "timeout":
         seconds = f"{limits.seconds:g}"
-        how = f"Raise timeoutMs (max {MOST_MILLISECONDS}) if it needs longer."
+        more = f"Raise timeoutMs (max {most}) if it needs longer."
+        how = more if limits.seconds * 1000 < most else "No command may take longer here."
         return ToolError("TIMEOUT", f"Stopped after {seconds} s with all its children. {left} {how}", details=details)
     what = {
         "memory": f"more memory than {limits.memory >> 20:,} MB (limits.memory)",
