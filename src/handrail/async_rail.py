@@ -197,6 +197,7 @@ class AsyncHandrail:
     revoke = _hopped(Handrail.revoke)
     opened_folders = _hopped(Handrail.opened_folders)
     honour_roots = _hopped(Handrail.honour_roots)
+    begin_conversations = _hopped(Handrail.begin_conversations)
     close_folder = _hopped(Handrail.close_folder)
     set_mode = _hopped(Handrail.set_mode)
     skills = _hopped(Handrail.skills)

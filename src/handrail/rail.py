@@ -213,6 +213,11 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
         return self._enter(honour_roots, self._session, folders, self._paths.client_roots, self._state.path)
 
+    def begin_conversations(self, current: Callable[[], str] = str) -> None:
+        """Forgets which files earlier conversations of this session have read, so that a new one is not refused because
+        of them. `current` names the conversation that the calling thread works for, if there are several."""
+        self._enter(self._session.journal.begin_conversations, current)
+
     @property
     def session_id(self) -> str:
         """The id of this session."""

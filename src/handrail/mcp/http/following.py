@@ -4,6 +4,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TypeVar
 
+from handrail.mcp.http.connections import works_for
 from handrail.mcp.http.hand import Found, Hand
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.news import News, news_of
@@ -18,13 +19,20 @@ class Following:
     """The calls of one request, as far as they run here."""
 
     def __init__(
-        self, threads: Threads, workers: Workers, rail: Handrail, hand: Hand, tell: Callable[[News], None]
+        self,
+        threads: Threads,
+        workers: Workers,
+        rail: Handrail,
+        hand: Hand,
+        tell: Callable[[News], None],
+        connection: str,
     ) -> None:
         self._threads = threads
         self._workers = workers
         self._rail = rail
         self._hand = hand
         self._tell = tell
+        self._connection = connection
         self.own: set[str] = set()
         """What the calls are called. One that is answered runs under the name that it was asked about with, and others
         of its batch with it: they are known by the thread that they begin in."""
@@ -41,6 +49,7 @@ class Following:
 
     def _followed(self, work: Callable[[], Found]) -> Found:
         thread = get_ident()
+        works_for.connection = self._connection
 
         def hear(event: Event) -> None:
             about: str | None = getattr(event, "tool_call_id", None)

@@ -116,7 +116,7 @@ class Handlers:
         workers = self._threads.of(calls.rail.session_id, does=spec is not None and bool(spec.side_effects))
         try:
             async with telling(context, self._least(context, caller)) as tell:
-                following = Following(self._threads, workers, calls.rail, hand, tell)
+                following = Following(self._threads, workers, calls.rail, hand, tell, session_of(context))
                 begun = await following.run(lambda: _begun(calls, caller, params, call_id, following), call_id)
                 return await Asking(context, caller, calls, following, tell).settled(begun)
         finally:
