@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -238,13 +239,9 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         _refuse_unknown("mode", mode, MODES)
         if stricter_mode(mode, self._loosest) != mode:
             raise UsageError(f"the managed file lets no mode be that is looser than {self._loosest}; got {mode}")
-        self._enter(self._set_mode, mode)
-
-    def _set_mode(self, mode: Mode) -> None:
         session = self._session
-        session.journal.append(
-            (ModeEvent, {"mode": mode}), stored=lambda: setattr(session, "rules", replace(session.rules, mode=mode))
-        )
+        swap = partial(setattr, session, "rules", replace(session.rules, mode=mode))
+        self._enter(session.journal.append, (ModeEvent, {"mode": mode}), stored=swap)
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event of the session after a number, oldest first."""
@@ -336,11 +333,8 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             return
         session = self._session
         with ExitStack() as last_first:  # whatever fails, or is interrupted, the others are closed
-            last_first.callback(session.workspace.close)
-            last_first.callback(self._database.close)
-            last_first.callback(session.chain.close)
-            last_first.callback(session.recorder.history.close)
-            last_first.callback(session.commands.close)
+            for part in (session.workspace, self._database, session.chain, session.recorder.history, session.commands):
+                last_first.callback(part.close)
             last_first.callback(end_work, session, self._runner)
             if session.others is not None:
                 last_first.callback(session.others.close)

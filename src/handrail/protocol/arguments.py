@@ -45,9 +45,11 @@ ALIASES = {
 
 _OPTIONS = {"-i": "caseSensitive", "-A": "contextLines", "-B": "contextLines", "-C": "contextLines"}
 _CANONICAL = _OPTIONS | {alias: name for name, aliases in ALIASES.items() for alias in aliases}
-_OPPOSITE = {"-i": "caseSensitive: false"}
-_NOT_HERE = {"multiline": ("pattern", "leave it out, a pattern matches within one line")}
-"""Arguments of other systems, each with the argument of ours that it was about, and what to do."""
+_ADVICE = {
+    "-i": ("caseSensitive", "use caseSensitive: false"),
+    "multiline": ("pattern", "leave it out, a pattern matches within one line"),
+}
+"""Arguments of other systems that mean something else: what they are about, and what to do."""
 _MOST_UNKNOWN = 20
 _REFUSED = (msgspec.ValidationError, UnicodeEncodeError, RecursionError)
 
@@ -104,13 +106,9 @@ def _problems(shape: type[msgspec.Struct], arguments: object) -> tuple[Problem, 
 def _unknown(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> Problem:
     use = _suggestion(key, given, names)
     name = key if isinstance(key, str) and key.isidentifier() and len(key) <= 80 else shown(key)
-    about, advice = _NOT_HERE.get(name, ("", ""))
-    if use:
-        hint = f"use {_OPPOSITE.get(str(key), use)}"
-    elif about in names:
-        hint = advice
-    else:
-        hint = f"the arguments are {', '.join(names)}" if names else "there are none"
+    about, advice = _ADVICE.get(str(key), ("", f"use {use}"))
+    known = f"the arguments are {', '.join(names)}" if names else "there are none"
+    hint = advice if use or about in names else known
     return Problem(field=name, problem=f"{name} is not an argument; {hint}", value=shown(given[key]), use=use)
 
 

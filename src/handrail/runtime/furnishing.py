@@ -174,5 +174,5 @@ def _other_servers(terms: Terms, folder: str, journal: Journal) -> "OtherServers
         journal.append((WarningEvent, {"code": code, "text": text}))
         journal.deliver()
 
-    disable = terms.settings.tools.disable
-    return OtherServers(terms.sources, Known(KnownTools(folder)), terms.rules.servers, warn, disable)
+    known, disable = Known(KnownTools(folder)), terms.settings.tools.disable
+    return OtherServers(terms.sources, known, terms.rules.servers, warn, *disable)

@@ -105,10 +105,12 @@ def _arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct
         raise UsageError(f"the tool {name!r} is async; declare a plain function, calls run in threads of their own")
     try:
         hints = get_type_hints(_annotated(body), include_extras=True)
-        parameters = [_named(parameter, name) for parameter in inspect.signature(body).parameters.values()]
-        contexts = tuple(one.name for one in parameters if one.name == "context" or hints.get(one.name) is Context)
-        fields = [_field(parameter, hints, name) for parameter in parameters if parameter.name not in contexts]
-        arguments = msgspec.defstruct(f"{name}Arguments", fields, bases=(Arguments,), frozen=True, kw_only=True)
+        hints["context"] = Context
+        parameters = inspect.signature(body).parameters.values()
+        fields = {parameter.name: _field(parameter, hints, name) for parameter in parameters}
+        contexts = tuple(one for one in fields if hints[one] is Context)
+        given = [field for one, field in fields.items() if one not in contexts]
+        arguments = msgspec.defstruct(f"{name}Arguments", given, bases=(Arguments,), frozen=True, kw_only=True)
         return arguments, contexts
     except (TypeError, ValueError, NameError, AttributeError) as error:
         raise UsageError(f"the tool {name!r} has a signature that no schema can express: {error}") from error
@@ -121,13 +123,9 @@ def _annotated(body: Callable[..., Any]) -> Callable[..., Any]:
     return body if inspect.isroutine(body) else type(body).__call__
 
 
-def _named(parameter: inspect.Parameter, name: str) -> inspect.Parameter:
+def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> Any:
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
         raise UsageError(f"the tool {name!r} has the parameter {parameter}; name each argument instead")
-    return parameter
-
-
-def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> Any:
     if parameter.name not in hints:
         raise UsageError(f"the tool {name!r} has the parameter {parameter.name!r} without a type")
     field = (parameter.name, hints[parameter.name])

@@ -90,8 +90,7 @@ class _Group:
 class _UnusableSource:
     """A server that cannot be started as it is written: it offers nothing, and says why."""
 
-    revision = 0
-    reach: tuple[Permission, ...] = ()
+    revision, reach = 0, tuple[Permission]()
 
     def __init__(self, server: str, why: str) -> None:
         self.server = server

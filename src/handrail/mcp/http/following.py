@@ -19,20 +19,13 @@ class Following:
     """The calls of one request, as far as they run here."""
 
     def __init__(
-        self,
-        threads: Threads,
-        workers: Workers,
-        rail: Handrail,
-        hand: Hand,
-        tell: Callable[[News], None],
-        connection: str,
+        self, threads: Threads, workers: Workers, rail: Handrail, hand: Hand, tell: Callable[[News], None]
     ) -> None:
         self._threads = threads
         self._workers = workers
         self._rail = rail
         self._hand = hand
         self._tell = tell
-        self._connection = connection
         self.own: set[str] = set()
         """What the calls are called. One that is answered runs under the name that it was asked about with, and others
         of its batch with it: they are known by the thread that they begin in."""
@@ -49,7 +42,7 @@ class Following:
 
     def _followed(self, work: Callable[[], Found]) -> Found:
         thread = get_ident()
-        works_for.connection = self._connection
+        works_for.connection = self._hand.connection
 
         def hear(event: Event) -> None:
             about: str | None = getattr(event, "tool_call_id", None)

@@ -60,7 +60,7 @@ class Handlers:
         """tools/call."""
         caller = caller_of(context)
         calls = await self._calls(context, caller)
-        hand = Hand(calls)
+        hand = Hand(calls, session_of(context))
         try:
             settled = await self._called(context, caller, calls, hand)
             await self._look(context, caller, calls.rail)
@@ -116,7 +116,7 @@ class Handlers:
         workers = self._threads.of(calls.rail.session_id, does=spec is not None and bool(spec.side_effects))
         try:
             async with telling(context, self._least(context, caller)) as tell:
-                following = Following(self._threads, workers, calls.rail, hand, tell, session_of(context))
+                following = Following(self._threads, workers, calls.rail, hand, tell)
                 begun = await following.run(lambda: _begun(calls, caller, params, call_id, following), call_id)
                 return await Asking(context, caller, calls, following, tell).settled(begun)
         finally:

@@ -42,12 +42,7 @@ class OtherServers:
     """All sources of a session. Any thread may ask."""
 
     def __init__(
-        self,
-        sources: tuple[ToolSource, ...],
-        known: Known,
-        vouched: tuple[Vouching, ...],
-        warn: Warn,
-        disable: tuple[str, ...] = (),
+        self, sources: tuple[ToolSource, ...], known: Known, vouched: tuple[Vouching, ...], warn: Warn, *disable: str
     ) -> None:
         self._sources = {source.server: source for source in sources}
         self._disable = tuple(name for name in disable if name.casefold().startswith(FOREIGN))
