@@ -76,6 +76,19 @@ class AsyncHandrail:
         self._pool: Executor | None = pool or self._own
         self._closed = False
 
+    @classmethod
+    async def open(cls, workspace: str | os.PathLike[str], **options: Any) -> Self:
+        """Opens a session in a thread. The constructor holds up the event loop while it opens one, which counts where
+        there are many. `options` are those of the constructor."""
+        import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
+
+        opening = asyncio.create_task(asyncio.to_thread(cls, workspace, **options))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await (await opening).close()
+            raise
+
     async def __aenter__(self) -> Self:
         return self
 

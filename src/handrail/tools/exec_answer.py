@@ -66,7 +66,7 @@ def _data(ran: Ran, todo: Runnable, told: Fitted) -> ExecData:
         output=told.shown,
         exit_code=code,
         duration_ms=round(ran.seconds * 1000, 3),
-        signal=None if code is None else signal_of(code),
+        signal=None if code is None else signal_of(code, todo.last),
         meaning=None if code is None else meaning_of(todo.last, code),
         stdout=None if ran.errors is None else cleaned(ran.output.head + ran.output.tail),
         stderr=None if ran.errors is None else cleaned(ran.errors.head + ran.errors.tail),
