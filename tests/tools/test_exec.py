@@ -433,7 +433,10 @@ def test_the_restricted_profile_has_three_seconds_and_no_way_out(rail: Make, wor
     result = run(rail(settings=listed), "sleep 60", timeoutMs=60_000)
     assert code(result) == "TIMEOUT"
     assert "after 3 s" in result.error.message
+    assert result.error.message.endswith("No command may take longer here.")
     assert result.meta.sandbox.net == "none"
+    short = run(rail(settings=listed), "sleep 60", timeoutMs=100)
+    assert short.error.message.endswith("Raise timeoutMs (max 3000) if it needs longer.")
 
 
 def test_what_bash_gets_is_what_was_read(rail: Make, workspace: Path) -> None:
