@@ -83,7 +83,7 @@ def test_a_cancelled_question_ends_at_the_server_too(wire: WireServer, caplog) -
 
     async def cancel() -> None:
         asking = asyncio.create_task(heard(model, question()))
-        assert await asyncio.to_thread(wire.asked.acquire, timeout=30)
+        assert await asyncio.to_thread(wire.asked.acquire, timeout=60)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

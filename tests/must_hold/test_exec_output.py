@@ -149,7 +149,7 @@ def test_both_streams_come_in_their_order(one: Handrail) -> None:
 def test_a_child_that_holds_the_pipe_does_not_hold_the_call(one: Handrail) -> None:
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(run, one, "(trap '' TERM HUP PIPE; sleep 300; echo late) & echo early; exit 3")
-        result = call.result(20)
+        result = call.result(40)
     assert (result.data.output, result.data.exit_code) == ("early\n", 3)
 
 

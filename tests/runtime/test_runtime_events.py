@@ -207,7 +207,7 @@ def test_a_listener_may_call_tools(rail: Make, workspace: Path) -> None:
     stop = one.subscribe(look)
     thread = threading.Thread(target=one.write, args=("a.txt", "x"))
     thread.start()
-    thread.join(20)
+    thread.join(40)
     assert not thread.is_alive(), "the listener waits for the call it was called by"
     stop()
     assert read[0] == "x"
@@ -220,19 +220,19 @@ def test_a_slow_listener_does_not_hold_up_other_threads(rail: Make) -> None:
 
     def slow(_: Event) -> None:
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
 
     stop = one.subscribe(slow)
     first = threading.Thread(target=one.ls)
     first.start()
-    assert inside.wait(30)
+    assert inside.wait(60)
     second = threading.Thread(target=one.write, args=("a.txt", "x"))
     second.start()
-    second.join(20)
+    second.join(40)
     assert not second.is_alive()
     stop()
     go_on.set()
-    first.join(20)
+    first.join(40)
 
 
 def test_two_objects_of_one_session_hear_each_other_in_order(rail: Make) -> None:

@@ -240,13 +240,13 @@ def test_a_living_process_is_left_alone(rail: Make, workspace: Path, state: Path
     def slow() -> str:
         """Waits."""
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return "done"
 
     one = rail(mode="full", session="s", tools=[slow])
     thread = threading.Thread(target=one.call, args=("slow", {}), kwargs={"tool_call_id": "x"})
     thread.start()
-    assert inside.wait(30)
+    assert inside.wait(60)
     with rail(session="s") as other:
         assert results(other) == {}
         go_on.set()

@@ -124,7 +124,7 @@ print(turn)
             try:
                 yield
             finally:
-                turns, _ = other.communicate(timeout=30)
+                turns, _ = other.communicate(timeout=60)
         assert other.returncode == 0
         assert int(turns) > 1, "the other process did nothing"
 

@@ -73,7 +73,7 @@ def flipping(workspace: Path) -> Callable[[str], AbstractContextManager[None]]:
             try:
                 yield
             finally:
-                flips, _ = flipper.communicate(timeout=30)
+                flips, _ = flipper.communicate(timeout=60)
         assert int(flips) > 100, "the other process did nothing"
 
     return running
