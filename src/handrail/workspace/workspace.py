@@ -297,14 +297,19 @@ class Workspace:
     def not_found(self, path: str, kind: str) -> ToolError:
         """The refusal for a path where nothing is, with the names that may be meant."""
         folder, _, name = path.rstrip("/").rpartition("/")
+        target = ""
         try:
             with self._open(self._place(folder or ("/" if path.startswith("/") else ".")), _FOLDER) as opened:
                 names = nearby(name, opened.descriptor)
+                if name in names:
+                    names.remove(name)
+                    target = os.readlink(name, dir_fd=opened.descriptor)
         except (OSError, ToolError):
             names = []
         near = [f"{folder}/{found}" if folder else found for found in names]
+        link = f" It is a link to {clipped(target)}, which is missing." if target else ""
         hint = f" Near: {', '.join(map(clipped, near))}." if near else ""
-        return ToolError("NOT_FOUND", f"No {kind} {clipped(path)}.{hint}", details={"near": near})
+        return ToolError("NOT_FOUND", f"No {kind} {clipped(path)}.{link}{hint}", details={"near": near})
 
     def let_go(self) -> None:
         """Closes what a decision left open: no call follows, or too much may happen before it."""
