@@ -14,7 +14,7 @@ from threading import Lock
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.protocol.wire import Envelope, Json, encode
 
 START = "0" * 64
@@ -169,5 +169,5 @@ def decode_record(line: bytes) -> tuple[Linked, str] | None:
         return None
     try:
         return from_json(whole, Linked), digest
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None

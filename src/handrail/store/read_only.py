@@ -1,9 +1,9 @@
 """Opens a journal that others may be at work on, to look at it and no more."""
 
 import os
+import shutil
 import sqlite3
-
-from handrail.store.migrations import JOURNAL
+import tempfile
 
 _BUSY_SECONDS = 10
 
@@ -12,23 +12,29 @@ def read_only(path: str) -> sqlite3.Connection:
     """A connection that only looks.
 
     Where nothing may be written, SQLite cannot make the files that readers share. A journal that nobody has left
-    unfinished can then be read as a file that does not change.
+    unfinished can then be read as a file that does not change; of an unfinished one a copy is read.
     """
-    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     try:
-        return _checked(f"file:{name}?mode=ro")
+        return _checked(path, "mode=ro")
     except sqlite3.OperationalError:
-        if _has_content(f"{path}-wal"):
+        if os.access(os.path.dirname(path), os.W_OK) or not os.access(path, os.R_OK):
             raise
-        return _checked(f"file:{name}?immutable=1")
+        if not _has_content(f"{path}-wal"):
+            return _checked(path, "immutable=1")
+    with tempfile.TemporaryDirectory(prefix="handrail-journal-") as folder:
+        copy = os.path.join(folder, "journal.db")
+        for ending in ("", "-wal"):
+            shutil.copyfile(path + ending, copy + ending)
+        return _checked(copy, "mode=rw")
 
 
-def _checked(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, _BUSY_SECONDS, isolation_level=None, uri=True)
+def _checked(path: str, how: str) -> sqlite3.Connection:
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = sqlite3.connect(
+        f"file:{name}?{how}", _BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
+    )
     try:
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > len(JOURNAL):
-            raise sqlite3.DatabaseError(f"it was written by a newer handrail (step {version})")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:
         connection.close()
         raise

@@ -75,7 +75,7 @@ def bury(folder: str, runner: str) -> None:
 
 def _alive(path: str) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return True  # it has just ended in an orderly way
     try:
