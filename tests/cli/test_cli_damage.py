@@ -171,3 +171,57 @@ def test_a_state_folder_that_nobody_may_write_can_be_looked_at(
     assert looked_at("audit").returncode == 0
     verified = looked_at("audit", "verify")
     assert (verified.returncode, verified.stdout) == (0, f"{1 + killed} record{'s' * killed} intact\n")
+
+
+@pytest.fixture
+def damaged_log(here, state: Path) -> Path:
+    """The change log of a workspace in which something was changed."""
+    assert here("call", "write", WRITE, "--mode", "auto").code == 0
+    [log] = state.glob("workspaces/*/.changes/changes.db")
+    log.write_bytes(b"garbage" * 1000)
+    return log
+
+
+@pytest.mark.usefixtures("damaged_log")
+def test_a_damaged_change_log_says_what_is_safe_and_what_to_do(here, workspace: Path, tmp_path: Path) -> None:
+    done = here("call", "write", '{"path": "b.txt", "content": "y"}', "--mode", "auto")
+    assert done.code != 0
+    assert "the change log" in done.err
+    assert "It is damaged; your files and other workspaces are safe. Next: handrail doctor" in done.err
+    assert [path.name for path in workspace.iterdir()] == ["a.txt"]
+    for words in (("undo",), ("log", "--changes"), ("diff",)):
+        refused = here(*words)
+        assert refused.code != 0
+        assert "Next: handrail doctor" in refused.err
+        assert "defect" not in refused.err
+    assert here("call", "read", '{"path": "a.txt"}').out == "x"
+    other = tmp_path / "other"
+    other.mkdir()
+    assert here("call", "write", WRITE, "--mode", "auto", cwd=other).code == 0
+
+
+def test_doctor_finds_a_damaged_change_log_and_its_command_mends_it(here, apart, damaged_log: Path) -> None:
+    done = here("doctor", "--json")
+    assert done.code == 1
+    [row] = [row for row in done.json["rows"] if row["text"].startswith("change log")]
+    assert (row["group"], row["status"]) == ("state", "error")
+    assert "file is not a database" in row["text"]
+    subprocess.run(["sh", "-c", row["fix"]], env={"HANDRAIL_STATE_DIR": str(damaged_log.parents[3])}, check=True)
+    assert here("call", "write", '{"path": "b.txt", "content": "y"}', "--mode", "auto").code == 0
+    assert here("undo").code == 0
+    assert not [row for row in here("doctor", "--json").json["rows"] if row["text"].startswith("change log")]
+
+
+@pytest.mark.usefixtures("damaged")
+def test_doctor_finds_a_damaged_journal(here) -> None:
+    done = here("doctor", "--json")
+    assert done.code == 1
+    [row] = [row for row in done.json["rows"] if row["text"].startswith("journal")]
+    assert row["text"].startswith(f"journal of session {DAMAGED}: the journal $HANDRAIL_STATE_DIR/workspaces/")
+
+
+def test_doctor_finds_an_event_that_cannot_be_read(here, journals: dict[str, Path]) -> None:
+    with closing(sqlite3.connect(journals[SOUND])) as database, database:
+        database.execute("UPDATE event SET data = ? WHERE seq = 1", (b'{"kind": "\xff"}',))
+    texts = [row["text"] for row in here("doctor", "--json").json["rows"]]
+    assert f"journal of session {SOUND}: event 1 cannot be read" in texts

@@ -14,6 +14,7 @@ from handrail.store.audit import Record, decode_record
 from handrail.store.database import Database, Durability
 from handrail.store.folder import StateFolder
 from handrail.store.journal import Journal
+from handrail.store.read_only import ReadOnlyDatabase
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,7 +30,8 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 @contextmanager
 def reading(folder: str, durability: Durability | None = None) -> Generator[Journal]:
     """The journal in the folder of a session, which must have one: to look at it, or with a durability to append."""
-    database = Database(os.path.join(folder, "journal.db"), durability)
+    path = os.path.join(folder, "journal.db")
+    database = ReadOnlyDatabase(path) if durability is None else Database(path, durability)
     try:
         yield Journal(database, os.path.basename(folder), "")
     finally:

@@ -9,8 +9,8 @@ import msgspec
 from handrail.protocol.event import Event, ToolCallPermissionGranted, ToolCallStart, User, decode_event
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.reading import UNREADABLE, from_json
-from handrail.store.database import Database
 from handrail.store.journal import Decided
+from handrail.store.read_only import ReadOnlyDatabase
 
 _OF_CALL = "SELECT seq, data, decided FROM event WHERE call_id = ? AND kind IN (?, ?) ORDER BY seq"
 _SAID_BEFORE = "SELECT data FROM event WHERE kind = 'user' AND seq < ? ORDER BY seq DESC LIMIT 1"
@@ -33,7 +33,7 @@ def call_story(folder: str, call_id: str) -> CallStory | None:
     path = os.path.join(folder, "journal.db")
     if not os.path.exists(path):
         return None
-    with closing(Database(path, None)) as database:
+    with closing(ReadOnlyDatabase(path)) as database:
         rows = database.rows(_OF_CALL, (call_id, "tool_call.start", "tool_call.permission-granted"))
         said = database.row(_SAID_BEFORE, (rows[0][0],)) if rows else None
     events = [_event(data) for _, data, _ in rows]

@@ -206,6 +206,14 @@ class ChangeLog:
         states = (state for entry in entries for step in entry.body.steps for state in (step.before, step.after))
         return {state.hash for state in states if state is not None}
 
+    def check(self) -> None:
+        """Reads all of it; StoreError where a set or its differences cannot be read."""
+        self._database.check()
+        for entry in self.latest():
+            row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (entry.number,))
+            if entry.body == _UNREADABLE or (row and row[0] is not None and self.diffs(entry.number) is None):
+                raise StoreError(f"change {entry.number} cannot be read")
+
     def close(self) -> None:
         """Closes the file."""
         self._database.close()

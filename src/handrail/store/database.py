@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.reading import UNREADABLE, from_json
-from handrail.store.migrations import JOURNAL, migrate, version_of
+from handrail.store.migrations import JOURNAL, migrate
 
 Durability = Literal["crash", "power"]
 Row = tuple[Any, ...]
@@ -28,35 +28,24 @@ _VAGUE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 class Database:
     """A file of tables: a journal or a change log.
 
-    WAL with NORMAL survives kill -9; FULL (durability "power") survives power loss too. Durability None: only to look
-    at it. Then a file of an older handrail stays as it is, and tables that it lacks are empty.
+    WAL with NORMAL survives kill -9; FULL (durability "power") survives power loss too.
     """
 
-    def __init__(self, path: str, durability: Durability | None, steps: tuple[str, ...] = JOURNAL) -> None:
+    _verb = "opened"
+
+    def __init__(self, path: str, durability: Durability, steps: tuple[str, ...] = JOURNAL) -> None:
         self.lock = threading.RLock()
         self.path = path
         self._is_journal = steps is JOURNAL
-        self._is_older = False
         try:
-            self._connection = self._reading(steps) if durability is None else self._writing(durability, steps)
+            self._connection = self._connect(durability, steps)
         except (sqlite3.Error, OSError) as error:
-            self._fail("read" if durability is None else "opened", error)
+            self._fail(self._verb, error)
         self.execute = self._connection.cursor().execute
         self.transaction = Transaction(self)
         """All or nothing, and alone: from the first statement on no other writer is in the file."""
 
-    def _reading(self, steps: tuple[str, ...]) -> sqlite3.Connection:
-        from handrail.store.read_only import read_only  # noqa: PLC0415  who writes does not pay for it
-
-        connection = read_only(self.path)
-        try:
-            self._is_older = version_of(connection, steps) < len(steps)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
-
-    def _writing(self, durability: Durability, steps: tuple[str, ...]) -> sqlite3.Connection:
+    def _connect(self, durability: Durability, steps: tuple[str, ...]) -> sqlite3.Connection:
         is_new = _touch(self.path)
         connection = sqlite3.connect(self.path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
@@ -95,8 +84,7 @@ class Database:
             with self.lock:
                 return self.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            self._accept_lack(error)
-            return []
+            self.fail(error)
 
     def row(self, statement: str, values: Row = ()) -> Row | None:
         """The first row of a query."""
@@ -104,8 +92,7 @@ class Database:
             with self.lock:
                 return self.execute(statement, values).fetchone()
         except sqlite3.Error as error:
-            self._accept_lack(error)
-            return None
+            self.fail(error)
 
     def pages(self, statement: str, key: int) -> Iterator[Row]:
         """The rows of a query that has a limit, page after page: each begins behind the key, which is the first column
@@ -118,6 +105,12 @@ class Database:
                 raise StoreError(f"the {self._name} is damaged: its rows have lost their order")
             key = rows[-1][0]
 
+    def check(self) -> None:
+        """Looks at every page; StoreError where one is not what SQLite wrote."""
+        found = self.rows("PRAGMA integrity_check(1)")
+        if found != [("ok",)]:
+            raise StoreError(f"the {self._name} is damaged: {found[0][0] if found else 'it has no pages'}")
+
     def decoded(self, data: bytes, kind: type[Kind]) -> Kind:
         """A row's JSON as a type of ours; StoreError where it is none."""
         try:
@@ -128,10 +121,6 @@ class Database:
     def fail(self, error: sqlite3.Error) -> NoReturn:
         """Raises what the caller sees of a failure of SQLite."""
         self._fail("used", error)
-
-    def _accept_lack(self, error: sqlite3.Error) -> None:
-        if not self._is_older or "no such table" not in str(error):
-            self.fail(error)
 
     @property
     def _name(self) -> str:

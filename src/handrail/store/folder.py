@@ -75,6 +75,12 @@ class StateFolder:
         folders = [os.path.join(every, home, name) for home in homes for name in _names(os.path.join(every, home))]
         return [folder for folder in folders if os.path.exists(os.path.join(folder, "journal.db"))]
 
+    def change_logs(self) -> list[str]:
+        """The folders of all change logs that there are."""
+        every = os.path.join(self.path, "workspaces")
+        folders = [os.path.join(every, home, ".changes") for home in _names(every)]
+        return [folder for folder in folders if os.path.exists(os.path.join(folder, "changes.db"))]
+
     def _workspace(self, workspace: str) -> str:
         return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
 

@@ -22,6 +22,7 @@ from handrail.store.journal import Decided
 from handrail.store.opened import OpenedFolders
 from handrail.store.places import place_of
 from handrail.store.questions import ASKED, question_in
+from handrail.store.read_only import ReadOnlyDatabase, Stamp, stamp_of
 from handrail.store.runner import is_dead
 
 _OPEN = """
@@ -37,8 +38,6 @@ SELECT id FROM request WHERE answer IS NULL
 UNION ALL SELECT id FROM call WHERE state = 'parked' AND id NOT IN (SELECT call_id FROM request)
 """
 _FRESH_NANOSECONDS = 2 * 10**9
-
-Stamp = tuple[tuple[int, int], ...]
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +150,7 @@ class Inbox:
         return self._workspace or place_of(home)
 
     def _of_session(self, folder: str) -> list[Waiting]:
-        stamp = _stamp(folder)
+        stamp = stamp_of(os.path.join(folder, "journal.db"))
         known = self._known.get(folder)
         if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
             known = self._known[folder] = (stamp, self._read(folder))
@@ -176,7 +175,7 @@ class Inbox:
 
 
 def _opened(folder: str) -> Database:
-    return Database(os.path.join(folder, "journal.db"), None)
+    return ReadOnlyDatabase(os.path.join(folder, "journal.db"))
 
 
 def _asked(folder: str, workspace: str | None, data: bytes) -> Asked:
@@ -224,19 +223,6 @@ def _environment(database: Database, batch_id: str) -> str | None:
     return next((request.environment for request in requests if request.environment is not None), None)
 
 
-def _stamp(folder: str) -> Stamp:
-    """What changes whenever the journal does."""
-    return tuple(_size_and_time(os.path.join(folder, name)) for name in ("journal.db", "journal.db-wal"))
-
-
 def _is_fresh(stamp: Stamp) -> bool:
     """Whether it was written just now: then it may be written again without looking any different."""
     return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS
-
-
-def _size_and_time(path: str) -> tuple[int, int]:
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return 0, 0
-    return status.st_size, status.st_mtime_ns

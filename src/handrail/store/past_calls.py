@@ -9,8 +9,8 @@ import msgspec
 
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.reading import UNREADABLE, from_json
-from handrail.store.database import Database
 from handrail.store.journal import Broken, Decided
+from handrail.store.read_only import ReadOnlyDatabase
 
 _STARTS = """
 SELECT seq, data, decided FROM event WHERE seq > ? AND kind = 'tool_call.start' ORDER BY seq LIMIT 500
@@ -26,7 +26,7 @@ class PastCall(msgspec.Struct, frozen=True):
 
 def past_calls(folder: str, since: datetime | None = None) -> Iterator[PastCall | Broken]:
     """The calls of a session, oldest first; of a broken one nobody knows when it was, so it always comes."""
-    with closing(Database(os.path.join(folder, "journal.db"), None)) as database:
+    with closing(ReadOnlyDatabase(os.path.join(folder, "journal.db"))) as database:
         for row in database.pages(_STARTS, 0):
             call = _read(*row)
             if isinstance(call, Broken) or since is None or call.start.time >= since:

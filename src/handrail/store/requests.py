@@ -52,6 +52,14 @@ def requests_of_batch(database: Database, batch_id: str) -> list[tuple[Permissio
     ]
 
 
+def check_requests(database: Database) -> None:
+    """Reads all that was asked and said; StoreError where something cannot be read."""
+    for data, said in database.rows("SELECT data, answer FROM request"):
+        database.decoded(data, PermissionRequest)
+        if said is not None:
+            database.decoded(said, Answer)
+
+
 def calls_of_batch(database: Database, batch_id: str) -> list[str]:
     """The calls of a batch that waits or waited, in their order."""
     row = database.row("SELECT calls FROM batch WHERE id = ?", (batch_id,))
