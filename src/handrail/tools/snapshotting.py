@@ -85,8 +85,10 @@ def _recorded(
 ) -> Recorded | None:
     history, summary = recorder.history, command_of(context).text[:_SUMMARY]
     if watched.examined is not None:
-        return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
-    return finish_unkept(history, number, summary, watched.changes)
+        made = finish_command(history, number, summary, watched.examined, watched.was, not_covered)
+    else:
+        made = finish_unkept(history, number, summary, watched.changes)
+    return Recorded(made) if made is not None else None
 
 
 def _cut_off(context: Context, recorder: Recorder, number: int, watched: Watched) -> None:
