@@ -79,7 +79,7 @@ class History:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever changed here."""
-        return self._log is None and not os.path.exists(os.path.join(self.folder, "changes.db"))
+        return self._log is None and not os.path.lexists(os.path.join(self.folder, "changes.db"))
 
     @contextlib.contextmanager
     def settling(self) -> Generator[None]:

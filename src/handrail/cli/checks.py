@@ -17,7 +17,7 @@ from handrail.runtime.offering import offered
 from handrail.runtime.restoring import unsettled
 from handrail.settings import SettingsError, load, state_folder, user_file
 from handrail.store.damage import find_damage
-from handrail.store.folder import StateFolder
+from handrail.store.folder import StateFolder, moved_away
 from handrail.store.verify import verify
 from handrail.workspace.search.binary import program_version, ripgrep_program
 
@@ -140,7 +140,7 @@ def _damage(folder: StateFolder) -> Iterator[Row]:
         whose = f" of session {os.path.basename(found.folder)}" if found.kind == "journal" else ""
         path = without_home(os.path.join(found.folder, name))
         text = f"{found.kind}{whose}: {without_home(found.problem).partition('. ')[0]}"
-        yield Row("state", "error", text, f"mv {path} {path}.damaged")
+        yield Row("state", "error", text, f"mv {path} {without_home(moved_away(found.folder, name))}")
 
 
 def _audit(folder: StateFolder) -> Row:
@@ -149,8 +149,11 @@ def _audit(folder: StateFolder) -> Row:
             text = f"{left} session{'s' * (left > 1)} ended in a crash; the audit may lack records"
             return Row("state", "warning", text, "handrail audit verify")
         found = verify(folder)
-    except (StoreError, OSError) as error:
-        return Row("state", "error", f"audit: {without_home(str(error))}", f"ls -l {without_home(folder.audit)}")
+    except StoreError as error:
+        text = without_home(str(error)).partition(". ")[0]
+        return Row(
+            "state", "error", f"audit: {text}", f"mv {without_home(folder.audit)} {without_home(folder.audit)}.damaged"
+        )
     if found.intact:
         return Row("state", "ok", f"audit: {found.records:,} record{'s' * (found.records != 1)} intact")
     return Row("state", "error", f"audit: {without_home(found.problems[0])}", "handrail audit verify")

@@ -53,7 +53,10 @@ def settle_others(session: Session) -> None:
         return
     from handrail.runtime.person import settle_killed  # noqa: PLC0415  hardly ever needed
 
-    settle_killed(session)
+    try:
+        settle_killed(session)
+    except StoreError:
+        return  # a damaged change log stops changes, and says so then; it does not stop reading
     home = os.path.dirname(session.folder)
     for runner, name in others.items():
         if is_dead(os.path.join(home, name), runner):

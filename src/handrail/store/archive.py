@@ -10,7 +10,7 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Event
-from handrail.store.audit import Record, decode_record
+from handrail.store.audit import Record, decode_record, lines_of
 from handrail.store.database import Database, Durability
 from handrail.store.folder import StateFolder
 from handrail.store.journal import Journal
@@ -46,14 +46,7 @@ def kept_sessions(state: StateFolder, workspace: str) -> list[Kept]:
 
 def last_records(state: StateFolder, limit: int) -> list[Record | None]:
     """The last records of the audit, oldest first; None for a line that is not what was sealed."""
-    try:
-        with open(state.audit, "rb") as lines:
-            last = deque(lines, maxlen=limit)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise StoreError(f"the audit {state.audit} cannot be read: {error.strerror}") from error
-    whole = [line for line in last if line.endswith(b"\n")]  # the last one may be torn, or be written just now
+    whole = [line for line in deque(lines_of(state.audit), maxlen=limit) if line.endswith(b"\n")]
     return [found[0] if (found := decode_record(line)) else None for line in whole]
 
 

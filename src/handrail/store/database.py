@@ -39,7 +39,7 @@ class Database:
         self._is_journal = steps is JOURNAL
         try:
             self._connection = self._connect(durability, steps)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             self._fail(self._verb, error)
         self.execute = self._connection.cursor().execute
         self.transaction = Transaction(self)
@@ -109,7 +109,12 @@ class Database:
         """Looks at every page; StoreError where one is not what SQLite wrote."""
         found = self.rows("PRAGMA integrity_check(1)")
         if found != [("ok",)]:
-            raise StoreError(f"the {self._name} is damaged: {found[0][0] if found else 'it has no pages'}")
+            raise StoreError(
+                f"the {self._name} is damaged: {found[0][0].splitlines()[-1] if found else 'it has no pages'}"
+            )
+        [(size,), (count,)] = self.rows("PRAGMA page_size") + self.rows("PRAGMA page_count")
+        if count == 0 or os.stat(self.path).st_size % size:
+            raise StoreError(f"the {self._name} is damaged: {'its last page is cut' if count else 'it is empty'}")
 
     def decoded(self, data: bytes, kind: type[Kind]) -> Kind:
         """A row's JSON as a type of ours; StoreError where it is none."""
@@ -126,7 +131,7 @@ class Database:
     def _name(self) -> str:
         return f"{'journal' if self._is_journal else 'change log'} {self.path}"
 
-    def _fail(self, done: str, error: sqlite3.Error | OSError) -> NoReturn:
+    def _fail(self, done: str, error: sqlite3.Error | OSError | UnicodeDecodeError) -> NoReturn:
         """What failed, why, and what is safe all the same."""
         cause = _refusal(self.path, error) or error
         reason = (cause.strerror or str(cause)) if isinstance(cause, OSError) else str(cause)
@@ -196,7 +201,9 @@ def _use_wal(connection: sqlite3.Connection, until: float) -> None:
 
 
 def _code(error: Exception) -> int:
-    """SQLite's own primary code."""
+    """SQLite's own primary code. An error that quotes what is no UTF-8 is about a damaged schema."""
+    if isinstance(error, UnicodeDecodeError):
+        return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -109,6 +109,6 @@ def _checked(path: str, how: str) -> sqlite3.Connection:
 def _size_and_time(path: str) -> tuple[int, int]:
     try:
         status = os.stat(path)
-    except FileNotFoundError:
+    except OSError:
         return 0, 0
     return status.st_size, status.st_mtime_ns

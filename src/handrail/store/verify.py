@@ -8,8 +8,8 @@ import msgspec
 from handrail.protocol.error import StoreError
 from handrail.protocol.result import ToolResult
 from handrail.store.archive import reading
-from handrail.store.audit import START, decode_record
-from handrail.store.folder import StateFolder
+from handrail.store.audit import START, decode_record, lines_of
+from handrail.store.folder import StateFolder, moved_away
 from handrail.store.redact import redacted_commands
 
 _MOST = 10
@@ -35,18 +35,17 @@ def verify(state: StateFolder) -> Verification:
     """Reads the whole chain. Every call that a journal has a result of must be in it, and say what the journal says:
     a hash shows that a line was changed, but whoever can write the file can also seal it anew."""
     results, unread = finished_calls(state)
-    sessions = {session for session, _ in results} - unread.keys()
+    begun_anew = {os.path.basename(folder) for folder in state.sessions() if os.path.lexists(moved_away(folder))}
+    sessions = {session for session, _ in results} - unread.keys() - begun_anew
     head, count, problems = START, 0, list[str]()
-    if os.path.exists(state.audit):
-        with open(state.audit, "rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.endswith(b"\n"):
-                    break  # a crash tore it; the journal knows the call, and it is written anew
-                problem, digest = _judge(line, number, head, results, sessions)
-                if problem:
-                    problems.append(f"Record {number} {problem}; {count} before it are sound.")
-                    break
-                head, count = digest, number
+    for number, line in enumerate(lines_of(state.audit), start=1):
+        if not line.endswith(b"\n"):
+            break  # a crash tore it; the journal knows the call, and it is written anew
+        problem, digest = _judge(line, number, head, results, sessions)
+        if problem:
+            problems.append(f"Record {number} {problem}; {count} before it are sound.")
+            break
+        head, count = digest, number
     if not problems:
         problems += _missing([key for key, left in results.items() if left])
     return Verification(count, head, tuple(problems), tuple(unread.values()))
@@ -67,7 +66,7 @@ def _judge(line: bytes, number: int, head: str, results: Results, sessions: set[
     if record.prev != head or record.seq != number:
         return "was changed or removed" if record.seq > number else "was inserted or changed", ""
     known = results.get((record.session_id, record.tool_call_id))
-    if not known:  # a session that was removed, or cannot be read, has no journal to ask
+    if not known:  # no journal to ask: it was removed or moved away, or cannot be read
         return ("is of a call that its journal does not know" if record.session_id in sessions else None), digest
     said = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
     for outcome in known:
