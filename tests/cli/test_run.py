@@ -336,7 +336,8 @@ def test_an_output_that_is_full_is_said_once_the_turn_is_done(
 def test_a_signal_ends_the_turn_and_what_it_started(
     environment: dict[str, str], script: Script, workspace: Path, run, number: int
 ) -> None:
-    slow = {"text": "Slow.", "calls": [["exec", {"command": "touch begun; exec sleep 600.25", "timeoutMs": 600_000}]]}
+    sleeps = f"sleep 600.{os.getpid():08}"
+    slow = {"text": "Slow.", "calls": [["exec", {"command": f"touch begun; exec {sleeps}", "timeoutMs": 600_000}]]}
     words = ["run", "x", "--model", script(slow, DONE), "--mode", "auto", "--json", "--session", "task"]
     command = [sys.executable, "-m", "handrail", *words]
     with subprocess.Popen(command, cwd=workspace, env=environment, stdout=subprocess.PIPE) as process:
@@ -347,7 +348,7 @@ def test_a_signal_ends_the_turn_and_what_it_started(
         last = [*lines][-1]
         assert process.wait(60) == 130
     assert (json.loads(last)["kind"], json.loads(last)["reason"]) == ("end", "cancelled")
-    assert subprocess.run(["pgrep", "-f", "sleep 600.25"], check=False).returncode == 1
+    assert subprocess.run(["pgrep", "-f", sleeps], check=False).returncode == 1
     assert run("run", "-c", "and now?", "-q").out == "It is two now.\n"
 
 

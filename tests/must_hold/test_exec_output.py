@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
+from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
+from in_time import cut_short
 
 COMMANDER = Path(__file__).parent.parent / "commander.py"
 GIGABYTES_10 = 10 * 10**9
@@ -163,7 +165,10 @@ def test_a_command_that_closes_its_output_runs_to_its_end(one: Handrail, workspa
 
 
 def test_output_after_a_timeout_is_kept_up_to_it(one: Handrail) -> None:
-    result = one.call("exec", {"command": "echo before; sleep 300; echo after", "timeoutMs": 500})
+    def run_for(milliseconds: int) -> ToolResult[Any]:
+        return one.call("exec", {"command": "echo before; sleep 300; echo after", "timeoutMs": milliseconds})
+
+    result, _ = cut_short(run_for, 500, lambda result: result.data is not None and result.data.output)
     assert result.error is not None
     assert result.error.code == "TIMEOUT"
     assert result.content.startswith("before\n")

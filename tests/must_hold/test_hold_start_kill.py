@@ -53,7 +53,7 @@ class Victims:
         os.kill(victim, signal.SIGKILL)
         # It leaves copies of itself that are not bubblewrap yet, and hold its locks.
         assert is_true_soon(lambda: not os.path.exists(f"/proc/{victim}"))
-        assert is_true_soon(lambda: with_word(start_victim.__file__) == [self.process.pid])
+        assert is_true_soon(lambda: with_word(f"{start_victim.__file__}\0{self._workspace}\0") == [self.process.pid])
 
     def open_next(self) -> None:
         """Opens another session, which runs nothing."""
@@ -76,7 +76,8 @@ def victims(tmp_path: Path, workspace: Path) -> Iterator[Victims]:
 
 def test_what_waits_for_a_killed_runtime_is_ended_by_the_next_session(victims: Victims) -> None:
     victims.kill_waiting()
-    assert is_true_soon(lambda: len(victims.left()) == 1)  # the process inside: nobody else would end it
+    # The process inside is left; none is where a session of another run, which ends it too, was opened just now.
+    assert is_true_soon(lambda: len(victims.left()) < 2)
     victims.open_next()
     assert victims.left() == []
 
@@ -114,7 +115,7 @@ def words_of(process: int) -> bytes:
 
 
 def is_true_soon(asked: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + 60.0
     while not (found := asked()) and time.monotonic() < until:
         time.sleep(0.005)
     return found

@@ -109,6 +109,7 @@ def test_a_program_that_dies_is_told_and_bounded(
         assert len(result.error.message) < 500
 
 
+@pytest.mark.usual_time
 def test_a_program_that_never_ends_is_ended(rail: Rail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marker = tmp_path / "running"
     program(tmp_path / "bin" / "rg", f"#!/bin/sh\necho $$ >>{marker}\nexec /bin/sleep 1000\n")

@@ -9,12 +9,12 @@ from handrail.cli.given import given_json
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.cli.preferences import has_servers, loaded_for
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.question import Question
 from handrail.protocol.result import ToolResult
+from handrail.protocol.tool import BASE_NAMES
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.settings import Loaded
@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
         unattended=unattended,
         settings=loaded,
         on_permission=_later,
-        sources=_sources(options, loaded, workspace) if options.tool.startswith(FOREIGN) else (),
+        sources=() if options.tool in BASE_NAMES else _sources(options, loaded, workspace),
     ) as rail:
         with saying_what_takes_long(options, _what(options.tool, arguments)):
             result = rail.call(options.tool, arguments)
@@ -65,6 +65,8 @@ def run(options: Namespace) -> int:
 
 
 def _sources(options: Namespace, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
+    if not has_servers(loaded, workspace):
+        return ()
     from handrail.cli.servers import sources_for  # noqa: PLC0415  few calls are another server's
 
     return sources_for(options, loaded, workspace, called=options.tool)
@@ -117,6 +119,9 @@ def exit_of(result: ToolResult[Any]) -> int:
 
 def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str | None) -> None:
     """A result for a person."""
+    waits = result.error is not None and result.error.code == "PERMISSION_REQUIRED"
+    if result.error is not None and not waits:
+        _print_error(result, result.error, why_off)
     for text in result.warnings:
         note(f"warning: {text}")
     if result.error is None:
@@ -129,10 +134,9 @@ def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str |
             note(open_end)
         if (process := getattr(result.data, "session_id", None)) and not options.quiet:
             note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
-    elif result.error.code == "PERMISSION_REQUIRED":
+    elif waits:
         _print_request(result.error, mode)
     else:
-        _print_error(result, result.error, why_off)
         _print_next_step(result.error, options, mode)
     if options.verbose:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")

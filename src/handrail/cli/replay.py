@@ -62,8 +62,10 @@ def _show(replay: Replay, session: str, options: Namespace) -> None:
     for one in replay.calls:
         if one.difference:
             answer(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
+    between = "between two calls, by another session, an undo or by hand; replay leaves that out"
     for path in start.outside:
-        note(f"{path} was changed by others: what it was at the start is not known")
+        how = between if path in start.meanwhile else "by others: what it was at the start is not known"
+        note(f"{path} was changed {how}")
     for path in start.left_out:
         note(f"{path} was not copied: it is no file, folder or link, or cannot be read")
     if replay.unreadable:

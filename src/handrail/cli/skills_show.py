@@ -12,6 +12,7 @@ from handrail.protocol.wire import encode
 from handrail.runtime.skill_search import skill_in, skills_in
 from handrail.runtime.skills import entry_of
 from handrail.skills.allowed import spelled
+from handrail.skills.narrowing import ALWAYS
 from handrail.skills.skill import Skill
 
 
@@ -72,4 +73,5 @@ def _rules(skill: Skill) -> tuple[str, ...]:
     limited = [f"{tool}: deny all but {', '.join(patterns)}" for tool, patterns in skill.patterns.items()]
     if skill.files and ("read" in skill.patterns or "read" not in skill.tools):
         limited.append("read: also its own folder" if "read" in skill.patterns else "read: its own folder only")
-    return (f"skill.{skill.name}: no other tools are offered", *(f"skill.{skill.name}: {text}" for text in limited))
+    others = f"no other tools are offered but {', '.join(sorted(ALWAYS))}, if enabled"
+    return (f"skill.{skill.name}: {others}", *(f"skill.{skill.name}: {text}" for text in limited))

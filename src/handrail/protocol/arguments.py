@@ -11,7 +11,17 @@ from handrail.protocol.wire import Wire
 from handrail.protocol.wording import shown, unknown_within, visible, worded
 
 ALIASES = {
-    "path": ("file_path", "filePath", "filename", "file", "target_file", "dir", "directory", "folder"),
+    "path": (
+        "file_path",
+        "filePath",
+        "filename",
+        "file",
+        "target_file",
+        "dir",
+        "directory",
+        "folder",
+        "target_directory",
+    ),
     "oldText": ("old_string", "old_str", "old_text", "oldString", "search"),
     "newText": ("new_string", "new_str", "new_text", "newString", "replace"),
     "replaceAll": ("replace_all", "allow_multiple_matches"),
@@ -24,6 +34,7 @@ ALIASES = {
     "command": ("cmd", "script"),
     "timeoutMs": ("timeout", "timeout_ms"),
     "yieldMs": ("yield_ms",),
+    "background": ("is_background", "run_in_background"),
     "cwd": ("workdir", "working_directory"),
     "sessionId": ("session_id", "id"),
     "offset": ("start_line", "startLine", "line_offset"),
@@ -32,7 +43,13 @@ ALIASES = {
 }
 """What other systems call our arguments. Never accepted: named in the refusal."""
 
-_CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
+_OPTIONS = {"-i": "caseSensitive", "-A": "contextLines", "-B": "contextLines", "-C": "contextLines"}
+_CANONICAL = _OPTIONS | {alias: name for name, aliases in ALIASES.items() for alias in aliases}
+_ADVICE = {
+    "-i": ("caseSensitive", "use caseSensitive: false"),
+    "multiline": ("pattern", "leave it out, a pattern matches within one line"),
+}
+"""Arguments of other systems that mean something else: what they are about, and what to do."""
 _MOST_UNKNOWN = 20
 _REFUSED = (msgspec.ValidationError, UnicodeEncodeError, RecursionError)
 
@@ -89,7 +106,9 @@ def _problems(shape: type[msgspec.Struct], arguments: object) -> tuple[Problem, 
 def _unknown(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> Problem:
     use = _suggestion(key, given, names)
     name = key if isinstance(key, str) and key.isidentifier() and len(key) <= 80 else shown(key)
-    hint = f"use {use}" if use else f"the arguments are {', '.join(names)}" if names else "there are none"
+    about, advice = _ADVICE.get(str(key), ("", f"use {use}"))
+    known = f"the arguments are {', '.join(names)}" if names else "there are none"
+    hint = advice if use or about in names else known
     return Problem(field=name, problem=f"{name} is not an argument; {hint}", value=shown(given[key]), use=use)
 
 

@@ -99,11 +99,12 @@ class ErrorInfo(Envelope, frozen=True):
 class ToolError(Exception):
     """A failure the model should read: what happened, the value, what to do next."""
 
-    def __init__(self, code: ErrorCode, message: str, *, details: Json = None) -> None:
+    def __init__(self, code: ErrorCode, message: str, *, details: Json = None, warnings: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.code: ErrorCode = code
         self.message = message
         self.details = details
+        self.warnings = warnings
 
     @property
     def named_details(self) -> dict[str, Json]:

@@ -65,18 +65,17 @@ def settle_others(session: Session) -> None:
 
 def end_work(session: Session, runner: Runner) -> None:
     """To be called when a session is closed. What cannot be settled now is left to whoever opens it next."""
+    end = runner.abandon
     try:
         with session.closing:
             pay(session)
-        settled = not session.journal.has_begun_calls()
-        if settled:
+        if not session.journal.has_begun_calls():
             session.journal.forget_runner(runner.id)
+            end = runner.close
     except StoreError:
-        settled = False
-    if settled:
-        runner.close()
-    else:
-        runner.abandon()
+        pass
+    finally:
+        end()
 
 
 class Remains(msgspec.Struct, frozen=True):

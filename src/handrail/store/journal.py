@@ -125,6 +125,9 @@ class Journal:
         """Marks that go with the next transaction."""
         self._marks: dict[str, bytes] = {}
         """Marks that are stored, as far as this process knows."""
+        self._conversation: Callable[[], str] | None = None
+        self._seen_by: set[tuple[str, str]] = set()
+        """Conversations, each with a path that it has seen."""
 
     # Writing
 
@@ -132,14 +135,18 @@ class Journal:
         """An id for a call that comes in now."""
         return new_call_id(self._seq)
 
-    def append(self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = ()) -> None:
-        """Writes events, and statements that must stand or fall with them."""
+    def append(
+        self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = (), stored: Callable[[], object] | None = None
+    ) -> None:
+        """Writes events, and statements that must stand or fall with them. `stored` is called before the listeners."""
 
         def statements(_first: int, _last: int) -> None:
             for statement, values in also:
                 self.database.execute(statement, values)
 
         self._write(drafts, statements)
+        if stored is not None:
+            stored()
         self.deliver()
 
     def record(self, call_id: str, decided: Decided, state: str, drafts: tuple[Draft, ...], *, given: bool) -> None:
@@ -475,7 +482,9 @@ class Journal:
     # What the session has seen of files
 
     def seen(self, path: str) -> bytes | None:
-        """The mark that was last put on a file."""
+        """The mark that was last put on a file; None if the conversation has not seen the file."""
+        if self._conversation is not None and (self._conversation(), path) not in self._seen_by:
+            return None
         mark = self._unseen.get(path)
         if mark is None:
             row = self.database.row("SELECT mark FROM seen WHERE path = ?", (path,))
@@ -486,6 +495,16 @@ class Journal:
         """Marks a file; written with the result of the call that read or wrote it."""
         with self.database.lock:
             self._unseen[path] = mark
+            if self._conversation is not None:
+                self._seen_by.add((self._conversation(), path))
+
+    def begin_conversations(self, current: Callable[[], str]) -> None:
+        """Removes all marks. From here on a mark counts for conversations that have seen the file themselves."""
+        with self.database.lock, self.database.transaction:
+            self.database.execute("DELETE FROM seen")
+            self._unseen.clear()
+            self._marks.clear()
+            self._conversation = current
 
 
 @cache
