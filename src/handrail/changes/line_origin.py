@@ -56,8 +56,6 @@ class _Tracing:
     def __init__(self, log: ChangeLog, content: Content) -> None:
         self._log = log
         self._content = content
-        self._numbers: dict[bytes, list[int]] = {}
-        """The sets that touched a path, without those that were looked at."""
         self._outside: list[int] = []
         self._brought_back: list[int] = []
 
@@ -82,13 +80,8 @@ class _Tracing:
 
     def _last(self, path: bytes, before: int | None) -> tuple[Entry, Step] | None:
         """The last set before a number that changed a path, and how."""
-        if path not in self._numbers:
-            self._numbers[path] = self._log.numbers_touching(path, 0)
-        numbers = self._numbers[path]
-        while numbers:
-            number = numbers.pop()
-            entry = self._log.entry(number) if before is None or number < before else None
-            if entry is not None and entry.state == "done":
+        for entry in reversed(self._log.touching(path, 0)):
+            if entry.state == "done" and (before is None or entry.number < before):
                 return next(((entry, step) for step in entry.body.steps if step.path == path), None)
         return None
 

@@ -1,19 +1,17 @@
 """Looks at paths before they are changed, and keeps what they hold."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from handrail.changes.recorder import Recorder, not_kept
 from handrail.protocol.change import State
-from handrail.protocol.error import ToolError
-from handrail.workspace.current import Current
+from handrail.protocol.error import StoreError, ToolError
 from handrail.workspace.errors import tool_error
 from handrail.workspace.exact import Found, found_at, reach
-from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 
-Keep = Callable[[Current, Landing], None]
 SMALL = 1 << 16
 """Bytes up to which a content is kept together with others."""
 
@@ -63,21 +61,30 @@ def look_at(workspace: Workspace, path: bytes, keep: int = 0) -> Found:
         return _ELSEWHERE
 
 
-def contents(workspace: Workspace, keep: Keep, places: Iterable[tuple[bytes, Found]]) -> Iterator[tuple[str, bytes]]:
-    """What files and links hold, with its hash; large files are kept at once by `keep`. The places may be looked at
-    while they are asked for."""
+def keep_all(workspace: Workspace, recorder: Recorder, places: Iterable[tuple[bytes, Found]]) -> None:
+    """Keeps what files and links hold, so that it can come back; ToolError, and nothing is changed, when that cannot
+    be. The places may be looked at while they are asked for."""
+    try:
+        recorder.history.blobs.keep_all(_contents(workspace, recorder, places))
+    except StoreError as error:
+        raise not_kept("What is to be changed", error) from None
+
+
+def _contents(
+    workspace: Workspace, recorder: Recorder, places: Iterable[tuple[bytes, Found]]
+) -> Iterator[tuple[str, bytes]]:
     for path, found in places:
         if found.current is not None and found.current.data is not None and len(found.current.data) <= SMALL:
             yield found.current.hash, found.current.data
         elif found.current is not None or (found.state is not None and found.state.kind == "link"):
-            yield from _by_itself(workspace, keep, path, found)
+            yield from _by_itself(workspace, recorder, path, found)
 
 
-def _by_itself(workspace: Workspace, keep: Keep, path: bytes, found: Found) -> Iterator[tuple[str, bytes]]:
+def _by_itself(workspace: Workspace, recorder: Recorder, path: bytes, found: Found) -> Iterator[tuple[str, bytes]]:
     try:
         with reach(workspace, path) as landing:
             if found.current is not None:
-                keep(found.current, landing)
+                recorder.keep(found.current, landing)
             elif found.state is not None:
                 yield found.state.hash, os.fsencode(os.readlink(landing.name, dir_fd=landing.folder))
     except OSError as error:

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -107,13 +107,6 @@ class Recorder:
                 os.close(descriptor)
         except StoreError as error:
             raise not_kept(landing.name, error) from None
-
-    def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
-        """Keeps contents, so that they can come back; ToolError, and nothing is changed, when that cannot be."""
-        try:
-            self.history.blobs.keep_all(contents)
-        except StoreError as error:
-            raise not_kept("What is to be changed", error) from None
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
         """Keeps bytes that are to be written, or that settling a crash may need."""

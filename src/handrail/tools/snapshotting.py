@@ -91,10 +91,8 @@ def _recorded(
 ) -> Recorded | None:
     history, summary = recorder.history, command_of(context).text[:_SUMMARY]
     if watched.examined is not None:
-        made = finish_command(history, number, summary, watched.examined, watched.was, not_covered)
-    else:
-        made = finish_unkept(history, number, summary, watched.changes)
-    return Recorded(made) if made is not None else None
+        return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
+    return finish_unkept(history, number, summary, watched.changes)
 
 
 def _cut_off(context: CommandContext, recorder: Recorder, number: int, watched: Watched) -> None:

@@ -6,7 +6,7 @@ import os
 from handrail.changes.carrying import KEPT_WHOLE, Carrier
 from handrail.changes.conflicts import listed, refusal
 from handrail.changes.holding import Holding, holding_folder
-from handrail.changes.looking import contents, light, look_at
+from handrail.changes.looking import keep_all, light, look_at
 from handrail.changes.manners import How
 from handrail.changes.planned import Budget, Planned, change_of
 from handrail.changes.recorder import Recorded, Recorder
@@ -116,7 +116,7 @@ def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
     for missing in recorder.history.blobs.missing(needed):
         path = clipped(os.fsdecode(needed[missing]))
         raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
-    recorder.keep_all(contents(workspace, recorder.keep, ((way.step.path, way.found) for way in plan.ways)))
+    keep_all(workspace, recorder, ((way.step.path, way.found) for way in plan.ways))
 
 
 def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:

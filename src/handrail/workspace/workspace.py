@@ -168,8 +168,7 @@ class Workspace:
         return Landing(opened.descriptor, name, ()), real
 
     def append(self, path: str, data: bytes) -> None:
-        """Adds bytes to the end of a file, which is created with its parents, for its owner only: all of them or
-        none."""
+        """Adds bytes to the end of a file, which is created with its parents, for its owner only."""
         landing, _ = self.land(path)
         with landing:
             folders = NewFolders(landing.folder, landing.missing)
@@ -179,10 +178,7 @@ class Workspace:
                 try:
                     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
-                    written = os.write(descriptor, data)
-                    if written < len(data):  # of a line that found no room nothing stays
-                        os.ftruncate(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR) - written)
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+                    os.write(descriptor, data)
                 finally:
                     os.close(descriptor)
                 folders.keep()

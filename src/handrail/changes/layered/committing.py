@@ -19,7 +19,7 @@ from handrail.changes.layered.places import below_upper
 from handrail.changes.layered.repositories import changed_in_repositories
 from handrail.changes.layered.sealing import store_after
 from handrail.changes.layered.trial import Examined, Manner
-from handrail.changes.looking import contents
+from handrail.changes.looking import keep_all
 from handrail.changes.manners import Bringing, How, Source
 from handrail.changes.opened import closed_folders
 from handrail.changes.planned import Planned
@@ -56,7 +56,7 @@ def commit(
     """
     check = Check(workspace, examined)
     _refuse_outdated(workspace, examined)
-    recorder.keep_all(contents(workspace, recorder.keep, check.to_keep()))
+    keep_all(workspace, recorder, check.to_keep())
     planned = Planned(
         "exec",
         summary,

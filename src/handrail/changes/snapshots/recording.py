@@ -7,6 +7,7 @@ import msgspec
 
 from handrail.changes.history import History
 from handrail.changes.layered.trial import Examined
+from handrail.changes.recorder import Recorded
 from handrail.changes.snapshots.patience import BEFORE_SECONDS, SnapshotError
 from handrail.changes.snapshots.snapshot import last_snapshot
 from handrail.process.abandoned import end_abandoned
@@ -24,23 +25,23 @@ def finish_command(
     examined: Examined,
     was: tuple[Was, ...],
     not_covered: tuple[str, ...] = (),
-) -> ChangeSet | None:
+) -> Recorded | None:
     """Writes down what it changed; None where that is nothing."""
     if not examined.steps:
         history.log.drop(number)
         return None
     body = Body("exec", summary, examined.steps, examined.changes, not_covered=not_covered, was=was)
     history.log.finish(number, body, examined.diffs)
-    return ChangeSet(changes=examined.changes, number=number, undoable=True, not_covered=not_covered)
+    return Recorded(ChangeSet(changes=examined.changes, number=number, undoable=True, not_covered=not_covered))
 
 
-def finish_unkept(history: History, number: int, summary: str, changes: tuple[Change, ...]) -> ChangeSet | None:
+def finish_unkept(history: History, number: int, summary: str, changes: tuple[Change, ...]) -> Recorded | None:
     """The same where there is no way back."""
     if not changes:
         history.log.drop(number)
         return None
     history.log.finish(number, Body("exec", summary, (), changes, undoable=False))
-    return ChangeSet(changes=changes, number=number, undoable=False)
+    return Recorded(ChangeSet(changes=changes, number=number, undoable=False))
 
 
 def settle_command(workspace: Workspace, history: History, entry: Entry) -> None:
