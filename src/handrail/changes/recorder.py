@@ -17,7 +17,7 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:  # every session has a recorder, and few change anything: what it needs then is imported then
     from handrail.changes.planned import Planned
-    from handrail.store.change_log import Entry, Step
+    from handrail.store.change_log import Body, Entry, Step
 
 TAKEN_BACK = "-back"
 """What the call's id ends with for the undo of what it changed and somebody would have to say yes to."""
@@ -51,13 +51,8 @@ class Recorder:
 
     def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:
         """Does the work between the two records of it. `work` returns the steps as they were really taken."""
-        log = self.history.log
         body = planned.body()
-        turn = self.turn or call_id
-        self.history.mark_work(self._session, self._runner)
-        number = log.begin(
-            session=self._session, call_id=call_id, turn=turn, runner=self._runner, body=body, diffs=planned.diffs
-        )
+        number = self._begin(call_id, body, planned.diffs)
         try:
             steps = work()
         except Exception as error:
@@ -65,22 +60,24 @@ class Recorder:
             if self._is_made(number):
                 return Recorded(_set(number, planned), error.message if isinstance(error, ToolError) else str(error))
             raise
-        log.finish(number, msgspec.structs.replace(body, steps=steps))
+        self.history.log.finish(number, msgspec.structs.replace(body, steps=steps))
         return Recorded(_set(number, planned))
 
     def begin_command(self, call_id: str, summary: str) -> int:
         """Writes down that a command is about to run on the files themselves: what it changes is known afterwards."""
         from handrail.store.change_log import Body  # noqa: PLC0415  as above
 
-        self.history.mark_work(self._session, self._runner)
-        return self.history.log.begin(
-            session=self._session,
-            call_id=call_id,
-            turn=self.turn or call_id,
-            runner=self._runner,
-            body=Body("exec", summary, (), ()),
-            diffs=(),
-        )
+        return self._begin(call_id, Body("exec", summary, (), ()), ())
+
+    def _begin(self, call_id: str, body: "Body", diffs: tuple[str, ...]) -> int:
+        """The number of a change that is about to be made; ToolError where it cannot be written down."""
+        names = {"session": self._session, "call_id": call_id, "turn": self.turn or call_id, "runner": self._runner}
+        try:
+            log = self.history.log
+            self.history.mark_work(self._session, self._runner)
+            return log.begin(**names, body=body, diffs=diffs)
+        except StoreError as error:
+            raise error.in_result("Nothing was changed.") from None
 
     def content(self, digest: str) -> bytes | None:
         """What was kept under a hash; None when nothing was, or it is large."""
