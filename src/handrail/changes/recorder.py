@@ -1,17 +1,15 @@
 """Writes down what the calls of one session change: before the first file, and after the last."""
 
-import errno
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.changes.history import History
+from handrail.changes.history import History, not_kept
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError
 from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:  # every session has a recorder, and few change anything: what
 TAKEN_BACK = "-back"
 """What the call's id ends with for the undo of what it changed and somebody would have to say yes to."""
 _COMPARED = 8 * 1024 * 1024
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -93,17 +90,7 @@ class Recorder:
 
     def keep(self, before: Current, landing: Landing) -> None:
         """Keeps what a file holds before it is changed; ToolError when that cannot be."""
-        try:
-            if before.data is not None:
-                self.history.blobs.keep(before.hash, before.data, pack=True)
-                return
-            descriptor = os.open(landing.name, _READ, dir_fd=landing.folder)
-            try:
-                self.history.blobs.keep_file(before.hash, descriptor)
-            finally:
-                os.close(descriptor)
-        except StoreError as error:
-            raise not_kept(landing.name, error) from None
+        self.history.keep(before, landing)
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
         """Keeps bytes that are to be written, or that settling a crash may need."""
@@ -143,16 +130,6 @@ class Recorder:
                 return entry is not None and settle(self._workspace, self.history, entry) == "made"
         except (ToolError, StoreError):
             return False  # whoever opens the workspace next will see; what is told now is why the work failed
-
-
-def not_kept(name: str, error: StoreError) -> ToolError:
-    """Why nothing is changed: what is there now could not be kept for undo."""
-    cause = error.__cause__
-    if not isinstance(cause, OSError):
-        return ToolError("CONFLICT", f"{clipped(name)} changed while it was being kept for undo. Nothing was changed.")
-    full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
-    message = f"{clipped(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
-    return ToolError("NO_SPACE" if full else "IO_ERROR", message)
 
 
 def _set(number: int, planned: "Planned") -> ChangeSet:

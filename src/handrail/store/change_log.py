@@ -182,13 +182,8 @@ class ChangeLog:
         """The sets that are on their way, or were when their process was killed."""
         return [_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
 
-    def touching(self, path: bytes, after: int) -> list[Entry]:
-        """Later sets that touched a path, oldest first."""
-        where = "WHERE number IN (SELECT number FROM touched WHERE path = ? AND number > ?) ORDER BY number"
-        return [_entry(row) for row in self._database.rows(f"{_SELECT} {where}", (path, after))]
-
     def numbers_touching(self, path: bytes, after: int) -> list[int]:
-        """The numbers of the same, begun or done: less to read, for who asks about many paths."""
+        """The numbers of later sets that touched a path, begun or done, oldest first."""
         query = "SELECT number FROM touched WHERE path = ? AND number > ? ORDER BY number"
         return [row[0] for row in self._database.rows(query, (path, after))]
 
