@@ -19,6 +19,7 @@ from handrail import Done, Handrail, tool
 from handrail.protocol.event import Event, Notice, ToolCallEnd, ToolCallError, kind_of
 from handrail.store.audit import Record, decode_record
 from handrail.store.folder import StateFolder
+from handrail.store.runner import Runner, dead_runners, is_dead
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
@@ -392,3 +393,13 @@ def is_done(log: Path) -> bool:
     with closing(sqlite3.connect(log)) as database:
         tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'change_set'").fetchone()
         return tables == (1,) and database.execute("SELECT state FROM change_set").fetchall() == [("done",)]
+
+
+def test_several_who_look_at_a_dead_runner_at_once_all_find_it_dead(tmp_path: Path) -> None:
+    runner = Runner(str(tmp_path))
+    assert not is_dead(str(tmp_path), runner.id)
+    runner.abandon()
+    with (tmp_path / f"{runner.id}.runner").open("rb") as another:
+        fcntl.flock(another, fcntl.LOCK_SH)  # another process looks at this moment
+        assert is_dead(str(tmp_path), runner.id)
+        assert dead_runners(str(tmp_path)) == [runner.id]

@@ -129,11 +129,17 @@ class UsageError(HandrailError):
 class StoreError(HandrailError):
     """The state folder cannot be read or written. The text ends with the next step: its own, or that of its cause."""
 
-    @property
-    def code(self) -> ErrorCode:
-        """The code of a result that fails for this reason."""
-        cause = self.__cause__
-        return EXHAUSTED.get(cause.errno or 0, ("IO_ERROR", ""))[0] if isinstance(cause, OSError) else "IO_ERROR"
+    def __init__(self, text: str, brief: str = "handrail's records cannot be used") -> None:
+        super().__init__(text)
+        self.brief = brief
+        """The same for a model, which learns no path of the state folder."""
+
+    def in_result(self, became: str) -> ToolError:
+        """The error of a call that fails for this reason; `became`: what the call did."""
+        cause, brief = self.__cause__, self.brief
+        code, why = EXHAUSTED.get((isinstance(cause, OSError) and cause.errno) or 0, ("IO_ERROR", ""))
+        text = f"{why}, so {brief}" if why else f"{brief[0].upper()}{brief[1:]}"
+        return ToolError(code, f"{text}. {became} Only the user can mend this: handrail doctor")
 
     def __str__(self) -> str:
         text, cause = super().__str__(), self.__cause__

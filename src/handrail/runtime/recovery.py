@@ -53,14 +53,12 @@ def settle_others(session: Session) -> None:
         return
     from handrail.runtime.person import settle_killed  # noqa: PLC0415  hardly ever needed
 
-    try:
-        settle_killed(session)
-    except StoreError:
-        return  # a damaged change log stops changes, and says so then; it does not stop reading
     home = os.path.dirname(session.folder)
-    for runner, name in others.items():
-        if is_dead(os.path.join(home, name), runner):
-            history.forget_work(runner)
+    with suppress(StoreError):  # a change log that cannot be read stops changes, and nothing else
+        settle_killed(session)
+        for runner, name in others.items():
+            if is_dead(os.path.join(home, name), runner):
+                history.forget_work(runner)
 
 
 def end_work(session: Session, runner: Runner) -> None:

@@ -36,7 +36,7 @@ class Database:
     def __init__(self, path: str, durability: Durability, steps: tuple[str, ...] = JOURNAL) -> None:
         self.lock = threading.RLock()
         self.path = path
-        self._is_journal = steps is JOURNAL
+        self._kind = "journal" if steps is JOURNAL else "change log"
         try:
             self._connection = self._connect(durability, steps)
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
@@ -54,9 +54,10 @@ class Database:
                 # is killed leaves it empty or whole.
                 connection.execute("PRAGMA synchronous = OFF")
             _prepare(connection, "FULL" if durability == "power" else "NORMAL", steps)
-        except sqlite3.Error:
+        except sqlite3.Error as error:
+            refusal = _refusal(self.path, error)  # before its descriptors are free for others
             connection.close()
-            raise
+            raise refusal or error from error
         return connection
 
     def run(self, statement: str, values: Sequence[Any]) -> None:
@@ -129,19 +130,20 @@ class Database:
 
     @property
     def _name(self) -> str:
-        return f"{'journal' if self._is_journal else 'change log'} {self.path}"
+        return f"{self._kind} {self.path}"
 
     def _fail(self, done: str, error: sqlite3.Error | OSError | UnicodeDecodeError) -> NoReturn:
         """What failed, why, and what is safe all the same."""
         cause = _refusal(self.path, error) or error
         reason = (cause.strerror or str(cause)) if isinstance(cause, OSError) else str(cause)
-        text = f"the {self._name} cannot be {done}: {reason}"
+        text, brief = f"the {self._name} cannot be {done}: {reason}", f"handrail's {self._kind} cannot be used"
         if _code(error) in _DAMAGED:
-            others = "other sessions" if self._is_journal else "other workspaces"
+            brief = f"handrail's {self._kind} is damaged"
+            others = "other sessions" if self._kind == "journal" else "other workspaces"
             text = f"{text}. It is damaged; your files and {others} are safe. Next: handrail doctor"
         elif _code(error) == sqlite3.SQLITE_BUSY:
             text = f"{text}. Another process is at work on it: try again."
-        raise StoreError(text) from cause
+        raise StoreError(text, brief) from cause
 
     def close(self) -> None:
         """Closes the connection."""

@@ -3,10 +3,10 @@
 import os
 import shutil
 import sqlite3
-import tempfile
 
 from handrail.protocol.error import StoreError
 from handrail.store.database import Database, Durability, Row
+from handrail.store.locked_folder import temporary_folder
 from handrail.store.migrations import JOURNAL, version_of
 
 _BUSY_SECONDS = 10
@@ -81,7 +81,7 @@ def read_only(path: str) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         if os.access(os.path.dirname(path), os.W_OK) or not os.access(path, os.R_OK):
             raise
-    with tempfile.TemporaryDirectory(prefix="handrail-journal-") as folder:
+    with temporary_folder("handrail-journal-") as folder:
         copy = os.path.join(folder, "journal.db")
         for ending in ("", "-wal"):
             shutil.copyfile(path + ending, copy + ending)

@@ -79,7 +79,7 @@ def _alive(path: str) -> bool:
     except FileNotFoundError:
         return True  # it has just ended in an orderly way
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may ask at the same moment
     except BlockingIOError:
         return True
     finally:
