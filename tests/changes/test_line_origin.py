@@ -1,6 +1,5 @@
 """Where a line of a file comes from: followed back through every change, those of others included."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -40,27 +39,6 @@ def test_a_line_is_followed_through_what_was_changed_around_it(one: Handrail) ->
         ("made", 2, 3),
         ("made", 1, 3),
     ]
-
-
-def test_following_a_line_through_twice_as_many_changes_is_not_four_times_the_work(one: Handrail) -> None:
-    def work(changes: int) -> int:
-        """The calls that it takes to find where the first line of a file comes from."""
-        name, calls = f"{changes}.txt", 0
-        for number in range(changes):
-            one.write(name, f"first\n{number}\n")
-
-        def count(_frame: object, event: str, _argument: object) -> None:
-            nonlocal calls
-            calls += event == "call"
-
-        sys.setprofile(count)
-        try:
-            assert one.line_origin(name, 1)[2].kind == "made"
-        finally:
-            sys.setprofile(None)
-        return calls
-
-    assert work(80) < 2.5 * work(40)
 
 
 def test_a_line_that_was_there_before_is_said_to_be_older(one: Handrail, workspace: Path) -> None:
