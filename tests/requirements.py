@@ -754,9 +754,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "protocol/test_protocol_contract.py::test_the_page_has_every_error_code_with_its_meaning",
         ),
         clause(
-            "a failure of the infrastructure is a result; only a store that cannot be written raises",
+            "a failure of the infrastructure is a result; only a session whose store cannot be opened raises",
             "must_hold/test_hold_broken_store.py::test_a_write_whose_start_cannot_be_journaled_touches_no_file",
             "must_hold/test_hold_broken_store.py::test_a_read_only_state_folder_is_refused_before_anything_runs",
+            "must_hold/test_hold_damaged_state.py::test_a_damaged_file_is_named_and_nothing_else_is_lost",
         ),
         clause(
             "a command that exits non-zero is ok",

@@ -43,6 +43,15 @@ def answer_json(data: bytes) -> bool:
     return _put(sys.stdout, lambda: sys.stdout.buffer.write(data + b"\n"))
 
 
+def answer_pieces(pieces: Iterable[bytes]) -> None:
+    """The same for a value that comes in pieces: no more than one of them is held."""
+    if sys.stdout is None or _is_terminal(sys.stdout):
+        for one in pieces:
+            _write(sys.stdout, one.decode())
+    else:
+        _put(sys.stdout, lambda: sys.stdout.buffer.writelines(pieces))
+
+
 def note(text: str) -> None:
     """Writes a line to stderr."""
     _write(sys.stderr, f"{text}\n")

@@ -77,7 +77,7 @@ def act(options: Namespace, place: Place, said: str, work: "Callable[[Background
     from handrail.store.archive import reading  # noqa: PLC0415
 
     try:
-        with reading(place.session_folder) as journal:
+        with reading(place.session_folder, "crash") as journal:
             record = work(BackgroundWork(place.session_folder, journal, Limits()))
             journal.append((Notice, {"text": f"A person {said} {place.process.id}."}))
     except ToolError as error:

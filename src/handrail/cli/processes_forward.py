@@ -45,7 +45,7 @@ def _listening(options: Namespace) -> socket.socket:
 def _tell(options: Namespace, place: Place, port: int) -> None:
     """The person where it is, and the session that it is open."""
     process = place.process
-    with reading(place.session_folder) as journal:
+    with reading(place.session_folder, "crash") as journal:
         text = f"A person opened port {options.port} of {process.id} on {_HERE}:{port}."
         journal.append((Notice, {"text": text}))
     ports = process.record().ports

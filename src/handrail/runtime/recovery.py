@@ -53,11 +53,12 @@ def settle_others(session: Session) -> None:
         return
     from handrail.runtime.person import settle_killed  # noqa: PLC0415  hardly ever needed
 
-    settle_killed(session)
     home = os.path.dirname(session.folder)
-    for runner, name in others.items():
-        if is_dead(os.path.join(home, name), runner):
-            history.forget_work(runner)
+    with suppress(StoreError):  # a change log that cannot be read stops changes, and nothing else
+        settle_killed(session)
+        for runner, name in others.items():
+            if is_dead(os.path.join(home, name), runner):
+                history.forget_work(runner)
 
 
 def end_work(session: Session, runner: Runner) -> None:

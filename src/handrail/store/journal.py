@@ -26,7 +26,7 @@ from handrail.protocol.event import (
     ToolCallError,
     decode_event,
 )
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.store import parking
@@ -393,14 +393,9 @@ class Journal:
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event after a number, oldest first."""
-        while True:
-            query = "SELECT seq, kind, data FROM event WHERE seq > ? ORDER BY seq LIMIT 500"
-            rows = self.database.rows(query, (after,))
-            for seq, kind, data in rows:
-                yield _read_event(seq, kind, data)
-            if len(rows) < 500:
-                return
-            after = rows[-1][0]
+        query = "SELECT seq, kind, data FROM event WHERE seq > ? ORDER BY seq LIMIT 500"
+        for row in self.database.pages(query, after):
+            yield _read_event(*row)
 
     def event(self, seq: int) -> AnyEvent | Broken:
         """The event of one number."""
@@ -457,7 +452,7 @@ class Journal:
         row = self.database.row("SELECT decided FROM event WHERE seq = ?", (start_seq,))
         try:
             decided = from_json(row[0] if row and row[0] else b"", Decided)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             decided = _UNREADABLE
         end = None
         if state == "finished":
@@ -475,12 +470,9 @@ class Journal:
 
     def finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
         """The calls that have a result, in the order they got it; None for a result that cannot be read."""
-        after = 0
-        while rows := self.database.rows(_ENDS, (after,)):
-            for seq, call_id, kind, data in rows:
-                event = _read_event(seq, kind, data)
-                yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
-            after = rows[-1][0]
+        for seq, call_id, kind, data in self.database.pages(_ENDS, 0):
+            event = _read_event(seq, kind, data)
+            yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
 
     def last_seq(self) -> int:
         """The number of the last event."""
@@ -524,5 +516,5 @@ def _insert_events(count: int) -> str:
 def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
     try:
         return decode_event(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         return Broken(seq, kind, str(error))

@@ -11,12 +11,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.question import Question
+from handrail.protocol.reading import UNREADABLE
 from handrail.store.database import Row
 from handrail.store.journal import Broken, Journal
 from handrail.store.questions import waiting_questions
@@ -84,7 +83,7 @@ class LeftCalls:
         for call_id, runner, data in self._database.rows(_ORPHANS):
             if not is_dead(self.folder, runner):
                 continue
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with suppress(*UNREADABLE):
                 event = decode_event(data)
                 digest = digest_of(event.tool_call_name, event.args) if isinstance(event, ToolCallStart) else ""
                 if digest:

@@ -168,7 +168,7 @@ class Workspace:
         return Landing(opened.descriptor, name, ()), real
 
     def append(self, path: str, data: bytes) -> None:
-        """Adds bytes to the end of a file, which is created with its parents, for its owner only."""
+        """Adds bytes to the end of a file, all or none; it is created with its parents, for its owner only."""
         landing, _ = self.land(path)
         with landing:
             folders = NewFolders(landing.folder, landing.missing)
@@ -178,7 +178,7 @@ class Workspace:
                 try:
                     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
-                    os.write(descriptor, data)
+                    _append_all(descriptor, data, path)
                 finally:
                     os.close(descriptor)
                 folders.keep()
@@ -444,6 +444,16 @@ def refuse_credential(opened: Opened, path: str) -> None:
 def is_device(status: os.stat_result) -> bool:
     """A character or block device."""
     return stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+
+
+def _append_all(descriptor: int, data: bytes, path: str) -> None:
+    """Half a line would be glued to the next one: it is taken away, unless somebody wrote behind it meanwhile."""
+    written = os.write(descriptor, data)
+    if written < len(data):
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        if os.fstat(descriptor).st_size == end:
+            os.ftruncate(descriptor, end - written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
 def _refuse_read_only(root: Root, path: str) -> None:
