@@ -7,10 +7,11 @@ from handrail.cli.approvals import SCHEMA
 from handrail.cli.exits import FAILED, OK, Stop
 from handrail.cli.output import answer, answer_json, note, one_line
 from handrail.cli.preferences import loaded_for
-from handrail.cli.questions import found_question, question_text, typed_reply
+from handrail.cli.questions import found_question, question_text
 from handrail.protocol.error import UsageError
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
+from handrail.terminal.replying import parse_reply
 
 
 def run(options: Namespace) -> int:
@@ -23,7 +24,7 @@ def run(options: Namespace) -> int:
     if workspace is None or not os.path.isdir(workspace):
         told = f"the folder {one_line(workspace)} is not there" if workspace else "its workspace was not noted"
         raise Stop(f"{told}. Nothing was replied. Name it with --workspace.", FAILED)
-    said = None if options.put_aside else typed_reply(question, options.words)
+    said = None if options.put_aside else parse_reply(question, " ".join(options.words))
     with Handrail(workspace, session=asked.session_id, settings=loaded_for(options, None, workspace)) as rail:
         try:
             done = rail.reply(question, said)
