@@ -36,6 +36,5 @@ def run(options: Namespace) -> int:
         answer_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
         return OK
     answer(f"put aside: {one_line(question.question)}\n" if said is None else f"{done.results[0].content}\n")
-    if not options.quiet:
-        note(f"session {one_line(asked.session_id)} has it, and goes on from there when its loop does")
+    note(f"session {one_line(asked.session_id)} has it, and goes on from there when its loop does")
     return OK

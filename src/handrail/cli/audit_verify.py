@@ -22,7 +22,7 @@ def run(options: Namespace) -> int:
         body = {"schema": "handrail.audit/1", "intact": not problems, "count": count, "head": head}
         answer_json(encode({**body, "problems": problems, "restored": restored}))
     else:
-        if restored and not options.quiet:
+        if restored:
             note(f"{_counted(restored)} restored after a crash")
         answer("".join(f"{problem}\n" for problem in problems) or f"{_counted(count)} intact\n")
     return FAILED if problems else OK

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from handrail.cli.event_row import event_row, when
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, cut, note, one_line, table
+from handrail.cli.output import answer, answer_json, cut, note, one_line, table, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import folder_of_session, folders_of_sessions, sessions, state_of_here
 from handrail.protocol.error import StoreError
@@ -53,7 +53,7 @@ def _folder(options: Namespace) -> str:
     folders = folders_of_sessions(workspace) if options.session is None else []
     if not folders:
         return folder_of_session(workspace, options.session or "cli")
-    if len(folders) > 1 and not options.quiet and not options.json:
+    if len(folders) > 1 and not options.json:
         note(f"session: {os.path.basename(folders[0])} (the last one; handrail log --sessions lists them)")
     return folders[0]
 
@@ -64,9 +64,7 @@ def _some(journal: Journal, after: int, limit: int) -> list[Event | Broken]:
 
 def _print_notes(options: Namespace, found: list[Event | Broken], broken: list[Broken], last: int) -> None:
     for event in broken:
-        note(f"event {event.seq} cannot be read: {event.problem}")
-    if options.quiet:
-        return
+        warn(f"event {event.seq} cannot be read: {event.problem}")
     which = f"--session {shlex.quote(options.session)} " if options.session is not None else ""
     if not found:
         note(f"no event after {options.after or 0}; the last is {last}")

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, Stop
@@ -10,6 +11,8 @@ from handrail.cli.files import silence
 
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 _HEADING = "1"
+_hidden: list[bool] = []
+"""With something in it, notes are not written."""
 
 
 def answer(text: str) -> None:
@@ -44,8 +47,24 @@ def answer_json(data: bytes) -> bool:
 
 
 def note(text: str) -> None:
-    """Writes a line to stderr."""
+    """Writes a line to stderr that nobody needs: what happened, what to type next. With -q it is left out."""
+    if not _hidden:
+        _write(sys.stderr, f"{text}\n")
+
+
+def warn(text: str) -> None:
+    """Writes a line to stderr that somebody needs, also with -q: a warning, an error, what waits for them."""
     _write(sys.stderr, f"{text}\n")
+
+
+@contextmanager
+def hide_notes(hidden: bool) -> Generator[None]:
+    """No notes while this is open, in whatever thread; or notes, in the midst of a command that has none."""
+    before, _hidden[:] = _hidden[:], [True] if hidden else []
+    try:
+        yield
+    finally:
+        _hidden[:] = before
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
