@@ -69,9 +69,11 @@ def hide_notes(hidden: bool) -> Generator[None]:
 
 def table(rows: Iterable[Sequence[str]]) -> str:
     """Rows in columns, without borders; the last column is as long as it is."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "".join(f"{_padded(row, widths)}\n" for row in cells)
+    from handrail.terminal.cells import cells, padded  # noqa: PLC0415  as below
+
+    lines = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
+    return "".join(f"{'  '.join(map(padded, row, widths)).rstrip()}\n" for row in lines)
 
 
 def one_line(text: str) -> str:
@@ -108,10 +110,6 @@ def _takes_colour() -> bool:
 
 def _coloured(line: str, colour: str | None) -> str:
     return f"\x1b[{colour}m{line}\x1b[0m\n" if colour else f"{line}\n"
-
-
-def _padded(row: list[str], widths: list[int]) -> str:
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
