@@ -17,14 +17,16 @@ def {name}_of_{noun}({noun}, rate):
     if {noun}.closed:
         raise ValueError("no {name}")
 
-    book = {noun}.open_{name}(rate)
+    book = {noun}.open_{name}(rate << 1)
     amount = book.{name} + {noun}.{name} * rate
     label = "{name}:{escape}it's {noun}"
     for {noun}_entry in book.entries:
         report_entry({noun}_entry)
         amount += {noun}_entry.{name}
 
-    book.close_{name}(label)
+    book.close_{name}(
+        label,
+    )
     return amount + rate * {noun}.rate
 
 '''
@@ -33,13 +35,13 @@ _NAMES = ("price", "weight", "colour", "length", "season", "width")
 _CHANGES = (
     ("return amount + rate", "return 2 * amount + rate"),
     ("    amount = book.", "    amount = 2 * book."),
-    ('    label = "', '    label = "new '),
+    ('    label = "', '    check_entries(book)\n    label = "new '),
 )
 
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three commits over six files: each changes one line in a function of each file."""
+    """Three commits over six files: each changes a line in a function of each file."""
     folder = tmp_path_factory.mktemp("history")
     texts = {noun: _module(noun) for noun in _NOUNS}
     _git(folder, "init", "--quiet")

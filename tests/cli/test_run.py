@@ -352,7 +352,7 @@ def test_a_signal_ends_the_turn_and_what_it_started(
     assert run("run", "-c", "and now?", "-q").out == "It is two now.\n"
 
 
-def test_the_second_signal_ends_the_process_whatever_hangs(environment: dict[str, str]) -> None:
+def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(environment: dict[str, str]) -> None:
     code = """
 import asyncio, os, signal
 from argparse import Namespace
@@ -373,7 +373,10 @@ asyncio.run(hang())
 """
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (130, "Stopping … once more leaves at once.\n")
+    assert (done.returncode, done.stderr) == (
+        130,
+        "Stopping … once more leaves at once.\nhandrail: interrupted. The session is saved. Next: handrail run -c\n",
+    )
 
 
 def test_what_kill_9_cut_off_goes_on_without_a_prompt(

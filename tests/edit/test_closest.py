@@ -108,6 +108,14 @@ def test_in_a_line_that_is_the_whole_file_the_part_around_the_hit_is_compared(si
     assert str(next(differences(region))) == "line 1 has baz, oldText has bazz"
 
 
+@pytest.mark.parametrize("before", [1, 100_000])
+def test_in_a_line_that_is_the_whole_file_the_closest_part_is_told(before: int) -> None:
+    text = "function aa(x){return 1};" * before + "function foo(bar){return bar+baz(1)}" + "function foo(){};" * 9
+    region = closest(text, "function foo(bar){return bar+bazz(1)}")
+    assert region is not None
+    assert str(next(differences(region))) == "line 1 has baz, oldText has bazz"
+
+
 @pytest.mark.parametrize(
     ("file", "old", "only"),
     [("a  b", "a b", True), ("a b", "a c", False), ("  ", None, True), ("x", None, False)],

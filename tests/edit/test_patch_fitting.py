@@ -143,10 +143,27 @@ def test_a_diff_with_wrong_numbers_is_put_where_its_lines_are() -> None:
     assert by_diff("a\nb\nc\n", "@@ -40,2 +40,2 @@", " b", "-c", "+C") == "a\nb\nC\n"
 
 
-def test_new_lines_alone_need_a_place() -> None:
-    error = refusal("a\nb\n", "+c")
-    assert error.code == "INVALID_ARGUMENT"
-    assert "it only adds lines, and nothing says where. Add a line before or after them" in error.message
+def test_new_lines_alone_in_a_diff_need_a_place() -> None:
+    with pytest.raises(ToolError, match="it only adds lines, and nothing says where") as refused:
+        by_diff("a\nb\n", "@@ ... @@", "+c")
+    assert refused.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "expected"),
+    [
+        ("a\nb\n", ["+c"], "a\nb\nc\n"),
+        ("a\nb\n", ["@@", "+c", "+d"], "a\nb\nc\nd\n"),
+        ("a\nb", ["+c"], "a\nb\nc"),
+        ("a\nb\n", ["-a", "+A", "@@", "+c"], "A\nb\nc\n"),
+    ],
+)
+def test_new_lines_alone_in_an_envelope_go_to_the_end_of_the_file(text: str, lines: list[str], expected: str) -> None:
+    assert made(text, *lines) == expected
+
+
+def test_no_hunk_comes_behind_new_lines_at_the_end_of_the_file() -> None:
+    assert "hunks go in the order of the file" in refusal("a\nb\n", "+c", "@@", "-a").message
 
 
 def test_new_lines_go_behind_their_anchor() -> None:

@@ -123,6 +123,27 @@ WELL_FORMED = {
 
 LENIENT = {
     "blank lines around": (f"\n\n{envelope('*** Delete File: a')}\n\n\n", [("delete", "a")]),
+    "a space before every line": (
+        "\n".join(f" {line}" for line in envelope("*** Update File: a", "@@", " x", "-y", "+z").split("\n")),
+        [("update", "a", " x|-y|+z")],
+    ),
+    "a space before every marker": (
+        " *** Begin Patch\n *** Update File: a\n x\n-y\n *** Add File: b\n+z\n *** Delete File: c\n *** End Patch",
+        [("update", "a", " x|-y"), ("add", "b", "z\n"), ("delete", "c")],
+    ),
+    "spaces before the first and the last marker": (
+        "  *** Begin Patch\n*** Update File: a\n x\n-y\n    *** End Patch\n",
+        [("update", "a", " x|-y")],
+    ),
+    "a space before the first header": (envelope(" *** Update File: a", "-y"), [("update", "a", "-y")]),
+    "a space before a header behind whole files": (
+        envelope("*** Add File: a", "+x", " *** Delete File: b", " *** Add File: c", "+y"),
+        [("add", "a", "x\n"), ("delete", "b"), ("add", "c", "y\n")],
+    ),
+    "a marker that is a line of the file": (
+        envelope("*** Update File: a", " *** Update File: b", "-y", " *** End Patch"),
+        [("update", "a", " *** Update File: b|-y| *** End Patch")],
+    ),
     "blank lines inside": (
         envelope("", "*** Delete File: a", "", "*** Delete File: b", ""),
         [("delete", "a"), ("delete", "b")],
@@ -193,6 +214,8 @@ MALFORMED = {
     "words": ("please change a.py", 1, "no patch that can be read"),
     "no end": ("*** Begin Patch\n*** Delete File: a", 2, "'*** End Patch'"),
     "no begin": ("*** Update File: a\n-x\n*** End Patch", 1, "'*** Begin Patch' is missing"),
+    "no begin before a hunk": ("\n*** Update File: a\n@@\n-x\n*** End Patch", 2, "'*** Begin Patch' is missing"),
+    "no begin and a space before the markers": (" *** Update File: a\n-x\n *** End Patch", 1, "is missing"),
     "no files": (envelope(), 2, "there is no file"),
     "words in an envelope": (envelope("change a.py", "*** Delete File: a"), 2, "'change a.py' is no header"),
     "a header without a path": (envelope("*** Update File: ", "-x"), 2, "without the path"),
@@ -247,6 +270,7 @@ def test_a_patch_that_cannot_be_read_is_refused_with_its_line(name: str) -> None
         parsed(patch)
     assert refused.value.code == "INVALID_ARGUMENT"
     assert words in refused.value.message
+    assert name.startswith("no begin") <= ("--- a/PATH" not in refused.value.message)
     assert refused.value.message.startswith(f"Line {line} of the patch: ")
     assert refused.value.message.endswith(" Nothing was changed.")
     assert refused.value.details == {"patchLine": line}

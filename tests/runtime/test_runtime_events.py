@@ -1,5 +1,6 @@
 """The event stream of calls, and those who listen to it."""
 
+import resource
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Any
 import pytest
 
 from handrail import Context, Handrail, tool
+from handrail.protocol.error import ToolError
 from handrail.protocol.event import Change, Event, Notice, ToolCallEnd, ToolCallStart, ToolCallUpdate, kind_of
 from handrail.settings import Settings
 from handrail.settings.model import Events
+from handrail.workspace.workspace import Workspace
 
 Make = Callable[..., Handrail]
 
@@ -261,3 +264,19 @@ def test_the_live_copy_has_every_event_and_its_failure_breaks_no_call(rail: Make
     assert two.write("a.txt", "x").ok
     assert two.read("a.txt").ok
     assert [event.code for event in two.events() if isinstance(event, Notice)] == ["LISTENER_REMOVED"]
+
+
+def test_half_a_line_for_which_there_was_no_room_is_taken_away(workspace: Path) -> None:
+    """A limit on the size of files cuts a write short as a nearly full disk does."""
+    with Workspace(str(workspace)) as opened:
+        opened.append("logs/a.jsonl", b'{"seq":1}\n')
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (15, hard))
+        try:
+            with pytest.raises(ToolError) as raised:
+                opened.append("logs/a.jsonl", b'{"seq":2}\n')
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert raised.value.code == "NO_SPACE"
+        opened.append("logs/a.jsonl", b'{"seq":3}\n')
+    assert (workspace / "logs" / "a.jsonl").read_bytes() == b'{"seq":1}\n{"seq":3}\n'

@@ -245,11 +245,11 @@ def test_the_largest_file_with_several_names_goes_back_and_forth(rail: Rail, wor
 
 
 @pytest.mark.parametrize("mode", [0o444, 0o400, 0o4755])
-def test_a_file_that_nobody_may_write_is_replaced_with_its_mode(one: Handrail, workspace: Path, mode: int) -> None:
-    """As with write: to replace a file, its folder must be writable."""
+def test_a_file_that_nobody_may_write_is_replaced_with_its_mode(rail: Rail, workspace: Path, mode: int) -> None:
+    """As with write: to replace a file, its folder must be writable. Other modes than full ask."""
     (workspace / "a.txt").write_text("old")
     (workspace / "a.txt").chmod(mode)
-    assert one.edit("a.txt", "old", "new").ok
+    assert rail(mode="full").edit("a.txt", "old", "new").ok
     assert stat.S_IMODE((workspace / "a.txt").stat().st_mode) == mode
 
 
@@ -329,3 +329,45 @@ def test_a_call_that_leaves_out_reading_is_refused(one: Handrail, workspace: Pat
     arguments = {"path": "a.txt", "oldText": "one", "newText": "two"}
     assert one.call("edit", arguments, requested_permissions=("fs.write",)).error.code == "POLICY_DENIED"
     assert one.call("edit", arguments, requested_permissions=("fs.read", "fs.write")).ok
+
+
+INDENTED_TWICE = "Line 2 is now indented twice: newText begins with white space, and so does the line before oldText."
+JOINED = "Line 2 is now joined to the next line: oldText ends with a newline, and newText does not."
+EDGES = {
+    "indented twice": ("f() {\n    a();\n}\n", "a();", "    a(1);", [INDENTED_TWICE]),
+    "indented twice, several lines": (
+        "f() {\n\ta();\n\tb();\n}\n",
+        "a();\n\tb();",
+        "\ta(1);\n\tb();",
+        [INDENTED_TWICE],
+    ),
+    "lines joined": ("one\ntwo\nthree\n", "two\n", "2", [JOINED]),
+    "lines joined behind a comment that goes": ("one\ntwo # 2\nthree\n", " # 2\n", "", [JOINED]),
+    "both": ("a\n  two\nthree\n", "two\n", "  2", [INDENTED_TWICE, JOINED]),
+    "a line that is only moved": ("f() {\n    a();\n}\n", "a();", "    a();", []),
+    "indentation in both texts": ("f() {\n    a();\n}\n", "    a();", "    a(1);", []),
+    "white space within a line": ("a =b;\n", "b", "  c", []),
+    "a line that goes": ("one\ntwo\nthree\n", "two\n", "", []),
+    "the last line": ("one\ntwo\n", "two\n", "2", []),
+    "before a blank line": ("one\ntwo\n\nthree\n", "two\n", "2", []),
+    "a new line before it": ("f() {\n    a();\n}\n", "a();", "\n    a();", []),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_slip_at_the_edge_of_an_exact_match_is_warned_of(
+    one: Handrail, workspace: Path, name: str, ending: str
+) -> None:
+    text, old, new, warnings = EDGES[name]
+    (workspace / "a.txt").write_bytes(text.replace("\n", ending).encode())
+    result = one.edit("a.txt", old, new)
+    assert result.ok
+    assert (workspace / "a.txt").read_bytes() == text.replace(old, new).replace("\n", ending).encode()
+    assert list(result.warnings) == warnings
+
+
+def test_of_many_places_the_first_slip_is_warned_of(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("x\n  x\n  x\n")
+    result = one.edit("a.txt", "x", "  y", replace_all=True)
+    assert list(result.warnings) == [INDENTED_TWICE]

@@ -176,6 +176,49 @@ def test_a_link_to_nothing_inside_is_missing(one: Handrail, workspace: Path) -> 
     assert one.edit("link", "x", "y").error.code == "NOT_FOUND"
 
 
+def test_a_link_to_nothing_names_its_target_and_not_itself(one: Handrail, workspace: Path) -> None:
+    (workspace / "notes.txt").symlink_to("moved.txt")
+    (workspace / "note.txt").write_text("x")
+    error = one.edit("notes.txt", "x", "y").error
+    assert error.message == "No file notes.txt. It is a link to moved.txt, which is missing. Near: note.txt."
+    assert error.details == {"near": ["note.txt"]}
+
+
+def test_an_argument_that_means_the_first_match_is_not_taken_for_all(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("x = 1\n" * 3)
+    texts = {"path": "a.txt", "oldText": "x = 1", "newText": "x = 2"}
+    error = one.call("edit", {**texts, "allow_multiple_matches": True}).error
+    assert error is not None
+    assert error.code == "INVALID_ARGUMENT"
+    assert "replaceAll" not in error.message
+    assert "it means the first match only: lengthen oldText" in error.message
+    assert 'multi_edit with occurrence "first"' in error.message
+
+
+def test_a_line_with_several_places_is_shown_once(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("aaaa\nnext\n" + "aa\n")
+    result = one.edit("a.txt", "aa", "b")
+    said = "oldText occurs 4 times: lines 1, 3 (context below). Add a line around it, or set replaceAll."
+    assert result.content == f"{said}\nline 1:\naaaa\nnext\nline 3:\nnext\naa"
+
+
+def test_accents_that_are_encoded_otherwise_are_told(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("un caf\u00e9 noir\n")
+    error = one.edit("a.txt", "un cafe\u0301 noir ou au lait\n", "x\n").error
+    assert "Closest is line 1" in error.message
+    assert "Accents are encoded otherwise in oldText" in error.message
+
+
+def test_lone_carriage_returns_are_told(one: Handrail, workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes(b"one line\rtwo lines\rthree lines")
+    error = one.edit("a.txt", "one line\ntwo lines", "x").error
+    assert error.code == "NO_MATCH"
+    assert "lines of a.txt end with a carriage return alone (U+000D)" in error.message
+    assert "Nothing in it comes close" not in error.message
+    assert one.edit("a.txt", "one line\rtwo lines", "x").ok
+    assert (workspace / "a.txt").read_bytes() == b"x\rthree lines"
+
+
 def test_credentials_are_not_edited(rail: Rail, workspace: Path) -> None:
     (workspace / ".env").write_text("KEY=secret\n")
     (workspace / "link").symlink_to(".env")

@@ -56,6 +56,17 @@ def place() -> Iterator[Meeting]:
 # What a result says
 
 
+@pytest.mark.parametrize("mode", ["auto", "full"])
+def test_a_command_may_replace_a_file_by_a_folder_of_its_name(rail: Make, workspace: Path, mode: str) -> None:
+    (workspace / "build").write_text("old\n")
+    one = rail(mode=mode)
+    done = run(one, "rm build && mkdir build && echo hi > build/x")
+    assert done.error is None, done.error
+    assert (workspace / "build" / "x").read_text() == "hi\n"
+    one.undo()
+    assert (workspace / "build").read_text() == "old\n"
+
+
 def test_writing_to_another_name_of_what_steers_tools_asks(rail: Make, workspace: Path) -> None:
     (workspace / ".vscode").mkdir()
     (workspace / ".vscode" / "tasks.json").write_text("good\n")

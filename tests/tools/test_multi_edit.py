@@ -253,3 +253,12 @@ def test_edits_do_what_str_replace_does_one_after_the_other(
 
 def _only(text: str, old: str) -> bool:
     return old in text and text.find(old, text.find(old) + 1) < 0
+
+
+def test_a_slip_at_the_edge_of_an_exact_match_is_warned_of(one: Handrail, workspace: Path) -> None:
+    (workspace / "a").write_text("f() {\n    a();\n    b();\n}\n")
+    result = one.multi_edit("a", [edit("b();", "c();"), edit("a();\n", "    d();", "first")])
+    assert (workspace / "a").read_text() == "f() {\n        d();    c();\n}\n"
+    twice, joined = result.warnings
+    assert twice.startswith("edits[1]: Line 2 is now indented twice")
+    assert joined.startswith("edits[1]: Line 2 is now joined")

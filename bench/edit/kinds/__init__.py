@@ -28,7 +28,20 @@ from bench.edit.kinds.line_endings import crlf_file, crlf_in_old, mixed_endings,
 from bench.edit.kinds.listings import line_numbers
 from bench.edit.kinds.plain import exact, verbatim, verbatim_after_slip
 from bench.edit.kinds.several_places import several, several_but_for_space, several_indentations
-from bench.edit.kinds.staleness import newer_file, one_token, stale_context
+from bench.edit.kinds.slipped import (
+    entities,
+    escaped_old,
+    fences,
+    flattened,
+    flattened_and_longer,
+    fullwidth,
+    lost_comma,
+    meant,
+    odd_spaces,
+    other_quotes,
+    refused,
+)
+from bench.edit.kinds.staleness import newer_file, one_token, stale_context, stale_sibling
 from bench.edit.kinds.twins import near_twin_exact, near_twin_space, neither_twin
 from bench.edit.kinds.white_space import (
     first_line_indent,
@@ -91,6 +104,24 @@ KINDS: Mapping[str, Kind] = {
     "numbers_and_trailing": numbers_and_trailing,
     "shifted_in_crlf": shifted_in_crlf,
     "tabs_and_quotes": tabs_and_quotes,
+    "odd_spaces": meant(odd_spaces),
+    "fullwidth": meant(fullwidth),
+    "fenced": meant(fences),
+    "entities": meant(entities),
+    "escaped_old": meant(escaped_old),
+    "flattened": meant(flattened),
+    "other_quotes": meant(other_quotes),
+    "lost_comma": meant(lost_comma),
+    "neg_odd_spaces": refused(odd_spaces),
+    "neg_fullwidth": refused(fullwidth),
+    "neg_fenced": refused(fences),
+    "neg_entities": refused(entities),
+    "neg_escaped_old": refused(escaped_old),
+    "neg_flattened": refused(flattened),
+    "neg_flattened_and_longer": flattened_and_longer,
+    "neg_other_quotes": refused(other_quotes),
+    "neg_lost_comma": refused(lost_comma),
+    "neg_stale_sibling": stale_sibling,
     "neg_two_depths": two_depths,
     "neg_several": several,
     "neg_several_but_for_space": several_but_for_space,

@@ -28,7 +28,7 @@ def other_definition(hunk: Hunk, chance: random.Random) -> Draft:
     site = site_of(hunk, chance.choice([5, 7, 9]))
     if len(full(site.texts.old)) < 3:
         raise UnfitError
-    return _elsewhere(site, _definition_around(site), chance)
+    return elsewhere(site, _definition_around(site), chance)
 
 
 def _definition_around(site: Site) -> str:
@@ -50,10 +50,10 @@ def other_line(hunk: Hunk, chance: random.Random) -> Draft:
     names = [name for step in site.steps if step.tag == "-" for name in names_in(step.line) if len(name) > 4]
     if not names:
         raise UnfitError
-    return _elsewhere(site, chance.choice(names), chance)
+    return elsewhere(site, chance.choice(names), chance)
 
 
-def _elsewhere(site: Site, name: str, chance: random.Random) -> Draft:
+def elsewhere(site: Site, name: str, chance: random.Random) -> Draft:
     """The file speaks of something else where the site has this name."""
     other = unlike(name, site.file, chance)
     if other is None:

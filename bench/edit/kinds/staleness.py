@@ -6,8 +6,9 @@ import msgspec
 
 from bench.edit.case import Splice
 from bench.edit.hunk import Draft, Hunk, Site, UnfitError, sent, site_of
+from bench.edit.kinds.copies import with_copy
 from bench.edit.lines import full, indent_of, joined, offset_of
-from bench.edit.names import misspelt
+from bench.edit.names import misspelt, names_in, renamed, unlike
 
 
 def one_token(hunk: Hunk, chance: random.Random) -> Draft:
@@ -38,6 +39,25 @@ def stale_context(hunk: Hunk, chance: random.Random) -> Draft:
         stale = again if again and again not in hunk.before else stale
     old[number] = new[number] = stale
     return sent(site, joined(old), joined(new))
+
+
+def stale_sibling(hunk: Hunk, chance: random.Random) -> Draft:
+    """What is meant is elsewhere and has changed since: only a sibling, where a line that stays is another, has the
+    lines that are to go."""
+    site = site_of(hunk, 3)
+    old, new = site.texts
+    outer = _outer(site)
+    names = [name for step in site.steps if step.tag == "-" for name in names_in(step.line) if len(name) > 4]
+    if not outer or not names or len(full(old)) < 4:
+        raise UnfitError
+    number, name = chance.choice(outer), chance.choice(names)
+    other = unlike(name, site.file, chance)
+    if other is None:
+        raise UnfitError
+    sibling = [renamed(line, name, other) for line in old]
+    old[number] = new[number] = sibling[number] = _stale(old[number], hunk, chance)
+    file = with_copy(site, sibling, chance).file
+    return Draft(file=file, old=joined(old), new=joined(new))
 
 
 def newer_file(hunk: Hunk, chance: random.Random) -> Draft:

@@ -1,9 +1,11 @@
 """Finds the place of a text that an edit means, and what is replaced there: exactly, or by the ladder behind that."""
 
+from collections.abc import Iterator
 from itertools import islice
 
 import msgspec
 
+from handrail.edit.lines import start_of_line
 from handrail.edit.matching import COUNTED, PLACES, Match, Span, counted, matched
 from handrail.edit.newlines import Replacement
 from handrail.edit.refusals.wording import OF_EDIT, Wording
@@ -61,3 +63,15 @@ def _every(match: Match, path: str) -> tuple[Span, ...]:
         message = f"oldText occurs more than {PLACES} times in {path}, the most one edit replaces. Use a longer oldText"
         raise ToolError("LIMIT_EXCEEDED", f"{message}, or write the whole file.")
     return found
+
+
+def edge_slips(text: str, span: Span, new: str) -> Iterator[str]:
+    """What an exact match makes of a line, and may not be meant: white space comes in twice, or a newline goes."""
+    old, body = text[span.start : span.end], new.lstrip(" \t")
+    if body not in {new, old} and body[:1].strip() and old[:1].strip():
+        before = text[start_of_line(text, span.start) : span.start]
+        if before and not before.strip():
+            yield "is now indented twice: newText begins with white space, and so does the line before oldText."
+    left, right = new[-1:] or text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1]
+    if old.endswith("\n") and left.strip("\n") and right.strip("\n"):
+        yield "is now joined to the next line: oldText ends with a newline, and newText does not."

@@ -8,13 +8,14 @@ import errno
 import fcntl
 import hashlib
 import os
+from collections.abc import Iterator
 from datetime import datetime
 from threading import Lock
 
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.protocol.wire import Envelope, Json, encode
 
 START = "0" * 64
@@ -102,17 +103,8 @@ class Chain:
 
     def contains(self, session_id: str, calls: set[str], start: int) -> set[str]:
         """Those of a session's calls that have a whole line behind a position."""
-        found: set[str] = set()
-        try:
-            with open(self.path, "rb") as lines:
-                lines.seek(max(0, start))
-                for line in lines:
-                    record = decode_record(line)
-                    if record is not None and record[0].session_id == session_id:
-                        found.add(record[0].tool_call_id)
-        except OSError as error:
-            raise StoreError(f"the audit {self.path} cannot be read: {error.strerror}") from error
-        return found & calls
+        records = (record[0] for line in lines_of(self.path, start) if (record := decode_record(line)))
+        return calls & {record.tool_call_id for record in records if record.session_id == session_id}
 
     def close(self) -> None:
         """Closes the file. Whoever appends afterwards gets an error, not a file that has its number by then."""
@@ -153,6 +145,18 @@ class Chain:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
 
+def lines_of(path: str, start: int = 0) -> Iterator[bytes]:
+    """The lines of an audit behind a position. The last one may be torn, or be written just now: it has no newline."""
+    try:
+        with open(path, "rb") as lines:
+            lines.seek(max(0, start))
+            yield from lines
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"the audit {path} cannot be read: {error.strerror}") from error
+
+
 def sealed(record: Record, seq: int, prev: str) -> tuple[bytes, str]:
     """The line of a record at its place in the chain: its JSON with the hash of that JSON at its end; and the hash."""
     body = b'%b,"seq":%d,"prev":"%b"}' % (encode(record)[:-1], seq, prev.encode())
@@ -169,5 +173,5 @@ def decode_record(line: bytes) -> tuple[Linked, str] | None:
         return None
     try:
         return from_json(whole, Linked), digest
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None

@@ -73,7 +73,13 @@ class StateFolder:
         every = os.path.join(self.path, "workspaces")
         homes = _names(every) if workspace is None else [os.path.basename(self._workspace(workspace))]
         folders = [os.path.join(every, home, name) for home in homes for name in _names(os.path.join(every, home))]
-        return [folder for folder in folders if os.path.exists(os.path.join(folder, "journal.db"))]
+        return [folder for folder in folders if os.path.lexists(os.path.join(folder, "journal.db"))]
+
+    def change_logs(self) -> list[str]:
+        """The folders of all change logs that there are."""
+        every = os.path.join(self.path, "workspaces")
+        folders = [os.path.join(every, home, ".changes") for home in _names(every)]
+        return [folder for folder in folders if os.path.lexists(os.path.join(folder, "changes.db"))]
 
     def _workspace(self, workspace: str) -> str:
         return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
@@ -129,6 +135,11 @@ def write_private(path: str, data: bytes, unfinished: str) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def moved_away(folder: str, name: str = "journal.db") -> str:
+    """Where doctor's command moves a damaged database of a folder. A session then begins anew under its name."""
+    return os.path.join(folder, f"{name}.damaged")
 
 
 def _names(path: str) -> list[str]:

@@ -3,6 +3,9 @@
 import contextlib
 import fcntl
 import os
+import shutil
+import tempfile
+from collections.abc import Generator
 
 
 def locked(folder: str) -> int:
@@ -16,3 +19,22 @@ def locked(folder: str) -> int:
     if descriptor >= 0:
         os.close(descriptor)
     return -1
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str, around: str | None = None) -> Generator[str]:
+    """A folder for the time of the `with`, its real path. What killed processes left of this prefix is removed."""
+    around = around or tempfile.gettempdir()
+    for name in os.listdir(around):
+        if name.startswith(prefix) and (left := locked(os.path.join(around, name))) >= 0:
+            shutil.rmtree(os.path.join(around, name), ignore_errors=True)
+            os.close(left)
+    descriptor, folder = -1, ""
+    while descriptor < 0:  # somebody may take it for left before it is locked
+        folder = tempfile.mkdtemp(prefix=prefix, dir=around)
+        descriptor = locked(folder)
+    try:
+        yield os.path.realpath(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)

@@ -75,11 +75,11 @@ def bury(folder: str, runner: str) -> None:
 
 def _alive(path: str) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return True  # it has just ended in an orderly way
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may ask at the same moment
     except BlockingIOError:
         return True
     finally:

@@ -114,7 +114,7 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Outp
             "matched_lines": lines,
         },
         files_changed=(real,) if saved.changes else (),
-        warnings=(*((broken,) if broken else ()), *saved.warnings),
+        warnings=(*made.warnings, *filter(None, (broken,)), *saved.warnings),
         changes=saved.changes,
     )
 

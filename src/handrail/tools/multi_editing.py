@@ -54,6 +54,7 @@ class _Plan(msgspec.Struct, frozen=True):
     before: Current
     made: Rewritten
     edits: tuple[Edited, ...]
+    warnings: tuple[str, ...]
     diff: Diff
     unread: bool
 
@@ -70,40 +71,40 @@ def _plan(
         raise context.workspace.not_found(path, "file")
     if before.data is None:
         raise too_large(path)
-    made, edits = _edited(context, before.data, arguments)
+    made, edits, warnings = _edited(context, before.data, arguments)
     refuse_linked(before, made.data, path)
     old, new = decoded(before.data), decoded(made.data)
     diff = unified_diff(old.text if old else "", new.text if new else "", real)
     if made.data == before.data:
         raise ToolError("NO_CHANGE", f"After all edits {clipped(path)} is what it was. Nothing was changed.")
-    return _Plan(before, made, tuple(edits), diff, found.unread)
+    return _Plan(before, made, tuple(edits), tuple(warnings), diff, found.unread)
 
 
-def _edited(context: Context, data: bytes, arguments: MultiEditArguments) -> tuple[Rewritten, list[Edited]]:
+def _edited(context: Context, data: bytes, arguments: MultiEditArguments) -> tuple[Rewritten, list[Edited], list[str]]:
     """The bytes after all edits, each of what the one before made."""
-    made = Rewritten(data, "utf-8", "none")
+    becomes = Rewritten(data, "utf-8", "none")
     edits: list[Edited] = []
+    warnings: list[str] = []
     for number, one in enumerate(arguments.edits):
         context.check_cancelled()
         try:
-            made, edited = _one(made.data, one, clipped(arguments.path))
+            made = _one(becomes.data, one, clipped(arguments.path))
         except ToolError as error:
             raise _numbered(error, number) from None
-        edits.append(edited)
-    return made, edits
+        edits.append(Edited(strategy=made.strategy, replacements=len(made.spans), first_line=made.first_line))
+        warnings += (f"edits[{number}]: {warning}" for warning in made.warnings)
+        becomes = Rewritten(made.data, made.encoding, made.line_ending)
+    return becomes, edits, warnings
 
 
-def _one(data: bytes, one: OneEdit, path: str) -> tuple[Rewritten, Edited]:
+def _one(data: bytes, one: OneEdit, path: str) -> Replaced:
     """One edit."""
     if plain(one.old_text) == plain(one.new_text):
         raise ToolError("NO_CHANGE", "oldText and newText are the same, but for line endings at most.")
     refuse_omission(plain(one.old_text), plain(one.new_text), path)
     if one.occurrence == "first" and one.old_text:
-        made = _first(data, one, path)
-    else:
-        made = replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all", wording=_WORDING)
-    edited = Edited(strategy=made.strategy, replacements=len(made.spans), first_line=made.first_line)
-    return Rewritten(made.data, made.encoding, made.line_ending), edited
+        return _first(data, one, path)
+    return replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all", wording=_WORDING)
 
 
 def _first(data: bytes, one: OneEdit, path: str) -> Replaced:
@@ -154,7 +155,7 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
             "occurrences": sum(edit.replacements for edit in plan.edits),
         },
         files_changed=(real,) if saved.changes else (),
-        warnings=(*filter(None, (broken,)), *saved.warnings),
+        warnings=(*plan.warnings, *filter(None, (broken,)), *saved.warnings),
         changes=saved.changes,
     )
 

@@ -6,7 +6,7 @@ from handrail.edit.diff import Diff, diff_of
 from handrail.edit.lines import line_ranges
 from handrail.edit.matching import Span
 from handrail.edit.newlines import LineEnding, Replacement, plain
-from handrail.edit.placing import Placed, place
+from handrail.edit.placing import Placed, edge_slips, place
 from handrail.edit.plain_bytes import only_place
 from handrail.edit.refusals.wording import OF_EDIT, Wording
 from handrail.edit.trimming import common_start
@@ -14,6 +14,9 @@ from handrail.protocol.error import ToolError
 from handrail.tools.edit import LONGEST
 from handrail.tools.text_file import PDF, text_file
 from handrail.workspace.text import Encoding
+
+_LOOKED_AT = 20
+"""Places that are looked at for slips."""
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +44,16 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
         """The first and the last line of each place, as they were before."""
         ranges = line_ranges(self.text, self.spans[:most])
         return tuple((self.lines_before + a, self.lines_before + b) for a, b in ranges)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Slips at the edges of an exact match: the first line of each kind."""
+        found: dict[str, str] = {}
+        exact = self.replacements[:_LOOKED_AT] if self.strategy == "exact" else ()
+        for (start, end, new), lines in zip(exact, self.lines(len(exact)), strict=True):
+            for slip in edge_slips(self.text, Span(start, end), new):
+                found.setdefault(slip, f"Line {lines[0]} {slip}")
+        return tuple(found.values())
 
     @property
     def first_line(self) -> int:

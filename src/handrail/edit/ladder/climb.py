@@ -18,9 +18,10 @@ from handrail.edit.ladder.nearness import near_fit
 from handrail.edit.ladder.page import Edges, Page
 from handrail.edit.ladder.patching import Patch
 from handrail.edit.ladder.presence import may_be_in
-from handrail.edit.ladder.reading import Reading, readings
+from handrail.edit.ladder.reading import FENCES, Reading, readings
 from handrail.edit.ladder.strategies import NAMES
-from handrail.edit.ladder.tokens import indent_of
+from handrail.edit.ladder.tokens import indent_of, plain_words
+from handrail.edit.ladder.typography import loosened
 from handrail.edit.lines import start_of_line
 from handrail.edit.matching import COUNTED, Span
 from handrail.edit.newlines import Replacement
@@ -54,7 +55,7 @@ def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None
     clear which is meant. RefusedError where the only place, or one of `every`, cannot be patched."""
     if old.count("\n") > _LINES or new.count("\n") > _LINES:
         return None
-    ways = [reading for reading in readings(old, new) if may_be_in(text, reading.old)]
+    ways = [reading for reading in readings(old, new) if _may_be_meant(text, reading)]
     if not ways:
         return None
     page = Page(text)
@@ -64,6 +65,13 @@ def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None
             if found is not None:
                 return found
     return None if every else _tolerant(page, ways)
+
+
+def _may_be_meant(text: str, reading: Reading) -> bool:
+    """Whether it is worth looking for a reading. Code fences may be the text's own."""
+    if reading.name == "code-fences" and any(fence in text for fence in FENCES):
+        return False
+    return may_be_in(text, reading.old)
 
 
 def _whole_or_inside(page: Page, reading: Reading) -> Iterator[Fit]:
@@ -76,9 +84,9 @@ def _whole_or_inside(page: Page, reading: Reading) -> Iterator[Fit]:
     return iter(inside if len(inside) > len(fits) else fits)
 
 
-def _where_stated(page: Page, reading: Reading) -> Iterator[Fit]:
+def _where_stated(page: Page, reading: Reading, most: Rung = Rung.TYPOGRAPHY) -> Iterator[Fit]:
     """Places of whole lines, in the line that they state if they do."""
-    for fit in page.fits(reading):
+    for fit in page.fits(reading, most):
         if reading.stated in {None, page.line_of(fit.span.start) + 1}:
             yield fit
 
@@ -162,6 +170,11 @@ def _tolerant(page: Page, ways: list[Reading]) -> Found | None:
         found = _elided(page, reading)
         if found is not None:
             return found
+    loose = Page(page.text, loosened)
+    for reading in ways:
+        found = _loosely(loose, reading)
+        if found is not None:
+            return found
     for reading in ways:
         fit = near_fit(page, reading)
         if fit is not None:
@@ -170,6 +183,24 @@ def _tolerant(page: Page, ways: list[Reading]) -> Found | None:
                 raise RefusedError(place.span, "a line that changes has other words, and is the first or the last one")
             return Found("block-anchor" if patch.removes_other_words else "context-aware", [place])
     return None
+
+
+def _loosely(page: Page, reading: Reading) -> Found | None:
+    """The only place where lines that stay have other quotes, or a comma at their end more or less."""
+    fits = list(islice(_where_stated(page, reading, Rung.TOKENS), 2))
+    if len(fits) != 1 or not any(map(_WORD.search, reading.old)) or not _says_the_same(fits[0]):
+        return None
+    patch, place = _patched(page, fits[0])
+    return Found("context-aware", [place]) if patch.keeps_other_words else None
+
+
+def _says_the_same(fit: Fit) -> bool:
+    pairs = ((fit.reading.old[i], fit.lines[j]) for i, j in fit.pairs if i is not None and j is not None)
+    return all(_loose_words(one) == _loose_words(other) for one, other in pairs)
+
+
+def _loose_words(line: str) -> list[str]:
+    return plain_words(line.rstrip().removesuffix(",").replace("'", '"'))
 
 
 def _elided(page: Page, reading: Reading) -> Found | None:

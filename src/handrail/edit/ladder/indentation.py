@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.sequences import Change, changes, same
-from handrail.edit.ladder.tokens import indent_of
+from handrail.edit.ladder.tokens import indent_of, plain_words
 from handrail.edit.ladder.typography import squashed
 
 Shift = Callable[[str], str | None]
@@ -163,6 +163,13 @@ def _known(seen: Sequence[Seen]) -> Shift:
     known = dict(seen)
     contradicted = {old for old, own in seen if known[old] != own}
     return lambda indent: None if indent in contradicted else known.get(indent)
+
+
+def is_same_line(old: str, new: str) -> bool:
+    """Whether a line stays the same one: as deep in both texts, beginning a block or not, with words in common."""
+    one, other = plain_words(old), plain_words(new)
+    is_as_deep = indent_of(old) == indent_of(new) and _opens(old) == _opens(new)
+    return is_as_deep and 2 * len(same(one, other)) >= min(len(one), len(other))
 
 
 def is_at_file_depth(old: Sequence[str], new: Sequence[str], own: Mapping[int, str]) -> bool:

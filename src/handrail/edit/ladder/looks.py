@@ -2,10 +2,28 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from handrail.edit.ladder.errors import UnsafeError
+from handrail.edit.ladder.fitting import Fit
 from handrail.edit.ladder.typography import PLAIN, folded
 
-_QUOTES = {"'", '"'}
+_TOGETHER = ({"'", '"'}, {",", "(", ")", ":", ";"})
+"""Who curled some quotes curled them all, and who typed one sign in full width typed all of them so."""
+_SPACES = [odd for odd, plain in PLAIN.items() if plain == " "]
+_UNCLEAR = "the file has now one character, now another for U+{:04X} of {{old}}"
+
+
+def in_plain_spaces(fit: Fit) -> Fit:
+    """The fit with plain spaces for no-break ones and such that both texts have and the place does not."""
+    sent, wanted, there = ("".join(lines) for lines in (fit.reading.old, fit.reading.new, fit.lines))
+    slips = [odd for odd in _SPACES if odd in wanted and sent.count(odd) not in {0, there.count(odd)}]
+    for odd in slips:
+        if odd in there:
+            raise UnsafeError(_UNCLEAR.format(ord(odd)))
+    plain = str.maketrans(dict.fromkeys(slips, " "))
+    old, new = ([line.translate(plain) for line in lines] for lines in (fit.reading.old, fit.reading.new))
+    return msgspec.structs.replace(fit, reading=fit.reading._replace(old=old, new=new)) if slips else fit
 
 
 class Looks:
@@ -16,8 +34,9 @@ class Looks:
         for old, own in pairs:
             if not old.isascii():
                 self._learn("".join(old.split()), "".join(own.split()))
-        if not _QUOTES.isdisjoint(self._known.values()):  # who curled some quotes curled them all
-            self._known = {odd: plain for odd, plain in PLAIN.items() if plain in _QUOTES} | self._known
+        for signs in _TOGETHER:
+            if not signs.isdisjoint(self._known.values()):
+                self._known = {odd: plain for odd, plain in PLAIN.items() if plain in signs} | self._known
 
     def _learn(self, one: str, other: str) -> None:
         """Learns only of lines that say the same; None where the file has now this character, now that."""
@@ -32,6 +51,6 @@ class Looks:
         """The text with the file's characters."""
         for odd, own in self._known.items():
             if odd in text and own is None:
-                raise UnsafeError(f"the file has now one character, now another for U+{ord(odd):04X} of {{old}}")
+                raise UnsafeError(_UNCLEAR.format(ord(odd)))
             text = text.replace(odd, own or "")
         return text

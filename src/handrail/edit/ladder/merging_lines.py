@@ -1,5 +1,6 @@
 """One line, changed twice: by the file since, and by the edit. Both changes are kept, where they do not meet."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from handrail.edit.ladder.sequences import Change, changes, same
@@ -20,6 +21,7 @@ def merged(old: str, own: str, new: str) -> str | None:
     if any(_meets(change, each) for change in ours for each in theirs):
         return None
     place = _places(one, theirs)
+    there = _with_touched(one, there, other, ours, place)
     parts: list[str] = []
     at = since = 0
     beside = False
@@ -66,6 +68,28 @@ def _places(one: Sequence[Token], changes: Sequence[Change]) -> list[tuple[int, 
             continue
         at, since = b, d
     return found
+
+
+def _with_touched(
+    one: Sequence[Token],
+    there: Sequence[Token],
+    other: Sequence[Token],
+    ours: Sequence[Change],
+    place: Sequence[tuple[int, int]],
+) -> Sequence[Token]:
+    """The file's tokens, with the new line's own signs where others come in right beside them: `—` and `->`."""
+    own = list(there)
+    for a, b, c, d in ours:
+        for n, k, come, space in ((a - 1, c - 1, c, c), (b, d, d - 1, d)):
+            if c < d and 0 <= n < len(one) and not other[space].space and _is_joined(one[n].text, other[come].text):
+                at = place[n][1] - 1
+                own[at] = own[at]._replace(text=other[k].text)
+    return own
+
+
+def _is_joined(sign: str, come: str) -> bool:
+    """Whether two signs make one. Within quotes anything may stand."""
+    return folded(sign) == folded(come) or (folded(sign) == "-" and re.match(r"\W", come) is not None)
 
 
 def _come(

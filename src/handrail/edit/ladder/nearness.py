@@ -18,7 +18,7 @@ from handrail.edit.ladder.typography import squashed
 _FEWEST, _MOST = 4, 2_000
 """Lines that are not blank, of the text that is looked for."""
 _MORE_LINES = 6
-"""The same where lines came or went."""
+"""The same where lines went, or came in beside a change."""
 _COMMON = 50
 """Places of a line above which it does not tell where the others are."""
 _VOTED = 200
@@ -47,7 +47,7 @@ def near_fit(page: Page, reading: Reading) -> Fit | None:
     twins = (_weight(keys, _agreed(page.keys, keys, at, but=own)) for at in offsets)
     if weight < _EVIDENCE or max(twins) >= _TWIN * weight:
         return None
-    pairs = _paired(page, reading.old, keys, full, agreed)
+    pairs = _paired(page, reading, keys, full, agreed)
     return page.fit(reading, pairs, Rung.TOKENS) if pairs else None
 
 
@@ -87,18 +87,34 @@ def _agreed(there: Sequence[str], keys: Sequence[str], offset: int, but: Contain
     low = max(0, offset - _SLACK)
     high = min(len(there), max(0, offset) + len(keys) + _SLACK)
     window = ["" if number in but else there[number] for number in range(low, high)]
-    return [(i, low + j) for i, j in same(keys, window, _STEPS)]
+    pairs = same(keys, window, _STEPS)
+    for step, numbers in ((1, range(1, len(pairs))), (-1, range(len(pairs) - 2, -1, -1))):
+        for n in numbers:  # of equal lines the one beside the line before, or behind
+            i, j = pairs[n - step]
+            if pairs[n][0] == i + step and window[j + step] == keys[i + step]:
+                pairs[n] = (i + step, j + step)
+    return [(i, low + j) for i, j in pairs]
 
 
-def _is_version(page: Page, wanted: str, number: int) -> bool:
-    """Whether a line of the text is a version of one that the text does not have."""
-    return squashed(wanted) not in page.said_lines and alike(wanted, page.lines[number], page.has_word)
+def _is_version(page: Page, wanted: str, number: int, *, is_far: bool) -> bool:
+    """Whether a line of the text is a version of one that the text does not have. Far from what changes, its older
+    words may be in the text still."""
+    if squashed(wanted) in page.said_lines:
+        return False
+    return alike(wanted, page.lines[number], lambda word: not is_far and page.has_word(word))
+
+
+def _linked(reading: Reading) -> set[int]:
+    """The lines of the old text that both texts have, and the next line too; -1 where they begin alike."""
+    pairs = {(-1, -1), *same(reading.old, reading.new), (len(reading.old), len(reading.new))}
+    return {i for i, k in pairs if (i + 1, k + 1) in pairs}
 
 
 def _paired(
-    page: Page, old: Sequence[str], keys: Sequence[str], full: list[int], agreed: list[tuple[int, int]]
+    page: Page, reading: Reading, keys: Sequence[str], full: list[int], agreed: list[tuple[int, int]]
 ) -> list[Pair] | None:
     """All lines beside each other, those that differ too; None where too many do, or one is another line."""
+    old, linked = reading.old, _linked(reading)
     first, last = agreed[0], agreed[-1]
     after = len(keys) - 1 - last[0]
     if first[1] < first[0] or last[1] + after >= len(page.keys):
@@ -106,22 +122,25 @@ def _paired(
     steps = [(-1, first[1] - first[0] - 1), *agreed, (len(keys), last[1] + after + 1)]
     pairs: list[tuple[int | None, int | None]] = []
     odd = 0
+    fewest = _FEWEST
     for (a, b), (c, d) in pairwise(steps):
         ours, theirs = range(a + 1, c), range(b + 1, d)
         odd += max(len(ours), len(theirs))
+        is_far = linked.issuperset(range(full[a] if a >= 0 else -1, full[c] if c < len(full) else len(old)))
         if len(ours) == len(theirs):
-            if not all(_is_version(page, old[full[i]], page.numbers[j]) for i, j in zip(ours, theirs, strict=True)):
+            beside = list(zip(ours, theirs, strict=True))
+            if not all(_is_version(page, old[full[i]], page.numbers[j], is_far=is_far) for i, j in beside):
                 return None
-            pairs += zip(ours, theirs, strict=True)
+            pairs += beside
         elif ours and theirs:
             return None
         else:
+            fewest = fewest if is_far and not ours else _MORE_LINES
             pairs += [(i, None) for i in ours]
             pairs += [(None, j) for j in theirs]
         if c < len(keys):
             pairs.append((c, d))
-    renamed = sum(1 for i, j in pairs if i is not None and j is not None) - len(agreed)
-    if odd > tolerated(len(keys)) or (odd > renamed and len(keys) < _MORE_LINES):
+    if odd > tolerated(len(keys)) or len(keys) < fewest:
         return None
     own = [(None if i is None else full[i], None if j is None else page.numbers[j]) for i, j in pairs]
     return with_blanks(old, page.lines, own)[0]

@@ -6,7 +6,7 @@ needs forgiven, line by line, tells how safe it is.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -47,13 +47,14 @@ class Edges(NamedTuple):
 class Page:
     """The lines of a text, and what they say."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, said: Callable[[str], str] = squashed) -> None:
         self.text = text
+        self._said = said
         self.lines = text.split("\n")
         if not self.lines[-1]:
             self.lines.pop()
         self.starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
-        keys = squashed(text).split("\n")
+        keys = said(text).split("\n")
         self.numbers = [number for number, key in enumerate(keys) if key]
         """The lines that are not blank."""
         self.keys = [keys[number] for number in self.numbers]
@@ -72,9 +73,9 @@ class Page:
         """Whether a word or sign is somewhere in the text, not as a part of another."""
         return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text) is not None
 
-    def fits(self, reading: Reading) -> Iterator[Fit]:
-        """All places of whole lines, in order; they may overlap."""
-        full, keys = full_lines(reading.old)
+    def fits(self, reading: Reading, most: Rung = Rung.TYPOGRAPHY) -> Iterator[Fit]:
+        """All places of whole lines that need no more forgiven, in order; they may overlap."""
+        full, keys = full_lines(reading.old, self._said)
         if not full:
             return
         wanted = "\n".join(("", *keys, ""))
@@ -85,7 +86,7 @@ class Page:
             found = self.numbers[first : first + len(full)]
             pairs, rung = with_blanks(reading.old, self.lines, list(zip(full, found, strict=True)))
             fit = self.fit(reading, pairs, rung)
-            if fit.rung < Rung.TOKENS:
+            if fit.rung <= most:
                 yield fit
             at = self._joined.find(wanted, at + 1)
 
@@ -139,9 +140,9 @@ class Page:
             at = self._joined.find(wanted, self._joined.find("\n", at))  # the other places in this line are found
 
 
-def full_lines(lines: Sequence[str]) -> tuple[list[int], list[str]]:
+def full_lines(lines: Sequence[str], said: Callable[[str], str] = squashed) -> tuple[list[int], list[str]]:
     """The lines that are not blank, and what they say."""
-    keys = [squashed(line) for line in lines]
+    keys = [said(line) for line in lines]
     full = [number for number, key in enumerate(keys) if key]
     return full, [keys[number] for number in full]
 
@@ -180,5 +181,7 @@ def _is_word(text: str) -> bool:
 
 
 _LOOKS = {
-    plain: f"[{''.join(map(re.escape, (plain, *(odd for odd in PLAIN if PLAIN[odd] == plain))))}]" for plain in "\"'-"
+    plain: f"[{''.join(map(re.escape, (plain, *(odd for odd in PLAIN if PLAIN[odd] == plain))))}]"
+    for plain in PLAIN.values()
+    if len(plain) == 1
 }

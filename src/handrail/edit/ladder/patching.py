@@ -14,9 +14,9 @@ import msgspec
 from handrail.edit.hunks import Changed
 from handrail.edit.ladder.errors import UnsafeError
 from handrail.edit.ladder.fitting import Fit, Rung, forgiven
-from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, learned
+from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, is_same_line, learned
 from handrail.edit.ladder.keeping import kept_changes, settled
-from handrail.edit.ladder.looks import Looks
+from handrail.edit.ladder.looks import Looks, in_plain_spaces
 from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
 from handrail.edit.ladder.tokens import indent_of
 from handrail.edit.ladder.typography import squashed
@@ -35,7 +35,7 @@ class Patch:
     """What an edit changes at one place. `lines` are those of the whole text."""
 
     def __init__(self, fit: Fit, lines: Sequence[str]) -> None:
-        self._fit = fit = settled(_at_file_depth(fit))
+        self._fit = fit = settled(_at_file_depth(in_plain_spaces(fit)))
         self._own = {i: j for i, j in fit.pairs if i is not None and j is not None}
         self._meant = sorted(self._own)
         self._old = fit.reading.old
@@ -56,14 +56,24 @@ class Patch:
     @property
     def removes_other_words(self) -> bool:
         """Whether a line that goes has other words in the file."""
-        gone = (i for a, b, _, _ in kept_changes(self._fit) for i in range(a, b) if i in self._own)
-        return any(self._needs(i) is Rung.TOKENS for i in gone)
+        return any(self._is_other(i) for a, b, _, _ in kept_changes(self._fit) for i in range(a, b))
+
+    @property
+    def keeps_other_words(self) -> bool:
+        """Whether lines with other words in the file stay, or are among the new ones as the file has them."""
+        changes = kept_changes(self._fit)
+        gone = ((self._own[i], self._new[c:d]) for a, b, c, d in changes for i in range(a, b) if self._is_other(i))
+        return all(self._fit.lines[j].strip() in map(str.strip, new) for j, new in gone)
 
     @property
     def is_anchored(self) -> bool:
         """Whether the first and the last line say what they say in the file."""
         edges = (self._full_old[0], self._full_old[-1])
         return all(i in self._own and self._needs(i) is not Rung.TOKENS for i in edges)
+
+    def _is_other(self, i: int) -> bool:
+        """Whether a line is there in other words."""
+        return i in self._own and self._needs(i) is Rung.TOKENS
 
     def _needs(self, i: int) -> Rung:
         return forgiven(self._old[i], self._fit.lines[self._own[i]])
@@ -93,7 +103,7 @@ class Patch:
         a, b, c, d = change
         paired = b - a == d - c
         for i in range(a, b):
-            if not paired and i in self._own and self._needs(i) is Rung.TOKENS:
+            if not paired and self._is_other(i):
                 self._check_known(i, self._new[c:d])
         for n in range(d - c):
             yield self._line(a + n if paired and a + n in self._own else None, c + n, change)
@@ -111,7 +121,7 @@ class Patch:
         body = self._body(i, new)
         if k == 0 and self._fit.inside_line:
             return f"{indent_of(new)}{body}"
-        return f"{self._indent(indent_of(new), k, change)}{body}"
+        return f"{self._indent(i, k, change)}{body}"
 
     def _body(self, i: int | None, new: str) -> str:
         """A new line without its indentation. What it leaves as the old one has it stays as the file has it."""
@@ -133,8 +143,10 @@ class Patch:
             raise UnsafeError("a line that is to change has other words where it changes")
         return self._looks.of_file(body)
 
-    def _indent(self, indent: str, k: int, change: Changed) -> str:
-        own = self._edge_indent(indent, k, change)
+    def _indent(self, i: int | None, k: int, change: Changed) -> str:
+        own = self._edge_indent(indent_of(self._new[k]), k, change)
+        if own is None and i is not None and is_same_line(self._old[i], self._new[k]):
+            own = indent_of(self._fit.lines[self._own[i]])
         if own is None:
             raise UnsafeError("the indentation of the lines that {new} adds cannot be told")
         return own

@@ -3,12 +3,17 @@
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+from unicodedata import normalize
 
 _NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:→|\t| ?\| ?|[:-] ?|$)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _HALVED = {'"': '"', "'": "'", "`": "`", "\\": "\\"}
 _MEANS = {**_HALVED, "n": "\n", "t": "\t", "r": "", "/": "/"}
 _QUOTE = re.compile(r"(?<!\\)(\\*)([\"'`])")
+_FENCED = re.compile(r"\s*(```+|~~~+)[^\n`]*\n((?:.*\n)?)[ \t]*\1\s*", re.DOTALL)
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#39;": "'", "&#x27;": "'", "&apos;": "'"}
+_ENTITY = re.compile("|".join(_ENTITIES))
+FENCES = ("```", "~~~")
 
 
 class Reading(NamedTuple):
@@ -27,10 +32,16 @@ class Reading(NamedTuple):
 def readings(old: str, new: str) -> Iterator[Reading]:
     """The ways to read an edit. Both texts are read the same way."""
     yield _reading("", old, new)
+    for form in ("NFC", "NFD"):
+        if not old.isascii() and normalize(form, old) != old:
+            yield _reading("typography", normalize(form, old), normalize(form, new))
     bare = without_numbers(old, new)
     if bare:
         yield _reading("line-numbers", *bare)._replace(stated=_stated(old))
-    escapes = list(dict.fromkeys(_escapes(old, new)))
+    fenced = _FENCED.fullmatch(old), _FENCED.fullmatch(new)
+    if fenced[0] and fenced[1] and not any(fence in found[2] for found in fenced if found for fence in FENCES):
+        yield _reading("code-fences", fenced[0][2], fenced[1][2])
+    escapes = list(dict.fromkeys((*_old_escapes(old, new), *_entities(old, new), *_escapes(old, new))))
     for one, other in escapes:
         # Where one oldText could have two newTexts, nobody can tell which.
         if one not in {old, other} and sum(each == one for each, _ in escapes) == 1:
@@ -88,6 +99,25 @@ def _bare(text: str) -> str | None:
         return None
     bare = [line[each.end() :] for line, each in zip(lines, found, strict=True) if each]
     return "\n".join(bare if last else [*bare, ""])
+
+
+def _old_escapes(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Escapes that only the old text has, and all of it."""
+    if "\\\\" in old and "\\\\" not in new and not _others(old, {"\\": "\\"}):
+        yield old.replace("\\\\", "\\"), new
+    if "\\${" in old and "\\${" not in new:
+        yield old.replace("\\${", "${"), new
+
+
+def _entities(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """The texts without HTML's entities, if nothing that has one is in them as it is."""
+    signs = {"<", ">", "&"}.union(_ENTITIES[found] for found in _ENTITY.findall(old + new))
+    if _ENTITY.search(old) and signs.isdisjoint(_ENTITY.sub("", old + new)):
+        yield _ENTITY.sub(_sign, old), _ENTITY.sub(_sign, new)
+
+
+def _sign(found: re.Match[str]) -> str:
+    return _ENTITIES[found[0]]
 
 
 def _escapes(old: str, new: str) -> Iterator[tuple[str, str]]:

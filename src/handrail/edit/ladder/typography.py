@@ -1,15 +1,23 @@
 """Characters that look like others: models write plain ones for them, or them for plain ones."""
 
+import re
+
 _FOLDS = {
     '"': "“”„‟″",
     "'": "‘’‚‛′",
     "-": "‐‑‒–—―−",
+    ",": "，",
+    "(": "（",
+    ")": "）",
+    ":": "：",
+    ";": "；",
     "...": "…",
     " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
     "": "\u200b\u200c\u200d\u2060\ufeff\u00ad",
 }
 PLAIN = {odd: plain for plain, odds in _FOLDS.items() for odd in odds}
 """What each of them is folded to."""
+_LAST_COMMA = re.compile(r"(?<=[^\n]),(?=\n|\Z)")
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace() and character != "\n")
 
 
@@ -30,3 +38,8 @@ def squashed(text: str) -> str:
         if space in text:
             text = text.replace(space, "")
     return text
+
+
+def loosened(text: str) -> str:
+    """The text squashed, with one kind of quotes and without commas at the ends of lines; it has as many lines."""
+    return _LAST_COMMA.sub("", squashed(text).replace("'", '"'))

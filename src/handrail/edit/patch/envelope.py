@@ -89,8 +89,10 @@ def _hunks(path: str, lines: Sequence[str], number: int) -> list[Hunk]:
             anchors=tuple(name for line in heads for name in anchor(line)),
             said=next((said for line in reversed(heads) if (said := numbers(line))), None),
         )
-        if any(line.rstrip("\r") for line in lines[body:at]):
-            hunks.append(hunk_of(head, lines[body:at], at_end=at_end))
+        full = [line for line in lines[body:at] if line.rstrip("\r")]
+        if full:
+            appends = not head.anchors and head.said is None and all(line.startswith("+") for line in full)
+            hunks.append(hunk_of(head, lines[body:at], at_end=at_end or appends))
         elif heads or at_end:
             raise malformed(number + start, f"hunk {head.number} of {path} has no lines.")
         at += at_end

@@ -24,6 +24,9 @@ def parsed(text: str) -> tuple[FilePatch, ...]:
         if first is not None and not is_header(inner[first]) and is_start(inner, first):
             return unified(inner, start + 2)
         return envelope(inner, start + 2)
+    header = next((at for at, line in enumerate(lines) if is_header(line.lstrip())), None)
+    if start is None and header is not None:
+        raise malformed(header + 1, f"the line {BEGIN!r} is missing. Put it first, and {END!r} last.")
     files = unified(lines, 1)
     if not files:
         raise malformed(1, f"this is no patch that can be read.{_hint(lines)} {_HOW}")
@@ -37,8 +40,6 @@ def _in_plain_lines(text: str) -> str:
 
 
 def _hint(lines: list[str]) -> str:
-    if any(is_header(line) for line in lines):
-        return f" The line {BEGIN!r} is missing."
     if any(line.startswith("*** ") and at + 1 < len(lines) and lines[at + 1].startswith("--- ")
            for at, line in enumerate(lines)):  # fmt: skip
         return " Context diffs are not read; make a unified one (diff -u)."

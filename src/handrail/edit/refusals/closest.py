@@ -30,6 +30,8 @@ _ALIKE = 0.5
 """How much of what is looked for a region must have to be worth naming."""
 _WORDS = 8
 """Words of a line that are looked for in another one, the longest."""
+_PIECES, _ROOM = 24, 10_000
+"""Pieces of a long line that are compared, at most; and characters of the line for each of them."""
 _PART = re.compile(r"\w+|[^\w\s]")
 
 
@@ -100,7 +102,7 @@ def _starts(text: str, hits: Iterable[Hit]) -> Iterator[_Start]:
         at = hit.position
         start = max(0, line - hit.line)
         votes[start] = votes.get(start, 0) + hit.weight
-        one[start] = hit
+        one[start] = max(one.get(start, hit), hit, key=lambda hit: hit.weight)
     for start in sorted(votes, key=lambda start: -votes[start]):
         hit = one[start].position
         yield _Start(start, start_of_line(text, hit, one[start].line), hit)
@@ -134,10 +136,15 @@ def _alike(wanted: str, line: str) -> float:
         return 1.0
     if wanted.strip() == line.strip():
         return 0.95
+    return 0.9 * _shared(wanted, piece_like(line, wanted))
+
+
+def _shared(wanted: str, piece: str) -> float:
+    """How much of a line another one has, by the number of its parts or by their letters: one long name in common says
+    more than a digit that differs."""
     parts = Counter(_PART.findall(wanted[:WIDE]))
-    shared = parts & Counter(_PART.findall(piece_like(line, wanted)))
-    # By their number or by their letters: one long name in common says more than a digit that differs.
-    return 0.9 * max(shared.total() / max(1, parts.total()), _letters(shared) / max(1, _letters(parts)))
+    shared = parts & Counter(_PART.findall(piece))
+    return max(shared.total() / max(1, parts.total()), _letters(shared) / max(1, _letters(parts)))
 
 
 def _letters(parts: Counter[str]) -> int:
@@ -145,12 +152,15 @@ def _letters(parts: Counter[str]) -> int:
 
 
 def piece_like(line: str, wanted: str) -> str:
-    """Of a line that is too long to compare, the part where the longest word of the other one is."""
+    """Of a line that is too long to compare, the part that is most like the other one, by the rarest of its words."""
     if len(line) <= WIDE:
         return line
-    for word in sorted(set(re.findall(r"\w+", wanted[:WIDE])), key=lambda word: (-len(word), word))[:_WORDS]:
-        at = line.find(word)
-        if at >= 0:
-            start = max(0, at - wanted.find(word))
-            return line[start : start + min(len(wanted), WIDE)]
-    return line[:WIDE]
+    longest = sorted(set(re.findall(r"\w+", wanted[:WIDE])), key=lambda word: (-len(word), word))[:_WORDS]
+    counts = {word: count for word in longest if (count := line.count(word))}
+    if not counts:
+        return line[:WIDE]
+    word = min(counts, key=counts.__getitem__)
+    most = min(_PIECES, 1 + len(line) // _ROOM)
+    starts = (max(0, found.start() - wanted.find(word)) for found in re.finditer(re.escape(word), line))
+    pieces = (line[start : start + min(len(wanted), WIDE)] for start in itertools.islice(starts, most))
+    return max(pieces, key=lambda piece: _shared(wanted, piece))

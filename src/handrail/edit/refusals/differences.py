@@ -92,12 +92,10 @@ def _overlap(line: str, wanted: str, *, opens: bool, closes: bool) -> str:
 
 
 def _offset(line: str, words: list[re.Match[str]]) -> int:
-    """How much further on in the line the longest word is that both have."""
-    for word in sorted(words, key=lambda word: -len(word[0])):
-        places = _places(line, word[0])
-        if places:
-            return places[0] - word.start()
-    return 0
+    """How much further on in the line the word is that both have and the line has least often; the longest of them."""
+    there = ((word, _places(line, word[0])) for word in words)
+    known = [(len(places), -len(word[0]), places[0] - word.start()) for word, places in there if places]
+    return min(known)[2] if known else 0
 
 
 def _start(line: str, wanted: str, first: re.Match[str], offset: int) -> int:

@@ -1,6 +1,8 @@
 """Refusals that teach: what is there instead, where, and what to do next."""
 
+from itertools import islice
 from typing import Any
+from unicodedata import normalize
 
 from handrail.edit.ladder.errors import RefusedError
 from handrail.edit.ladder.reading import has_numbers, without_numbers
@@ -29,11 +31,10 @@ def ambiguous(
 ) -> ToolError:
     """There is more than one place."""
     count = f"{len(found)} times" if all_of_them else f"more than {len(found)} times"
-    first = found[:_PLACES]
-    lines = (line for line, _ in line_ranges(text, first))
-    shown = [{"line": line, "context": _context(text, span)} for line, span in zip(lines, first, strict=True)]
-    where = ", ".join(dict.fromkeys(str(place["line"]) for place in shown))
-    more = ", …" if len(found) > _PLACES else ""
+    first = {line: span for (line, _), span in zip(line_ranges(text, found), found, strict=True)}
+    shown = [{"line": line, "context": _context(text, span)} for line, span in islice(first.items(), _PLACES)]
+    where = ", ".join(str(place["line"]) for place in shown)
+    more = ", …" if len(first) > _PLACES or not all_of_them else ""
     noun = "line" if where.isdigit() and not more else "lines"
     but = "" if strategy == "exact" else f" but for {FORGIVEN[strategy]}"
     context = "\n".join(f"line {place['line']}:\n{place['context']}" for place in shown)
@@ -68,7 +69,7 @@ def no_match(
         _elided(text, old, new, wording),
         _applied(text, new, wording, details),
         _unsafe(text, refused, wording, details),
-        _closest(text, old, wording, details),
+        _closest(text, old, path, wording, details),
     )
     return ToolError("NO_MATCH", " ".join(filter(None, hints)), details=details or None)
 
@@ -107,8 +108,13 @@ def _short(line: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1].rstrip()}…\n"
 
 
-def _closest(text: str, old: str, wording: Wording, details: dict[str, Any]) -> str:
-    region = closest(text, old)
+def _closest(text: str, old: str, path: str, wording: Wording, details: dict[str, Any]) -> str:
+    region, note = closest(text, old), ""
+    if region is None and not old.isascii():
+        region = closest(normalize("NFC", text), normalize("NFC", old))
+        note = f" Accents are encoded otherwise in {wording.old} (NFC or NFD): copy them from the file."
+    if region is None and "\r" in text and closest(text.replace("\r", "\n"), old) is not None:
+        return f"The lines of {path} end with a carriage return alone (U+000D): write that for newlines in both texts."
     if region is None:
         return "Nothing in it comes close. Read it, then retry."
     found = list(differences(region))
@@ -121,12 +127,12 @@ def _closest(text: str, old: str, wording: Wording, details: dict[str, Any]) -> 
         what = (
             f"what differs is behind its first {len(region.wanted)} lines" if cut else "only what is around it differs"
         )
-        return f"Closest is {worded(first, last)}: {what}. {then}"
+        return f"Closest is {worded(first, last)}: {what}.{note} {then}"
     space = ", only white space differs" if all(each.only_space for each in found) else ""
     told = "; ".join(each.told(wording.old) for each in found[:_TOLD])
     more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
     signs = ", ".join(f"{sign} is a {name}" for sign, name in (("·", "space"), ("→", "tab")) if sign in told)
-    return f"Closest is {worded(first, last)}{space}: {told}{more}{signs and f' ({signs})'}. {then}"
+    return f"Closest is {worded(first, last)}{space}: {told}{more}{signs and f' ({signs})'}.{note} {then}"
 
 
 def _plain(difference: Difference) -> dict[str, Any]:
