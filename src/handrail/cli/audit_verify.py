@@ -29,7 +29,7 @@ def run(options: Namespace) -> int:
         body = {"schema": "handrail.audit/1", "intact": found.intact, "count": found.records, "head": found.head}
         answer_json(encode({**body, "problems": found.problems, "unread": found.unread, "restored": restored}))
     else:
-        if restored and not options.quiet:
+        if restored:
             note(f"{_counted(restored)} restored after a crash")
         answer("".join(f"{problem}\n" for problem in found.problems) or f"{_counted(found.records)} intact\n")
         for text in found.unread:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from handrail.cli.event_row import event_row, when
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, answer_pieces, cut, note, one_line, table
+from handrail.cli.output import answer, answer_json, answer_pieces, cut, note, one_line, table, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import folder_of_session, sessions, state_of_here
 from handrail.protocol.error import StoreError
@@ -68,7 +68,7 @@ def _folder(options: Namespace) -> str:
         return folder_of_session(workspace, options.session or "cli")
     _warn(found[1:])
     folders = [os.path.join(state_of_here().home(workspace), one.id) for one in found]
-    if len(folders) > 1 and not options.quiet and not options.json:
+    if len(folders) > 1 and not options.json:
         note(f"session: {os.path.basename(folders[0])} (the last one; handrail log --sessions lists them)")
     return folders[0]
 
@@ -77,14 +77,12 @@ def _warn(found: list[Kept]) -> None:
     """Of the sessions that cannot be read; the others are shown."""
     for one in found:
         if one.problem is not None:
-            note(f"warning: {one.problem}")
+            warn(f"warning: {one.problem}")
 
 
 def _print_notes(options: Namespace, found: list[AnyEvent | Broken], last: int) -> None:
     for event in (event for event in found if isinstance(event, Broken)):
-        note(f"event {event.seq} cannot be read: {event.problem}")
-    if options.quiet:
-        return
+        warn(f"event {event.seq} cannot be read: {event.problem}")
     which = f"--session {shlex.quote(options.session)} " if options.session is not None else ""
     if not found:
         note(f"no event after {options.after or 0}; the last is {last}")

@@ -28,8 +28,7 @@ def run(options: Namespace) -> int:
                 forwarding.until_it_ends()
     except ToolError as error:
         return refused(options, error)
-    if not options.quiet:
-        note(f"{place.process.id}: {_how_it_ended(place.process)}")
+    note(f"{place.process.id}: {_how_it_ended(place.process)}")
     return OK
 
 
@@ -49,7 +48,7 @@ def _tell(options: Namespace, place: Place, port: int) -> None:
         text = f"A person opened port {options.port} of {process.id} on {_HERE}:{port}."
         journal.append((Notice, {"text": text}))
     ports = process.record().ports
-    if options.port not in ports and not options.quiet:
+    if options.port not in ports:
         others = f"; it listens on {', '.join(map(str, ports))}" if ports else ""
         note(f"nothing listens on port {options.port} of {process.id} yet{others}")
     answer(f"http://{_HERE}:{port}/ leads to port {options.port} of {process.id}; Ctrl-C ends it\n")

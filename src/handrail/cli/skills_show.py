@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 
 from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, note, one_line
+from handrail.cli.output import answer, answer_json, one_line, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import settings_for
 from handrail.cli.skills import SCHEMA, listed
@@ -28,9 +28,8 @@ def run(options: Namespace) -> int:
         answer("".join(f"{name:<14}{one_line(value)}\n" for name, value in _lines(skill) if value))
         if skill.body:
             answer(f"\n{skill.body}\n")
-        if not options.quiet:
-            for text in skill.warnings:
-                note(f"warning: {text}")
+        for text in skill.warnings:
+            warn(f"warning: {text}")
     return FAILED if skill.problem else OK
 
 

@@ -128,6 +128,8 @@ class Journal:
         self._conversation: Callable[[], str] | None = None
         self._seen_by: set[tuple[str, str]] = set()
         """Conversations, each with a path that it has seen."""
+        self.digests: dict[str, Callable[[], str]] = {}
+        """What calls on their way are found again by, should they wait: their callers know no ids."""
 
     # Writing
 
@@ -196,6 +198,7 @@ class Journal:
             parking.insert_batch(self.database, batch_id, tuple(call.id for call in calls))
             for request in requests:
                 parking.insert_request(self.database, batch_id, request)
+            self._note_left(calls)
 
         self._write(tuple(draft for call in calls for draft in call.drafts), insert)
 
@@ -214,8 +217,13 @@ class Journal:
             parking.insert_calls(self.database, self.runner, batch_id, later, first + len(begun.drafts))
             parking.insert_batch(self.database, batch_id, calls)
             parking.insert_request(self.database, batch_id, request)
+            self._note_left((begun, *later))
 
         self._write(tuple(draft for call in (begun, *later) for draft in call.drafts), update)
+
+    def _note_left(self, calls: tuple[NewCall, ...]) -> None:
+        found = ((call.id, self.digests[call.id]()) for call in calls if call.id in self.digests)
+        parking.insert_left(self.database, self.runner, (one for one in found if one[1]))
 
     def renew(self, request_id: str, shown: bytes, anew: tuple[str, bytes], call: NewCall) -> bool:
         """Puts another question in the place of one that is stored as it was shown, and has no answer; whether it did.

@@ -123,9 +123,9 @@ async def _meant(rail: AsyncHandrail, prompt: str) -> str:
     asked = await rail.waiting_questions()
     if not asked:
         return prompt
-    from handrail.cli.questions import spelled_out  # noqa: PLC0415  mostly nothing is asked
+    from handrail.terminal.replying import spell_out  # noqa: PLC0415  mostly nothing is asked
 
-    return spelled_out(asked[0], prompt)
+    return spell_out(asked[0], prompt)
 
 
 def _before(rail: AsyncHandrail, last: int) -> Iterator[Event]:
