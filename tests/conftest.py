@@ -64,6 +64,7 @@ def searches_have_time(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("usual_time") is None:
             patch.setattr(choose, "SECONDS", 60.0)
+            patch.setattr(choose, "_PATIENCE", 60.0)
         yield
 
 

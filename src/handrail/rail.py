@@ -359,6 +359,10 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             settle_others(self._session)
             self._session.background.keep = self._keep_yielded
             self._session.background.attach()
+            if not self._state.is_swept():
+                from handrail.store.retention import sweep  # noqa: PLC0415  once a day
+
+                sweep(self._state, int(loaded.settings.store.keep.removesuffix("d")))
         except BaseException:
             self.close()
             raise

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import exec_victim
+from kills import kills
 
 from handrail import Handrail
 from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
@@ -19,8 +21,6 @@ from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
 KILLS = 150
-MORE = 100
-"""Further kills until one hit a command of each kind: where they hit depends on how busy the machine is."""
 
 
 def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
@@ -28,9 +28,8 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
 ) -> None:
     state, draw, known = tmp_path / "state", random.Random(6), dict[str, int]()
     mark = f"54321.{os.getpid():08}"
-    kills, looking, writing = 0, 0, 0
-    while kills < count(KILLS) or (kills < count(KILLS) + MORE and not (looking and writing)):
-        kills += 1
+    cut_off: Counter[str] = Counter()
+    for _ in kills(count(KILLS), lambda: cut_off["looking"] and cut_off["writing"]):
         session = f"session-{draw.randrange(3)}"
         returned = killed(workspace, state, session, mark, draw)
 
@@ -53,7 +52,7 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
             # What a layer held was dropped with it, unless it was being kept: then that was done, or taken back.
             nothing, made = (words in result.content for words in ("Nothing was changed.", "Its change was made"))
             assert nothing if only_looked else nothing != made
-            looking, writing = looking + only_looked, writing + (not only_looked)
+            cut_off["looking" if only_looked else "writing"] += 1
 
         # One audit record each, in one chain; no output of the dead is left beside what is kept.
         assert verify(StateFolder(str(state))).problems == ()
@@ -61,9 +60,9 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
         assert len(told) == len(set(told))
         assert set(codes) <= set(told)
         assert [path for path in (state / "printed").rglob("*") if path.is_file()] == []
-    note(f"kills: {kills}, cut off: {looking} that only looked, {writing} others")
-    assert looking
-    assert writing
+    note(f"cut off: {dict(cut_off)}")
+    assert cut_off["looking"]
+    assert cut_off["writing"]
 
 
 def killed(workspace: Path, state: Path, session: str, mark: str, draw: random.Random) -> dict[str, str]:

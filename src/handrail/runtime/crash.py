@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from handrail.protocol.error import EXHAUSTED, StoreError, ToolError
+from handrail.store.folder import for_the_owner
 from handrail.store.identity import new_id
 
 
@@ -27,13 +28,9 @@ def write_report(error: BaseException, folder: str) -> str:
     """Writes down what kind of error came from where; the path of the report."""
     report = os.path.join(folder, f"{new_id('crash')}.txt")
     # The text of the exception stays out: it may quote a file or an argument.
-    with open(report, "w", encoding="utf-8", opener=_for_the_owner) as out:
+    with open(report, "w", encoding="utf-8", opener=for_the_owner) as out:
         out.write("\n".join([type(error).__name__, *places(error), ""]))
     return report
-
-
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def places(error: BaseException) -> list[str]:

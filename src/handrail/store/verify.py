@@ -1,6 +1,7 @@
 """Checks the audit chain line by line, and against the journals."""
 
 import os
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from handrail.store.archive import reading
 from handrail.store.audit import START, decode_record, lines_of
 from handrail.store.folder import StateFolder, moved_away
 from handrail.store.redact import redacted_commands
+from handrail.store.retention import removed_calls
 
 _MOST = 10
 """Missing calls that are named."""
@@ -37,11 +39,12 @@ def verify(state: StateFolder) -> Verification:
     results, unread = finished_calls(state)
     begun_anew = {os.path.basename(folder) for folder in state.sessions() if os.path.lexists(moved_away(folder))}
     sessions = {session for session, _ in results} - unread.keys() - begun_anew
+    removed = removed_calls(state)
     head, count, problems = START, 0, list[str]()
     for number, line in enumerate(lines_of(state.audit), start=1):
         if not line.endswith(b"\n"):
             break  # a crash tore it; the journal knows the call, and it is written anew
-        problem, digest = _judge(line, number, head, results, sessions)
+        problem, digest = _judge(line, number, head, results, sessions, removed)
         if problem:
             problems.append(f"Record {number} {problem}; {count} before it are sound.")
             break
@@ -57,7 +60,9 @@ Results = dict[tuple[str, str], list[Outcome]]
 """By session and call; sessions of several workspaces may share a name, so there may be several."""
 
 
-def _judge(line: bytes, number: int, head: str, results: Results, sessions: set[str]) -> tuple[str | None, str]:
+def _judge(
+    line: bytes, number: int, head: str, results: Results, sessions: set[str], removed: Counter[str]
+) -> tuple[str | None, str]:
     """What is wrong with a line, if anything, and its hash. The result it stands for is crossed out."""
     found = decode_record(line)
     if found is None:
@@ -67,7 +72,9 @@ def _judge(line: bytes, number: int, head: str, results: Results, sessions: set[
         return "was changed or removed" if record.seq > number else "was inserted or changed", ""
     known = results.get((record.session_id, record.tool_call_id))
     if not known:  # no journal to ask: it was removed or moved away, or cannot be read
-        return ("is of a call that its journal does not know" if record.session_id in sessions else None), digest
+        removed[record.session_id] -= 1
+        unknown = record.session_id in sessions and removed[record.session_id] < 0
+        return ("is of a call that its journal does not know" if unknown else None), digest
     said = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
     for outcome in known:
         if outcome is None or outcome == said:

@@ -122,7 +122,7 @@ class Commands:
         folder = os.path.join(self._state, PRINTED)
         if os.path.isdir(folder) and os.listdir(folder):
             from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
-            from handrail.store.printed import remove_left  # noqa: PLC0415
+            from handrail.store.locked_folder import remove_left  # noqa: PLC0415
 
             remove_left(folder, end_abandoned)
 
