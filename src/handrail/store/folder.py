@@ -93,11 +93,11 @@ class StateFolder:
 
     def is_swept(self) -> bool:
         """Whether that was less than a day ago; the first sweep, which only begins to count, is this one."""
-        try:
+        with suppress(FileNotFoundError):
             return abs(time.time() - os.stat(self.sweep_marker).st_mtime) < _DAY
-        except FileNotFoundError:
+        with suppress(OSError):  # a full disk: then the next one begins to count
             os.close(for_the_owner(self.sweep_marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
-            return True
+        return True
 
     def _workspace(self, workspace: str) -> str:
         return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
