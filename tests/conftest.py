@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from apart import environment_in
 from handrail import Handrail
 from handrail.settings import Settings
+from handrail.workspace.search import choose
 from journals import check_journals
 from sharing import FOLDER, UNTIL, Share
 
@@ -55,6 +56,16 @@ def journals_are_valid(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if folder is not None:
         check_journals(folder, request.node.name, all_of_it=DEEP)
+
+
+@pytest.fixture(autouse=True)
+def searches_have_time(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A busy machine takes nothing from what a search finds. Tests of the time itself are marked `usual_time`."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("usual_time") is None:
+            patch.setattr(choose, "SECONDS", 60.0)
+            patch.setattr(choose, "_PATIENCE", 60.0)
+        yield
 
 
 @pytest.fixture

@@ -754,9 +754,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "protocol/test_protocol_contract.py::test_the_page_has_every_error_code_with_its_meaning",
         ),
         clause(
-            "a failure of the infrastructure is a result; only a store that cannot be written raises",
+            "a failure of the infrastructure is a result; only a session whose store cannot be opened raises",
             "must_hold/test_hold_broken_store.py::test_a_write_whose_start_cannot_be_journaled_touches_no_file",
             "must_hold/test_hold_broken_store.py::test_a_read_only_state_folder_is_refused_before_anything_runs",
+            "must_hold/test_hold_damaged_state.py::test_a_damaged_file_is_named_and_nothing_else_is_lost",
         ),
         clause(
             "a command that exits non-zero is ok",
@@ -824,10 +825,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "protocol/test_protocol_permission.py::test_the_coarse_kind_follows_from_the_permissions",
         ),
         clause(
-            "external_directory, bash, edit for S4",
-            "protocol/test_protocol_permission.py::test_the_other_name_of_a_request",
+            "outside a root a request is external_directory, and names the folder",
+            "runtime/test_outside.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
             "protocol/test_protocol_permission.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
         ),
+        clause("bash and edit for S4: no event adapter uses the names yet", *planned),
     ),
     "P-3": (
         clause(
@@ -1774,6 +1776,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "agent/test_resume.py::test_killed_behind_any_event_it_goes_on_and_nothing_is_done_twice",
             "must_hold/test_hold_loop_kill.py::test_killed_at_any_moment_the_session_goes_on_to_the_same_end",
             "must_hold/test_hold_loop_kill.py::test_killed_again_while_it_recovers_it_goes_on_all_the_same",
+            "must_hold/test_hold_face_kill.py::test_killed_at_any_moment_a_face_has_told_the_truth_and_does_nothing_twice",
             "must_hold/test_hold_loop_kill.py::test_a_command_that_runs_when_its_loop_is_killed_ends_and_leaves_nothing",
             "agent/test_resume.py::test_results_that_are_done_but_not_in_the_talk_are_taken_from_the_journal",
             "cli/test_run.py::test_what_kill_9_cut_off_goes_on_without_a_prompt",
@@ -1987,6 +1990,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_mcp_kept_results.py::test_other_arguments_never_get_it",
             "mcp/test_mcp_kept_results.py::test_whatever_happens_every_answer_is_carried_out_once_and_handed_over_until_it_arrived",
             "mcp/test_mcp_kept_results.py::test_a_result_that_a_killed_process_had_in_hand_is_there_unless_it_was_delivered",
+            "mcp/test_mcp_kept_results.py::test_a_call_whose_process_was_killed_as_it_began_to_wait_is_found_and_runs_once",
         ),
         clause(
             "mcp --config CLIENT shows a diff first and writes only with --write, for six clients",

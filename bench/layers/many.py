@@ -22,7 +22,7 @@ from handrail.sandbox.layer.layer import Layer
 CHANGED = 1_000
 LISTED_MS, COMPARED_MS = 20.0, 50.0
 COMMIT_RATIO = 2.0
-UNDO_RATIO = 2.0
+UNDO_RATIO = 2.5
 KEPT_RATIO = 1.1
 LEVEL = 1
 """How hard the store compresses."""

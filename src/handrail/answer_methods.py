@@ -63,7 +63,7 @@ class AnswerMethods(Entering):
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
-        return latch.waiting(self._session).requests
+        return self._enter(latch.waiting, self._session).requests
 
     def reply(self, question: "str | Question", said: "Reply | str | None") -> Done:
         """Replies to a question of the model: with options, with own words, or with a text that is either; None puts it
@@ -79,7 +79,7 @@ class AnswerMethods(Entering):
 
     def waiting_questions(self) -> "tuple[Question, ...]":
         """What the model of this session asks, and nobody has replied to."""
-        return latch.waiting(self._session).questions
+        return self._enter(latch.waiting, self._session).questions
 
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a
@@ -101,7 +101,7 @@ class AnswerMethods(Entering):
         if revoked is None:
             raise UsageError(f"there is no grant {shown(grant_id)}; grants() says which there are")
         text = f"The grant {revoked.id} was revoked: {revoked.command} asks again."
-        self._session.journal.append((Notice, {"text": text}))
+        self._enter(self._session.journal.append, (Notice, {"text": text}))
 
     def opened_folders(self) -> tuple[OpenedFolder, ...]:
         """The folders outside the workspace that people opened to this session, or to every session of the workspace.
@@ -112,4 +112,4 @@ class AnswerMethods(Entering):
         """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
         if not self._enter(self._session.outside.close, os.fspath(path)):
             raise UsageError(f"the folder {shown(os.fspath(path))} was not opened; opened_folders() says which are")
-        self._session.journal.append((Notice, {"text": f"The folder {os.fspath(path)} was closed."}))
+        self._enter(self._session.journal.append, (Notice, {"text": f"The folder {os.fspath(path)} was closed."}))

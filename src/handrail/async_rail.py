@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from handrail.entering import CLOSED
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import UsageError
 from handrail.rail import Handrail
@@ -73,6 +74,20 @@ class AsyncHandrail:
         self.rail = workspace if isinstance(workspace, Handrail) else Handrail(workspace, **options)
         self._own = None if pool or self._lent else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
         self._pool: Executor | None = pool or self._own
+        self._closed = False
+
+    @classmethod
+    async def open(cls, workspace: str | os.PathLike[str], **options: Any) -> Self:
+        """Opens a session in a thread. The constructor holds up the event loop while it opens one, which counts where
+        there are many. `options` are those of the constructor."""
+        import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
+
+        opening = asyncio.create_task(asyncio.to_thread(cls, workspace, **options))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await (await opening).close()
+            raise
 
     async def __aenter__(self) -> Self:
         return self
@@ -86,6 +101,8 @@ class AsyncHandrail:
         """Runs work in the pool. A cancelled wait does not undo it: the call goes on to its result in the journal."""
         import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
 
+        if self._closed:
+            raise UsageError(CLOSED)
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     @contextmanager
@@ -102,6 +119,8 @@ class AsyncHandrail:
         the event loop meanwhile."""
         if self.rail.has_servers:
             await self.in_pool(self.rail.look_at_servers)
+        else:
+            self.rail.look_at_servers()  # only says whether it is closed
 
     async def end_session(self) -> None:
         """Ends what the session left running, forgets it, and closes."""
@@ -116,6 +135,7 @@ class AsyncHandrail:
         await asyncio.to_thread(self._end, self.rail.close)
 
     def _end(self, close: Callable[[], None]) -> None:
+        self._closed = not self._lent
         if self._own is not None:
             self._own.shutdown()
         if not self._lent:
@@ -190,6 +210,7 @@ class AsyncHandrail:
     revoke = _hopped(Handrail.revoke)
     opened_folders = _hopped(Handrail.opened_folders)
     honour_roots = _hopped(Handrail.honour_roots)
+    begin_conversations = _hopped(Handrail.begin_conversations)
     close_folder = _hopped(Handrail.close_folder)
     set_mode = _hopped(Handrail.set_mode)
     skills = _hopped(Handrail.skills)

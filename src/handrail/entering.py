@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 from handrail.protocol.error import UsageError
 from handrail.runtime.session import Session
 
+CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
@@ -30,12 +31,11 @@ class Entering:
     ) -> Returned:
         """Does something that `close` has to wait for."""
         token, thread = object(), get_ident()
-        if os.getpid() != self._process:
-            raise UsageError("this Handrail belongs to the process that opened it; open one of your own after a fork")
+        self._check_process()
         try:
             with self._lock:
                 if self._closed and thread not in self._inside.values():
-                    raise UsageError("this Handrail is closed")
+                    raise UsageError(CLOSED)
                 self._inside[token] = thread
             return work(*args, **kwargs)
         finally:
@@ -43,6 +43,17 @@ class Entering:
                 self._inside.pop(token, None)
                 if self._closed:
                     self._door.notify_all()
+
+    def _check_open(self) -> None:
+        """For what waits for nothing. It takes no lock, so that a signal's handler can cancel, and lets everybody in
+        while `close` waits for calls, so that they can be cancelled."""
+        self._check_process()
+        if self._closed and not self._inside:
+            raise UsageError(CLOSED)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise UsageError("this Handrail belongs to the process that opened it; open one of your own after a fork")
 
     def _shut(self) -> bool:
         """Lets nothing in any more and waits for what is inside. False where that is done, or not ours to do."""

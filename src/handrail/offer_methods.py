@@ -27,13 +27,15 @@ class OfferMethods(Entering):
 
     def spec(self, name: str) -> ToolSpec | None:
         """The tool of this name, if this session offers it."""
+        self._check_open()
         tool = self._session.offer.get(name)
         return None if tool is None else tool.spec
 
     def look_at_servers(self) -> None:
         """Asks other servers what they list, where that may have changed; it may have to wait for one to start. Calls
         of their tools do so too."""
-        if self._session.others is not None and not self._closed:
+        self._check_open()
+        if self._session.others is not None:
             self._enter(self._session.look_at_servers)
 
     @property
@@ -43,6 +45,7 @@ class OfferMethods(Entering):
 
     def why_off(self, name: str) -> str | None:
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
+        self._check_open()
         return self._session.offer.why_off(name)
 
     def skills(self) -> "tuple[SkillEntry, ...]":

@@ -3,7 +3,9 @@
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -20,6 +22,7 @@ from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.event import Mode as ModeEvent
+from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.permission import (
     PERMISSIONS,
     Permission,
@@ -211,6 +214,11 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
         return self._enter(honour_roots, self._session, folders, self._paths.client_roots, self._state.path)
 
+    def begin_conversations(self, current: Callable[[], str] = str) -> None:
+        """Forgets which files earlier conversations of this session have read, so that a new one is not refused because
+        of them. `current` names the conversation that the calling thread works for, if there are several."""
+        self._enter(self._session.journal.begin_conversations, current)
+
     @property
     def session_id(self) -> str:
         """The id of this session."""
@@ -231,12 +239,15 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         _refuse_unknown("mode", mode, MODES)
         if stricter_mode(mode, self._loosest) != mode:
             raise UsageError(f"the managed file lets no mode be that is looser than {self._loosest}; got {mode}")
-        self._session.rules = replace(self._session.rules, mode=mode)
-        self._session.journal.append((ModeEvent, {"mode": mode}))
+        session = self._session
+        swap = partial(setattr, session, "rules", replace(session.rules, mode=mode))
+        self._enter(session.journal.append, (ModeEvent, {"mode": mode}), stored=swap)
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event of the session after a number, oldest first."""
-        return self._session.journal.events(after)
+        self._check_open()
+        found = self._session.journal.events(after)
+        return iter(lambda: self._enter(next, found, None), None)
 
     def subscribe(
         self, listener: Callable[[Event], None], *, kinds: Collection[type[Event]] | None = None
@@ -246,20 +257,22 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
         It is called by the thread that brought the event about, so it should be quick. One that raises is removed.
         """
-        return self._session.journal.subscribe(listener, kinds)
+        return self._enter(self._session.journal.subscribe, listener, kinds)
 
     @property
     def conversation(self) -> "Conversation":
         """The talk of this session with its model, for who runs the loop."""
         from handrail.runtime.conversation import Conversation  # noqa: PLC0415  who only calls tools has none
 
-        return Conversation(self._session)
+        self._check_open()
+        return Conversation(self._session, self._enter)
 
     @property
     def left_calls(self) -> "LeftCalls":
         """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
         from handrail.store.left_calls import LeftCalls  # noqa: PLC0415  who knows ids needs none of it
 
+        self._check_open()
         return LeftCalls(self._session.journal, self._session.folder)
 
     def fork_session(self, session: str | None = None) -> str:
@@ -272,32 +285,38 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""
+        self._check_open()
         self._session.cancelled.set()
 
     def is_free(self) -> bool:
         """Whether no process runs a call with effects in this session, as far as one can tell at a glance: a call with
         effects would not have to wait for its turn."""
+        self._check_open()
         return not self._session.locks.of(f"session:{self._session.folder}").may_be_held
 
     def new_call_id(self) -> str:
         """An id for a call to come, by which it can be cancelled as soon as there is one: `call(…, tool_call_id=…)`.
         One that is not called with is given back by `drop_call_id`."""
+        self._check_open()
         call_id = self._session.journal.new_call_id()
         self._session.cancelling.expect(call_id)
         return call_id
 
     def drop_call_id(self, call_id: str) -> None:
         """Forgets an id that no call was made with."""
+        self._check_open()
         if self._session.cancelling.expected(call_id):
             self._session.cancelling.end((call_id,))
 
     def cancel_call(self, call_id: str) -> bool:
         """Ends one call that is on its way here, be it that it waits for its turn: CANCELLED; all others go on. False
         where there is none of this id, or it waits for a person."""
+        self._check_open()
         return self._session.cancelling.cancel(call_id)
 
     def uncancel(self) -> None:
         """Lets calls run again."""
+        self._check_open()
         self._session.cancelled.clear()
 
     def end_session(self) -> None:
@@ -312,17 +331,16 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         """
         if not self._shut():
             return
-        self._session.background.close()
-        if self._over:
-            self._session.background.end_all()
-        if self._session.others is not None:
-            self._session.others.close()
-        end_work(self._session, self._runner)
-        self._session.commands.close()
-        self._session.recorder.history.close()
-        self._session.chain.close()
-        self._database.close()
-        self._session.workspace.close()
+        session = self._session
+        with ExitStack() as last_first:  # whatever fails, or is interrupted, the others are closed
+            for part in (session.workspace, self._database, session.chain, session.recorder.history, session.commands):
+                last_first.callback(part.close)
+            last_first.callback(end_work, session, self._runner)
+            if session.others is not None:
+                last_first.callback(session.others.close)
+            if self._over:
+                last_first.callback(session.background.end_all)
+            last_first.callback(session.background.close)
 
     def _begin(self, loaded: Loaded) -> None:
         """Settles what was left before, ahead of the first call; where that cannot be, nothing stays open."""
@@ -334,11 +352,17 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
                 self._session.journal.subscribe(lines.add)
             if loaded.rules:
                 check_tools(loaded, self._session.offer.registered)
+            for text in self._session.offer.unmatched():
+                self._session.journal.append((WarningEvent, {"code": "UNKNOWN_TOOL", "text": text}))
             self._session.commands.end_left()  # first: what is left of a command could still change something
             recover(self._session)
             settle_others(self._session)
             self._session.background.keep = self._keep_yielded
             self._session.background.attach()
+            if not self._state.is_swept():
+                from handrail.store.retention import sweep  # noqa: PLC0415  once a day
+
+                sweep(self._state, int(loaded.settings.store.keep.removesuffix("d")))
         except BaseException:
             self.close()
             raise

@@ -113,7 +113,7 @@ def test_many_requests_at_once_are_all_answered(talk: Talk) -> None:
 
 def test_the_end_of_the_input_is_the_end_of_the_process(talk: Talk, workspace: Path) -> None:
     talk.ask(1, "session/new", {"cwd": str(workspace), "mcpServers": []})
-    out, err = talk.process.communicate(timeout=30)
+    out, err = talk.process.communicate(timeout=60)
     assert (talk.process.returncode, err) == (0, b"")
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
 
@@ -122,7 +122,7 @@ def test_what_was_asked_before_the_end_of_the_input_is_answered(talk: Talk, work
     hello = json.dumps(HELLO).encode()
     asked = {"cwd": str(workspace)}
     listed = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": asked}).encode()
-    out, _ = talk.process.communicate(b"%b\n%b\n" % (hello, listed), timeout=30)
+    out, _ = talk.process.communicate(b"%b\n%b\n" % (hello, listed), timeout=60)
     assert sorted((one["id"], "result" in one) for one in map(json.loads, out.splitlines())) == [(0, True), (1, True)]
 
 
@@ -131,7 +131,7 @@ def test_a_client_that_reads_no_more_does_not_keep_the_process(talk: Talk, works
     assert talk.process.stdout is not None
     talk.process.stdout.close()
     talk.send(id=2, method="session/prompt", params={"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
-    assert talk.process.wait(30) == 0
+    assert talk.process.wait(60) == 0
 
 
 def test_a_client_that_neither_reads_nor_writes_does_not_keep_it_either(
@@ -145,7 +145,7 @@ def test_a_client_that_neither_reads_nor_writes_does_not_keep_it_either(
         talk.read()  # it is on its way
         assert talk.process.stdin is not None
         talk.process.stdin.close()
-        assert talk.process.wait(30) == 0
+        assert talk.process.wait(60) == 0
 
 
 def test_what_waits_for_a_yes_outlives_a_client_that_never_read_of_it(
@@ -165,7 +165,7 @@ def test_what_waits_for_a_yes_outlives_a_client_that_never_read_of_it(
             assert talk.process.poll() is None
         assert talk.process.stdin is not None
         talk.process.stdin.close()
-        assert talk.process.wait(30) == 0
+        assert talk.process.wait(60) == 0
     assert waiting() == asked
 
 
@@ -178,7 +178,7 @@ def test_what_a_library_prints_is_no_part_of_the_protocol(
     path = f"{tmp_path}:{environment['PYTHONPATH']}"
     with talking(workspace, {**environment, "PYTHONPATH": path}, "--model", script({"text": "Done."})) as talk:
         talk.ask(1, "initialize", HELLO["params"])
-        out, err = talk.process.communicate(timeout=30)
+        out, err = talk.process.communicate(timeout=60)
         assert (out, err) == (b"", b"printed\n")
 
 
@@ -189,7 +189,7 @@ def test_without_the_extra_it_says_what_to_install(
     (tmp_path / "hidden" / "acp" / "__init__.py").write_text("raise ModuleNotFoundError('no acp', name='acp')\n")
     path = f"{tmp_path / 'hidden'}:{environment['PYTHONPATH']}"
     with talking(workspace, {**environment, "PYTHONPATH": path}) as talk:
-        out, err = talk.process.communicate(timeout=30)
+        out, err = talk.process.communicate(timeout=60)
     assert (talk.process.returncode, out) == (2, b"")
     assert f"Install it: {sys.executable} -m pip install 'handrail[acp]'\n".encode() in err
 

@@ -1,6 +1,7 @@
 """Cancel at any moment: nothing runs on, every call has its result, the turn ends once, and the next prompt works."""
 
 import asyncio
+import os
 import subprocess
 import threading
 from pathlib import Path
@@ -14,7 +15,9 @@ from handrail.models.scripted import Line, Scripted
 from handrail.protocol.event import End, Notice, Text, ToolCallError, ToolCallPermissionRequired, ToolCallRunning
 from handrail.protocol.message import AssistantMessage, ResultsMessage, TextPart, UserMessage
 
-SLEEP = ("exec", {"command": "echo begun; sleep 987.25"})
+SLEEPS = f"sleep 987.{os.getpid():08}"
+"""No other run's commands are called so."""
+SLEEP = ("exec", {"command": f"echo begun; {SLEEPS}"})
 
 
 def talk(rail: Any) -> list[Any]:
@@ -30,7 +33,7 @@ def check_ended(rail: Any) -> None:
         if isinstance(before, AssistantMessage) and before.calls:
             assert isinstance(after, ResultsMessage)
     assert rail.rail.read("a.txt").ok
-    assert subprocess.run(["pgrep", "-f", "sleep 987.25"], capture_output=True, check=False).stdout == b""
+    assert subprocess.run(["pgrep", "-f", SLEEPS], capture_output=True, check=False).stdout == b""
 
 
 class Endless:

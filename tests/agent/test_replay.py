@@ -143,6 +143,58 @@ def test_changes_of_later_sessions_to_the_same_files_are_taken_back_too(place: P
     assert (place / "replay" / "shop" / "other.txt").exists()
 
 
+def test_what_a_later_session_changed_of_files_that_were_only_read_is_taken_back(place: Path, session) -> None:
+    with session() as rail:
+        rail.read("a.txt")
+        rail.exec("cat a.txt")
+    with session("second") as rail:
+        rail.edit("a.txt", "one", "two")
+        rail.edit("a.txt", "two", "three")
+        rail.undo()
+        rail.read("a.txt")
+        rail.edit("a.txt", "two", "four")
+    replay = replayed(place)
+    assert replay.start.outside == ()
+    assert verdicts(replay) == [("read", "same"), ("exec", "same")]
+    assert (place / "shop" / "a.txt").read_text() == "four\n"
+
+
+def test_what_an_undo_changed_after_the_session_is_brought_back(place: Path, session) -> None:
+    with session("before") as rail:
+        rail.edit("a.txt", "one", "two")
+    with session() as rail:
+        rail.read("a.txt")
+    with session("person") as rail:
+        rail.undo()
+    replay = replayed(place)
+    assert replay.start.outside == ()
+    assert verdicts(replay) == [("read", "same")]
+
+
+def test_a_file_that_was_undone_and_written_anew_by_a_later_session_is_as_the_first_one_met_it(
+    place: Path, session
+) -> None:
+    with session() as rail:
+        rail.write("b.txt", "b\n")
+    with session("second") as rail:
+        rail.undo()
+        rail.write("b.txt", "another\n")
+    replay = replayed(place)
+    assert replay.start.outside == ()
+    assert verdicts(replay) == [("write", "same")]
+
+
+def test_what_others_changed_by_hand_after_a_later_session_is_still_named(place: Path, session) -> None:
+    with session() as rail:
+        rail.read("a.txt")
+    with session("second") as rail:
+        rail.edit("a.txt", "one", "two")
+    (place / "shop" / "a.txt").write_text("something else\n")
+    replay = replayed(place)
+    assert replay.start.outside == ("a.txt",)
+    assert (place / "replay" / "shop" / "a.txt").read_text() == "something else\n"
+
+
 def test_what_went_on_by_itself_is_left_out(place: Path, session) -> None:
     with session() as rail:
         rail.exec("sleep 0", background=True)

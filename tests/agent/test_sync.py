@@ -17,6 +17,8 @@ from handrail.protocol.event import End, Error, ToolCallRunning
 from handrail.settings import Settings
 
 WRITE = ("write", {"path": "b.txt", "content": "x\n"})
+SLEEPS = f"sleep 986.{os.getpid():08}"
+"""No other run has a command of this name."""
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def test_calls_run_in_the_programs_own_thread_and_ask_as_they_would_by_hand(open
     assert asked == [threading.main_thread()]
 
 
-@pytest.mark.parametrize("line", [Line(calls=(("exec", {"command": "sleep 986.5"}),)), Line(calls=(WRITE,))])
+@pytest.mark.parametrize("line", [Line(calls=(("exec", {"command": SLEEPS}),)), Line(calls=(WRITE,))])
 def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: Line) -> None:
     with opened(mode="full") as rail:
         rail.subscribe(lambda event: isinstance(event, ToolCallRunning) and os.kill(os.getpid(), signal.SIGINT))
@@ -58,7 +60,7 @@ def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: Line) -> N
             agent.run_sync("go")
         assert [event.reason for event in rail.events() if isinstance(event, End)] == ["cancelled"]
         assert agent.run_sync("and now").text == "Done."
-    assert not subprocess.run(["pgrep", "-f", "sleep 986.5"], capture_output=True, check=False).stdout
+    assert not subprocess.run(["pgrep", "-f", SLEEPS], capture_output=True, check=False).stdout
 
 
 def test_a_second_ctrl_c_in_the_middle_of_the_first_ends_it_too(opened: Any) -> None:

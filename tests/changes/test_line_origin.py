@@ -12,6 +12,7 @@ from handrail.edit.diff import unified_diff
 from handrail.protocol.error import ToolError
 from handrail.settings import Settings
 from handrail.settings.model import Tools
+from handrail.store import change_log
 
 
 @pytest.fixture
@@ -138,3 +139,12 @@ def test_a_difference_that_is_cut_says_nothing() -> None:
     assert diff.truncated
     assert with_diff(old, diff.text) is None
     assert lines_of(b"\0\1") is None
+
+
+def test_a_line_of_a_file_that_was_changed_often_is_found_by_reading_each_change_once(one: Handrail) -> None:
+    one.write("a.txt", "first\n")
+    for number in range(150):
+        one.write("a.txt", f"first\n{number}\n")
+    change_log._body.cache_clear()
+    assert made(one, "a.txt", 1) == ("made", 1, 1)
+    assert change_log._body.cache_info().misses <= 151

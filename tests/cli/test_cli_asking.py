@@ -149,6 +149,26 @@ def test_a_trial_that_is_out_of_date_is_tried_again_at_the_terminal(start: Start
     assert (workspace / "a.txt").read_text() == "two and one\n"
 
 
+def test_a_changed_command_that_policy_refuses_is_not_tried_and_the_question_comes_back(
+    start: Start, run, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    (workspace / ".env").write_text("KEY=secret\n")
+    program = start("call", "exec", TRIED, "-q")
+    program.terminal.sees("y keep this result")
+    program.press_until(b"e", "Change the command;")
+    program.terminal.press(b"\x15")
+    program.terminal.ends_with("\x1b[K$ \x1b[3G")
+    program.terminal.press(b"\x1b[200~cat .env > x\x1b[201~")
+    program.terminal.sees("$ cat .env > x")
+    program.press_until(b"\r", "Not tried again: ")
+    program.terminal.sees_again("y keep this result")
+    assert ".env" in program.terminal.shown_since.partition("Not tried again: ")[2].partition("\n")[0]
+    program.press_until(b"y", "✓ You kept sed -i s/one/two/ a.txt; echo printed · 1 file · undo 1\n")
+    assert program.ends() == 0
+    assert not (workspace / "x").exists()
+
+
 def test_only_the_output_is_taken_at_the_terminal(start: Start, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     program = start("call", "exec", TRIED, "-q", "--plain")

@@ -247,7 +247,7 @@ def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str
         # Python itself may swallow one that comes while the import is being put away, so another follows.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.send_signal(signal.SIGINT)
-            process.wait(5)
+            process.wait(20)
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         assert process.stderr.read().endswith(b"handrail: interrupted\n")

@@ -122,10 +122,8 @@ def test_a_journal_that_is_none_is_exit_1(here, state: Path) -> None:
     done = here("doctor", "--json")
     assert done.code == 1
     [row] = [row for row in done.json["rows"] if row["status"] == "error"]
-    assert row["text"].startswith(
-        "audit: The calls of session cli could not be looked up: the journal $HANDRAIL_STATE_DIR/"
-    )
-    assert row["fix"] == "handrail audit verify"
+    assert row["text"].startswith("journal of session cli: the journal $HANDRAIL_STATE_DIR/")
+    assert row["fix"].startswith("mv $HANDRAIL_STATE_DIR/workspaces/")
 
 
 def test_settings_with_problems_are_exit_1_and_what_was_ignored_is_a_warning(here, config) -> None:

@@ -28,6 +28,18 @@ def test_they_are_not_offered_unless_they_are_enabled(run, config) -> None:
     assert names(run("tools", "--json"))[-1] == "delete"
 
 
+def test_a_misspelt_tool_is_answered_with_the_nearest(run) -> None:
+    refused = run("call", "exce", "{}")
+    assert (refused.code, refused.err.splitlines()[-3:]) == (
+        1,
+        [
+            "UNKNOWN_TOOL: Unknown Agent tool: exce",
+            "The tools here: read, write, edit, find, grep, ls, exec, process.",
+            "warning: Did you mean exec?",
+        ],
+    )
+
+
 def test_without_the_right_to_delete_there_are_neither_patches_nor_deletions(run, config) -> None:
     config(f'{ENABLED}deny = ["fs.delete"]\n')
     assert names(run("tools", "--json"))[-1] == "multi_edit"
@@ -36,10 +48,20 @@ def test_without_the_right_to_delete_there_are_neither_patches_nor_deletions(run
         assert f"{told} (handrail config says which file)" in run("call", name, "{}").err.splitlines()
 
 
+def test_a_disable_that_names_no_tool_is_told_by_every_command_that_goes_by_it(run, config) -> None:
+    config('[tools]\ndisable = ["bash"]\n')
+    told = "[tools] disable: there is no tool 'bash' here, so nothing was disabled. handrail tools lists the tools."
+    for words in (("call", "ls", '{"path": "."}', "-q"), ("tools", "-q")):
+        done = run(*words)
+        assert (done.code, done.err) == (0, f"warning: {told}\n")
+    assert told in run("config").err
+    assert told in run("doctor").out
+
+
 def test_a_misspelt_name_in_the_settings_is_exit_2_with_the_nearest(run, config) -> None:
     config('[tools]\nenable = ["aply_patch"]\n')
     told = "handrail: there is no tool 'aply_patch' ([tools] enable); did you mean apply_patch?\n"
-    for words in (("tools",), ("call", "ls", "{}", "-q"), ("undo", "-q")):
+    for words in (("tools",), ("call", "ls", '{"path": "."}', "-q"), ("undo", "-q")):
         done = run(*words)
         assert (done.code, done.out, done.err) == (2, "", told)
 

@@ -40,6 +40,11 @@ def test_a_cell_of_a_table_is_one_line_whatever_is_in_it() -> None:
     assert table([("a", "bb"), ("ccc\n", "")]) == "a      bb\nccc\\n\n"
 
 
+def test_columns_stand_below_each_other_however_wide_the_characters_are() -> None:
+    rows = table([("name", "what"), ("日本語", "x"), ("e\u0301te\u0301", "y"), ("abcdefgh", "z")]).splitlines()
+    assert rows == ["name      what", "日本語    x", "e\u0301te\u0301       y", "abcdefgh  z"]
+
+
 def on_a_terminal(words: list[str], cwd: Path, environment: dict[str, str]) -> bytes:
     """Everything the command shows where stdout and stderr are a terminal."""
     control, terminal = pty.openpty()

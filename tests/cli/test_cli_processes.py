@@ -122,6 +122,30 @@ def test_all_of_a_session_and_all_there_are_are_stopped(here: Run, rail: Handrai
     assert {record.state for record in rail.processes()} == {"ended"}
 
 
+@pytest.mark.parametrize("which", [("--all",), ("--session", "cli")], ids=["all", "session"])
+def test_stopping_prints_one_json_document_however_many_ran(here: Run, rail: Handrail, which: tuple[str, ...]) -> None:
+    ids = [started(rail, "cat") for _ in range(2)]
+    stopped = here("processes", "stop", *which, "--json", "-q")
+    assert (stopped.code, stopped.err, stopped.json["schema"]) == (0, "", "handrail.processes/1")
+    assert {(one["id"], one["reason"]) for one in stopped.json["processes"]} == {(one, "stopped") for one in ids}
+    nothing = here("processes", "stop", *which, "--json")
+    assert (nothing.code, nothing.json) == (0, {"schema": "handrail.processes/1", "processes": [], "errors": []})
+    ended = here("processes", "stop", ids[0], "--json")
+    assert (ended.code, ended.json["schema"]) == (0, "handrail.processes/1")
+    assert (ended.json["process"]["id"], ended.json["process"]["state"]) == (ids[0], "ended")
+    assert [event.text for event in rail.events() if isinstance(event, Notice)] == [
+        f"A person stopped {one['id']}." for one in stopped.json["processes"]
+    ]
+
+
+def test_one_that_had_ended_is_told_as_a_note(here: Run, rail: Handrail) -> None:
+    cat = started(rail, "cat")
+    assert here("processes", "stop", cat, "-q").out == f"stopped {cat}: cat\n"
+    again = here("processes", "stop", cat)
+    assert (again.code, again.out, again.err.splitlines()[-1]) == (0, "", f"{cat} had ended before: stopped")
+    assert here("processes", "stop", cat, "-q").err == ""
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

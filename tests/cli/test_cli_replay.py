@@ -44,6 +44,20 @@ def test_a_file_that_others_changed_is_named(here, workspace: Path) -> None:
     assert json.loads(here("replay", "cli", "--json").out)["changedOutside"] == ["a.txt"]
 
 
+def test_a_file_that_another_session_changed_between_two_calls_is_not_called_unknown(here, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    edit = '{"path": "a.txt", "oldText": "one", "newText": "two"}'
+    here("call", "read", '{"path": "a.txt"}')
+    here("call", "edit", edit, "--mode", "auto", "--session", "other")
+    here("call", "read", '{"path": "a.txt"}')
+    done = here("replay", "cli")
+    assert "1 same, 1 not comparable" in done.err
+    assert (
+        "a.txt was changed between two calls, by another session, an undo or by hand; replay leaves that out"
+        in done.err
+    )
+
+
 def test_a_kept_replay_is_left_where_it_was_asked_for(here, workspace: Path, tmp_path: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     here("call", "read", '{"path": "a.txt"}')

@@ -54,6 +54,9 @@ def test_the_tools_of_a_trusted_project_are_listed_called_and_checked(run, bring
     assert (called.code, called.out) == (0, "hello")
     wrong = run("call", "mcp__plain__nothing", "{}", "--mode", "full")
     assert (wrong.code, "UNKNOWN_TOOL" in wrong.err) == (1, True)
+    misspelt = run("call", "mcp_plain_echo", "{}", "--mode", "full").err
+    assert "process, mcp__plain__echo" in misspelt
+    assert "Did you mean mcp__plain__echo?" in misspelt
     assert "✓ plain: 4 tools" in run("doctor").out
 
 

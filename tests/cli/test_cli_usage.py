@@ -64,6 +64,7 @@ NEEDED = {
     "log export": ["cli"],
     "skills show": ["tidy"],
     "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
+    "sessions remove": ["cli"],
     "processes log": ["p-", "--follow"],
     "processes write": ["p-", "hello"],
     "processes stop": ["p-"],

@@ -336,7 +336,8 @@ def test_an_output_that_is_full_is_said_once_the_turn_is_done(
 def test_a_signal_ends_the_turn_and_what_it_started(
     environment: dict[str, str], script: Script, workspace: Path, run, number: int
 ) -> None:
-    slow = {"text": "Slow.", "calls": [["exec", {"command": "touch begun; exec sleep 600.25", "timeoutMs": 600_000}]]}
+    sleeps = f"sleep 600.{os.getpid():08}"
+    slow = {"text": "Slow.", "calls": [["exec", {"command": f"touch begun; exec {sleeps}", "timeoutMs": 600_000}]]}
     words = ["run", "x", "--model", script(slow, DONE), "--mode", "auto", "--json", "--session", "task"]
     command = [sys.executable, "-m", "handrail", *words]
     with subprocess.Popen(command, cwd=workspace, env=environment, stdout=subprocess.PIPE) as process:
@@ -347,11 +348,11 @@ def test_a_signal_ends_the_turn_and_what_it_started(
         last = [*lines][-1]
         assert process.wait(60) == 130
     assert (json.loads(last)["kind"], json.loads(last)["reason"]) == ("end", "cancelled")
-    assert subprocess.run(["pgrep", "-f", "sleep 600.25"], check=False).returncode == 1
+    assert subprocess.run(["pgrep", "-f", sleeps], check=False).returncode == 1
     assert run("run", "-c", "and now?", "-q").out == "It is two now.\n"
 
 
-def test_the_second_signal_ends_the_process_whatever_hangs(environment: dict[str, str]) -> None:
+def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(environment: dict[str, str]) -> None:
     code = """
 import asyncio, os, signal
 from argparse import Namespace
@@ -372,7 +373,10 @@ asyncio.run(hang())
 """
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (130, "Stopping … once more leaves at once.\n")
+    assert (done.returncode, done.stderr) == (
+        130,
+        "Stopping … once more leaves at once.\nhandrail: interrupted. The session is saved. Next: handrail run -c\n",
+    )
 
 
 def test_what_kill_9_cut_off_goes_on_without_a_prompt(

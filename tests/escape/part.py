@@ -131,7 +131,7 @@ class Field:
             return []
         free = workspace / case.cwd
         (free / "go").touch()
-        if gone(lambda: marked(mark) or _held(free / "alive"), 2) and not (free / "late").exists():
+        if gone(lambda: marked(mark) or _held(free / "alive"), 20) and not (free / "late").exists():
             return []
         for pid in marked(mark):
             os.kill(pid, 9)

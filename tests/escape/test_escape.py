@@ -16,7 +16,7 @@ from tests.escape.ways import BARE
 pytestmark = pytest.mark.alone
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 SEED = 6
-PATIENCE = 900 if DEEP else 240
+PATIENCE = 900
 _BY_ID = {case.id: case for case in CASES}
 Outcomes = dict[tuple[User, int], list[Outcome]]
 

@@ -24,7 +24,7 @@ _TITLE = {"type": "object", "properties": {"title": {"type": "string"}}, "requir
 class Tracker:
     """A server in this process. What it says of a tool can be another after a while."""
 
-    server, revision = "tracker", 1
+    server, revision, reach = "tracker", 1, ()
 
     def __init__(self, finds: str = "Finds issues.", creates: str = "Creates one.") -> None:
         self.finds, self.creates = finds, creates

@@ -57,7 +57,7 @@ class _Process:
         assert self._process.stdout is not None
         with suppress(OSError):
             self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(60)
 
     def _read(self) -> None:
         assert self._process.stdout is not None

@@ -102,7 +102,7 @@ def test_elicitation(message: str) -> str:
 class Growing:
     """Another server whose list of tools changes when it is told to."""
 
-    server = "growing"
+    server, reach = "growing", ()
 
     def __init__(self) -> None:
         self.revision = 0

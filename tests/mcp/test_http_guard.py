@@ -176,7 +176,7 @@ def test_there_is_one_path_and_only_those_with_the_token_hear_that() -> None:
 
 
 def test_the_real_server_refuses_the_same(tmp_path: Path) -> None:
-    with HttpProcess(tmp_path) as server, httpx2.Client(headers=_ACCEPT, timeout=30) as web:
+    with HttpProcess(tmp_path) as server, httpx2.Client(headers=_ACCEPT, timeout=60) as web:
 
         def post(body: Any = _INITIALIZE, **headers: str) -> httpx2.Response:
             return web.post(server.url, json=body, headers=headers)
@@ -203,7 +203,7 @@ def test_a_large_body_that_does_not_say_so_is_cut_off(tmp_path: Path) -> None:
             yield b"x" * (1 << 20)
 
     async def post(server: HttpProcess) -> int:
-        async with httpx2.AsyncClient(headers={**_ACCEPT, **server.headers}, timeout=30) as web:
+        async with httpx2.AsyncClient(headers={**_ACCEPT, **server.headers}, timeout=60) as web:
             try:
                 answer = await web.post(server.url, content=pieces(), headers={"content-type": "application/json"})
             except httpx2.TransportError:

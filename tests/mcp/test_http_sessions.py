@@ -79,6 +79,26 @@ def test_connections_of_one_client_share_a_session_that_is_named_after_it(tmp_pa
     assert _sessions(tmp_path) == {"mcp-claude-code", "mcp-cursor"}
 
 
+def test_what_one_connection_read_does_not_count_for_another(tmp_path: Path) -> None:
+    async def talk(files: Path) -> None:
+        async def write(client: Any, path: str) -> Any:
+            written = await client.call_tool("write", {"path": path, "content": "mine\n"})
+            return written.structured_content["error"] and written.structured_content["error"]["code"]
+
+        async with server.client("legacy", client_info=_named("Cursor")) as one:
+            for path in ("a.txt", "b.txt"):
+                (files / path).write_text("old\n")
+                assert not (await one.call_tool("read", {"path": path})).is_error
+                (files / path).write_text("somebody else's\n")
+            async with server.client("legacy", client_info=_named("Cursor")) as two:
+                assert await write(two, "a.txt") is None
+            assert await write(one, "b.txt") == "STALE_FILE"
+
+    with HttpProcess(tmp_path, "--mode", "auto") as server:
+        asyncio.run(talk(server.workspace))
+    assert _sessions(tmp_path) == {"mcp-cursor"}
+
+
 def test_a_session_that_is_in_use_elsewhere_is_left_alone(tmp_path: Path) -> None:
     async def talk(server: HttpProcess) -> None:
         async with server.client("legacy", client_info=_named("Cursor")) as client:

@@ -220,23 +220,38 @@ def test_what_was_left_survives_the_process(opened: Make) -> None:
 ASKS_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail
+from handrail.mcp.calling import Calls
+from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.settings import Settings
+
+def die(event):
+    if isinstance(event, ToolCallPermissionRequired):
+        print(event.permission_request.id, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
 rail = Handrail(sys.argv[1], mode="ask", session="mcp-client", state_dir=sys.argv[2], settings=Settings(),
                 on_permission=lambda _: None)
-rail.call("write", {"path": "a.txt", "content": "a\\n"})
-print(rail.waiting()[0].id, flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
+rail.subscribe(die)
+Calls(rail).begin("write", {"path": "a.txt", "content": "a\\n"})
 """
 
 
-def test_a_call_whose_process_was_killed_before_it_noted_it_is_found_too(
-    opened: Make, workspace: Path, tmp_path: Path
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_call_whose_process_was_killed_as_it_began_to_wait_is_found_and_runs_once(
+    opened: Make, workspace: Path, tmp_path: Path, answered: bool
 ) -> None:
     command = [sys.executable, "-c", ASKS_AND_DIES, workspace, tmp_path / "state"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    asks = asking(Calls(opened()))
-    assert asks.requests[0].id == done.stdout.strip()
+    if not answered:
+        assert asking(Calls(opened())).requests[0].id == done.stdout.strip()
+        return
+    elsewhere = opened()
+    elsewhere.answer(done.stdout.strip(), "once")
+    (workspace / "a.txt").unlink()
+    found = Calls(opened()).begin("write", WRITE)
+    assert not isinstance(found, Asks), "it is asked about a second time"
+    assert (found.ok, (workspace / "a.txt").exists()) == (True, False)
 
 
 def test_a_call_that_another_live_process_has_just_parked_is_left_to_it(opened: Make) -> None:

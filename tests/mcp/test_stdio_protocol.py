@@ -109,6 +109,8 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(greeted: Server) -
     error = greeted.asks("tools/call", {"name": "nope"})["error"]
     assert (error["code"], error["message"]) == (-32602, "Unknown Agent tool: nope")
     assert "read" in error["data"]["tools"]
+    error = greeted.asks("tools/call", {"name": "exce"})["error"]
+    assert error["message"] == "Unknown Agent tool: exce. Did you mean exec?"
 
 
 def test_arguments_that_are_wrong_are_a_result_that_the_model_can_read(greeted: Server) -> None:

@@ -28,6 +28,26 @@ def test_a_client_comes_back_to_its_own_session(tmp_path: Path) -> None:
     assert sessions(tmp_path) == ["mcp-claude-code"]
 
 
+def test_what_an_earlier_conversation_read_does_not_count_for_a_new_one(tmp_path: Path) -> None:
+    def read_a(server: Server) -> bool:
+        (server.workspace / "a.txt").write_text("one\n")
+        server.initialize(name="Claude Code")
+        return server.result(server.call("read", {"path": "a.txt"}))["isError"]
+
+    def write_a(server: Server) -> str:
+        (server.workspace / "a.txt").write_text("somebody else's\n")
+        written = server.result(server.call("write", {"path": "a.txt", "content": "two\n"}))["structuredContent"]
+        return "" if written["ok"] else written["error"]["code"]
+
+    with Server(tmp_path) as server:
+        assert not read_a(server)
+        assert write_a(server) == "STALE_FILE"
+    with Server(tmp_path) as server:
+        server.initialize(name="Claude Code")
+        assert write_a(server) == ""
+    assert sessions(tmp_path) == ["mcp-claude-code"]
+
+
 def test_two_windows_have_a_session_each_and_the_first_is_free_again(tmp_path: Path) -> None:
     with Server(tmp_path) as one, Server(tmp_path) as other:
         for server in (one, other):

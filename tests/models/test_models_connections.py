@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import os
+import resource
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -45,7 +47,7 @@ def test_a_server_that_hangs_is_given_up_and_the_connection_closed(wire: WireSer
     error = failure(wire, silence=0.2)
     assert (error.code, error.retryable) == ("UNAVAILABLE", True)
     assert error.message == f"Nothing came from {wire.model} for 0.2 s."
-    assert wire.hung_up.wait(10)
+    assert wire.hung_up.wait(60)
 
 
 def test_whoever_stops_listening_ends_the_question(wire: WireServer, caplog) -> None:
@@ -55,7 +57,7 @@ def test_whoever_stops_listening_ends_the_question(wire: WireServer, caplog) -> 
     async def listen() -> None:
         async with aclosing(model.stream(question())) as stream:
             assert isinstance(await anext(stream), TextPiece)
-        assert await asyncio.to_thread(wire.hung_up.wait, 10)
+        assert await asyncio.to_thread(wire.hung_up.wait, 60)
         await model.close()
 
     asyncio.run(listen())
@@ -70,7 +72,7 @@ def test_who_stops_listening_and_closes_nothing_ends_it_all_the_same(wire: WireS
         async for _ in model.stream(question()):
             break
         gc.collect()
-        assert await asyncio.to_thread(wire.hung_up.wait, 10)
+        assert await asyncio.to_thread(wire.hung_up.wait, 60)
         await model.close()
 
     asyncio.run(listen())
@@ -83,11 +85,11 @@ def test_a_cancelled_question_ends_at_the_server_too(wire: WireServer, caplog) -
 
     async def cancel() -> None:
         asking = asyncio.create_task(heard(model, question()))
-        assert await asyncio.to_thread(wire.asked.acquire, timeout=30)
+        assert await asyncio.to_thread(wire.asked.acquire, timeout=60)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert await asyncio.to_thread(wire.hung_up.wait, 10)
+        assert await asyncio.to_thread(wire.hung_up.wait, 60)
         await model.close()
 
     asyncio.run(cancel())
@@ -125,6 +127,30 @@ def test_a_host_that_is_not_there(variable: str, monkeypatch) -> None:
         assert (error.code, error.retryable) == ("UNAVAILABLE", False)
         assert address in error.message
         assert "cannot be reached" in error.message or "did not answer" in error.message
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_process_without_descriptors_is_told_so_and_not_to_look_at_the_network(host: str, monkeypatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    model = find_model("openai:m", {"OPENAI_BASE_URL": f"http://{host}:9", "OPENAI_API_KEY": "secret"})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def ask() -> None:
+        with pytest.raises(ModelError):
+            await heard(model, question())  # everything that it imports is there from now on
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+        try:
+            with pytest.raises(ModelError) as raised:
+                await heard(model, question())
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        told = "This program has too many files open, so openai was not asked. Next: ulimit -n 65536"
+        assert (raised.value.code, raised.value.message) == ("UNAVAILABLE", told)
+        await model.close()
+
+    asyncio.run(ask())
 
 
 def test_a_host_that_was_there_before_is_waited_for(wire: WireServer) -> None:

@@ -106,14 +106,14 @@ def test_a_hanging_server_and_a_stopped_question_close_the_connection(gemini_wir
     hanging = Answer(pieces=tuple(events("Some text"))[:2], ending="hang")
     gemini_wire.sends(hanging, hanging)
     assert "Nothing came" in failure(gemini_wire, silence=0.2).message
-    assert gemini_wire.hung_up.wait(10)
+    assert gemini_wire.hung_up.wait(60)
     gemini_wire.hung_up.clear()
     model = found(gemini_wire)
 
     async def listen() -> None:
         async with aclosing(model.stream(question())) as stream:
             await anext(stream)
-        assert await asyncio.to_thread(gemini_wire.hung_up.wait, 10)
+        assert await asyncio.to_thread(gemini_wire.hung_up.wait, 60)
         await model.close()
 
     asyncio.run(listen())
@@ -126,11 +126,11 @@ def test_a_cancelled_question_ends_at_the_server_too(gemini_wire, caplog) -> Non
 
     async def cancel() -> None:
         asking = asyncio.create_task(heard(model, question()))
-        assert await asyncio.to_thread(gemini_wire.asked.acquire, timeout=30)
+        assert await asyncio.to_thread(gemini_wire.asked.acquire, timeout=60)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert await asyncio.to_thread(gemini_wire.hung_up.wait, 10)
+        assert await asyncio.to_thread(gemini_wire.hung_up.wait, 60)
         await model.close()
 
     asyncio.run(cancel())

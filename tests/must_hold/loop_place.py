@@ -75,7 +75,7 @@ class Players:
 
 def left_in(folder: Path) -> list[str]:
     """The processes at work in a folder, by what they are; those that have just been ended are given the time to go."""
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + 30.0
     while (found := [words for place, words in _processes() if place.startswith(str(folder))]) and (
         time.monotonic() < until
     ):

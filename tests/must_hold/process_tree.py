@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 LIFETIME = 120
-RUN = 20
+RUN = 60
 """Seconds; whoever runs takes a processor."""
 ALIVE, UP = 60, 61
 """The descriptors of the FIFO and of the pipe that counts who is up; they pass through every exec."""

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
+from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
+from in_time import cut_short
 
 COMMANDER = Path(__file__).parent.parent / "commander.py"
 GIGABYTES_10 = 10 * 10**9
@@ -147,7 +149,7 @@ def test_both_streams_come_in_their_order(one: Handrail) -> None:
 def test_a_child_that_holds_the_pipe_does_not_hold_the_call(one: Handrail) -> None:
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(run, one, "(trap '' TERM HUP PIPE; sleep 300; echo late) & echo early; exit 3")
-        result = call.result(20)
+        result = call.result(40)
     assert (result.data.output, result.data.exit_code) == ("early\n", 3)
 
 
@@ -163,7 +165,10 @@ def test_a_command_that_closes_its_output_runs_to_its_end(one: Handrail, workspa
 
 
 def test_output_after_a_timeout_is_kept_up_to_it(one: Handrail) -> None:
-    result = one.call("exec", {"command": "echo before; sleep 300; echo after", "timeoutMs": 500})
+    def run_for(milliseconds: int) -> ToolResult[Any]:
+        return one.call("exec", {"command": "echo before; sleep 300; echo after", "timeoutMs": milliseconds})
+
+    result, _ = cut_short(run_for, 500, lambda result: result.data is not None and result.data.output)
     assert result.error is not None
     assert result.error.code == "TIMEOUT"
     assert result.content.startswith("before\n")

@@ -1,7 +1,9 @@
-"""A state folder that cannot be used: a StoreError that says why, nothing run, nothing lost."""
+"""A state folder that cannot be used: opening it raises a StoreError that says why. A call of an open session has a
+result all the same, which says what it did. Nothing is lost."""
 
 import os
 import re
+import resource
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,7 +14,9 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, StoreError, tool
+from handrail.protocol.error import HandrailError
 from handrail.protocol.event import ToolCallError, ToolCallStart
+from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
@@ -59,13 +63,13 @@ def fill(folder: Path) -> Path:
     return filler
 
 
-def fails(work: Callable[[], object], words: str = "disk is full|No space left") -> bool:
-    """Whether it fails; only in these words may it."""
-    try:
-        work()
-    except StoreError as error:
-        return re.search(words, str(error)) is not None
-    return False
+def fails(result: ToolResult[Any]) -> bool:
+    """Whether a call failed; only since the disk is full may it."""
+    if result.error is not None:
+        assert (result.error.code, result.error.retryable) == ("NO_SPACE", True)
+        assert result.error.message.startswith("The disk is full, so handrail's ")
+        assert result.error.message.endswith("Only the user can mend this: handrail doctor")
+    return result.error is not None
 
 
 def journal_of(state: Path) -> Path:
@@ -173,8 +177,12 @@ def test_locks_that_cannot_be_made_let_nothing_run(tmp_path: Path, rail: Make, w
     one = rail(session="s")
     (tmp_path / "state" / "locks").rmdir()
     (tmp_path / "state" / "locks").write_text("")
-    with pytest.raises(StoreError, match=r"lock .* cannot be made: Not a directory"):
-        one.write("a.txt", "new\n")
+    error = one.write("a.txt", "new\n").error
+    assert error is not None
+    assert (error.code, error.message) == (
+        "IO_ERROR",
+        "Handrail's records cannot be used. Nothing was run. Only the user can mend this: handrail doctor",
+    )
     assert not (workspace / "a.txt").exists()
     assert one.ls().ok
 
@@ -187,9 +195,10 @@ def test_a_write_whose_start_cannot_be_journaled_touches_no_file(tmp_path: Path,
             one.write("a.txt", "old\n")
             filler = fill(state)
             for _ in range(3):
-                with pytest.raises(StoreError, match=r"disk is full|No space left"):
-                    one.write("a.txt", "new\n" * 20_000)
-            assert any(fails(lambda: one.read("a.txt")) for _ in range(200))  # what is free inside may do for some
+                refused = one.write("a.txt", "new\n" * 20_000)
+                assert fails(refused)
+                assert "Nothing was run." in refused.content
+            assert any(fails(one.read("a.txt")) for _ in range(200))  # what is free inside may do for some
             assert (workspace / "a.txt").read_text() == "old\n"
             assert [entry.name for entry in workspace.iterdir()] == ["a.txt"]
 
@@ -200,6 +209,39 @@ def test_a_write_whose_start_cannot_be_journaled_touches_no_file(tmp_path: Path,
             starts = [event for event in one.events() if isinstance(event, ToolCallStart)]
         verification = verify(StateFolder(str(state)))
         assert (verification.problems, verification.records) == ((), len(starts))
+
+
+@mounts
+def test_opening_on_a_full_disk_says_which_disk_and_how_to_look_at_it(tmp_path: Path, rail: Make) -> None:
+    state = tmp_path / "state"
+    with mounted(state, "size=1m"):
+        with rail(session="s") as one:
+            one.write("a.txt", "old\n")
+        fill(state)
+        for session in ("s", "new"):
+            with pytest.raises(StoreError) as raised, rail(session=session):
+                pass
+            assert "disk I/O error" not in str(raised.value)
+            assert re.search(rf"{state}\S* cannot be \w+: No space left on device", str(raised.value))
+            assert re.search(rf"The disk is full. Next: df -h {state}", str(raised.value))
+
+
+@pytest.mark.parametrize("free", range(14))
+def test_a_session_that_gets_no_more_descriptors_says_so(rail: Make, free: int) -> None:
+    rail(session="s").close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + free, hard))
+    try:
+        with rail(session="s") as one:
+            error = one.ls().error
+        told = error.message if error is not None else ""
+    except (HandrailError, OSError) as raised:
+        told = str(raised)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not told or re.search("too many files open|Too many open files", told)
 
 
 @mounts
@@ -223,8 +265,9 @@ def test_a_call_whose_end_cannot_be_journaled_is_interrupted_at_the_next_open(
 
     with mounted(state, "size=1m"):
         one = open_it()
-        with pytest.raises(StoreError, match=r"disk is full|No space left"):
-            one.call("fills_the_disk", {"text": "x" * 200})
+        result = one.call("fills_the_disk", {"text": "x" * 200})
+        assert fails(result)
+        assert "The call ran, and its result is not recorded: look before you repeat it." in result.content
         if room_at_close:
             (state / "filler").unlink()
         one.close()
@@ -255,7 +298,10 @@ def test_an_audit_line_that_found_no_room_is_added_later(
         one = rail(session="s")
         one.write("a.txt", "1\n")
         filler = fill(small)
-        assert sum(fails(lambda: one.read("a.txt"), "audit") for _ in range(40)) > 0
+        assert all(one.read("a.txt").ok for _ in range(40))  # the journal has them, and the audit is owed some
+        before = verify(StateFolder(str(state))).problems
+        assert before
+        assert all(problem.startswith("The end was cut: ") or "more calls" in problem for problem in before)
         if in_the_same_process:
             filler.unlink()
             assert one.read("a.txt").ok

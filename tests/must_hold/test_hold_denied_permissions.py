@@ -22,6 +22,7 @@ from tests.sandbox.proxied import Server, serving
 from handrail import Done, Handrail
 from handrail.protocol.call import ToolCall
 from handrail.protocol.permission import PERMISSIONS, Permission
+from handrail.runtime.offering import offered
 from handrail.settings import Settings
 from handrail.settings.model import Network, Tools
 from handrail.tools.custom import tool
@@ -29,7 +30,8 @@ from handrail.tools.custom import tool
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 REFUSED = {"UNKNOWN_TOOL", "POLICY_DENIED"}
 FILES = {"fs.write", "fs.delete", "git.write"}
-OWN = ("apply_patch", "multi_edit", "delete", "skill_list", "skill_control")
+OWN = tuple(sorted(offered(Settings()).registered))
+"""Every tool that there is: one that is new has to be among the attempts."""
 SKILL = "---\nname: notes\ndescription: Takes notes.\n---\nTake notes.\n"
 
 
@@ -189,7 +191,9 @@ def check_refused(
 
 @needs_bubblewrap
 @pytest.mark.parametrize("mode", ["ask", "full"])
-def test_nothing_that_needs_a_denied_permission_has_an_effect_or_asks(world: World, tmp_path: Path, mode: str) -> None:
+def test_nothing_that_needs_a_denied_permission_has_an_effect_or_asks(
+    world: World, tmp_path: Path, mode: str, note: Callable[[str], None]
+) -> None:
     rows = 0
     for number, denied in enumerate(PERMISSIONS):
         with world.opened(mode, (denied,), tmp_path / f"state{number}") as rail:
@@ -201,6 +205,7 @@ def test_nothing_that_needs_a_denied_permission_has_an_effect_or_asks(world: Wor
                 visits = world.web.visits
                 assert rail.call(one.tool, one.args).data.exit_code == 1
                 assert world.web.visits == visits
+    note(f"{rows} rows in mode {mode}: {len(PERMISSIONS)} permissions, by calls and in batches")
     assert rows > 200
 
 

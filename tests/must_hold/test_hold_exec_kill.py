@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import exec_victim
+from kills import kills
 
 from handrail import Handrail
 from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
@@ -25,14 +27,14 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
     tmp_path: Path, workspace: Path, count: Callable[[int], int], note: Callable[[str], None]
 ) -> None:
     state, draw, known = tmp_path / "state", random.Random(6), dict[str, int]()
-    mark = f"54321.{os.getpid()}"
-    looking, writing = 0, 0
-    for _ in range(count(KILLS)):
+    mark = f"54321.{os.getpid():08}"
+    cut_off: Counter[str] = Counter()
+    for _ in kills(count(KILLS), lambda: cut_off["looking"] and cut_off["writing"]):
         session = f"session-{draw.randrange(3)}"
         returned = killed(workspace, state, session, mark, draw)
 
         with Handrail(workspace, session=session, state_dir=state, settings=Settings()) as rail:
-            assert gone_within(mark, 2.0)
+            assert is_gone(mark)
             events = [event for event in rail.events(known.get(session, 0)) if isinstance(event, Event)]
             assert rail.exec("echo lives").content == "lives\n"
             known[session] = max(event.seq for event in rail.events() if isinstance(event, Event))
@@ -50,7 +52,7 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
             # What a layer held was dropped with it, unless it was being kept: then that was done, or taken back.
             nothing, made = (words in result.content for words in ("Nothing was changed.", "Its change was made"))
             assert nothing if only_looked else nothing != made
-            looking, writing = looking + only_looked, writing + (not only_looked)
+            cut_off["looking" if only_looked else "writing"] += 1
 
         # One audit record each, in one chain; no output of the dead is left beside what is kept.
         assert verify(StateFolder(str(state))).problems == ()
@@ -58,9 +60,9 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
         assert len(told) == len(set(told))
         assert set(codes) <= set(told)
         assert [path for path in (state / "printed").rglob("*") if path.is_file()] == []
-    note(f"kills: {count(KILLS)}, cut off: {looking} that only looked, {writing} others")
-    assert looking
-    assert writing
+    note(f"cut off: {dict(cut_off)}")
+    assert cut_off["looking"]
+    assert cut_off["writing"]
 
 
 def killed(workspace: Path, state: Path, session: str, mark: str, draw: random.Random) -> dict[str, str]:
@@ -79,14 +81,14 @@ def killed(workspace: Path, state: Path, session: str, mark: str, draw: random.R
         os.kill(victim.pid, signal.SIGKILL)
         lines += victim.stdout.read().splitlines(keepends=True)
     # Killed while it starts a command, it leaves a copy of itself that is not bubblewrap yet, and holds its locks.
-    assert gone_within(exec_victim.__file__, 5.0)
+    assert is_gone(f"{exec_victim.__file__}\0{workspace}\0")
     parts = [line.decode().split() for line in lines if line.endswith(b"\n") and not line.startswith(b"calling")]
     return dict(parts)
 
 
-def gone_within(word: str, seconds: float) -> bool:
-    """Whether no process has that in its command line, in time."""
-    until = time.monotonic() + seconds
+def is_gone(word: str) -> bool:
+    """Whether soon no process has that in its command line."""
+    until = time.monotonic() + 60.0
     while time.monotonic() < until:
         if not any(word.encode() in words(entry) for entry in Path("/proc").iterdir() if entry.name.isdecimal()):
             return True

@@ -34,7 +34,7 @@ from tests.escape.starting import ordinary_number, python_for
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 SCRIPTS = 250 if DEEP else 8
-PATIENCE = 1200 if DEEP else 240
+PATIENCE = 1200
 USERS = ("root", "ordinary")
 PART = Path(__file__).with_name("layer_part.py")
 REPOSITORY = Path(__file__).parents[2]

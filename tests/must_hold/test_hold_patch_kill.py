@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from kills import kills
 from patch_victim import opened, play, prepare
 
 from handrail import Handrail
@@ -63,9 +64,12 @@ def test_a_kill_leaves_a_patch_made_or_not_made_and_never_between(
     seeds = [f"seed {number}" for number in range(3 if deep else 1)]
     plays = {seed: played(tmp_path / "whole" / seed, seed) for seed in seeds}
     ends: Counter[str] = Counter()
-    for number in range(count(KILLS)):
+    for number in kills(count(KILLS), lambda: ends["made"] + ends["not made"]):
         seed, folder = draw.choice(seeds), tmp_path / str(number)
         over = killed(folder, seed, draw)
+        if over == len(plays[seed]) - 1:
+            ends["came too late"] += 1
+            continue
         before, after = plays[seed][over : over + 2]
         workspace = folder / "workspace"
         with opened(workspace, folder / "state") as rail:
@@ -74,7 +78,7 @@ def test_a_kill_leaves_a_patch_made_or_not_made_and_never_between(
                 pass
             assert tree(workspace) == plays[seed][0]
         assert verify(StateFolder(str(folder / "state"))).intact
-    note(f"{count(KILLS)} kills: {dict(ends)}")
+    note(f"{ends.total()} kills: {dict(ends)}")
     assert ends["made"] + ends["not made"], "no kill came while a patch was on its way"
 
 

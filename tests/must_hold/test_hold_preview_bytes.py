@@ -56,7 +56,9 @@ def left_in(state: Path) -> dict[str, int]:
     return found
 
 
-def test_rejected_previews_leave_next_to_nothing(rail: Make, tmp_path: Path, deep: bool) -> None:
+def test_rejected_previews_leave_next_to_nothing(
+    rail: Make, workspace: Path, tmp_path: Path, deep: bool, note: Callable[[str], None]
+) -> None:
     previews = PREVIEWS if deep else PREVIEWS // 50
     with rail(mode="ask", session="s") as first:
         reject(first, asked(first, "echo first > made"))
@@ -66,7 +68,9 @@ def test_rejected_previews_leave_next_to_nothing(rail: Make, tmp_path: Path, dee
         reject(one, asked(one, f"head -c {draw.randrange(1, 300_000)} /dev/urandom > a; echo {draw.random()} > b"))
     one.close()
     grown = sum(left_in(tmp_path / "state").values()) - sum(before.values())
+    note(f"{previews} rejected previews left {grown:,} bytes beside journals and the audit log")
     assert grown <= LEFT * previews // PREVIEWS
+    assert list(workspace.iterdir()) == []
 
 
 def test_a_rejected_batch_leaves_no_content(rail: Make, workspace: Path, tmp_path: Path) -> None:
@@ -106,13 +110,17 @@ def test_a_preview_above_its_byte_limit_is_stopped_and_leaves_nothing(
     assert "limits.preview" in stopped(one.exec(command))
     assert one.waiting() == ()
     one.close()
-    assert left_in(tmp_path / "state").keys() <= before.keys()
+    after = left_in(tmp_path / "state")
+    assert after.keys() <= before.keys()
+    assert sum(after.values()) <= sum(before.values()) + LEFT // PREVIEWS
     assert list(workspace.iterdir()) == []
 
 
 def test_a_preview_is_stopped_while_it_writes(rail: Make, workspace: Path) -> None:
     one = rail(mode="ask", settings=LITTLE)
-    assert "limits.preview" in stopped(one.exec("head -c 900K /dev/zero > a; head -c 900K /dev/zero > b; sleep 60"))
+    result = one.exec("head -c 900K /dev/zero > a; head -c 900K /dev/zero > b; sleep 60")
+    assert "limits.preview" in stopped(result)
+    assert result.duration_ms < 55_000  # nobody waited for its end
     assert list(workspace.iterdir()) == []
 
 

@@ -7,11 +7,13 @@ import stat
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import snapshot_victim
+from kills import kills
 
 from handrail import Handrail
 from handrail.changes.snapshots.git import find_git
@@ -38,20 +40,19 @@ def test_whatever_a_killed_command_had_changed_can_be_taken_back(
     state, draw = tmp_path / "state", random.Random(8)
     for name in ("a", "b", "c", "f1"):
         (workspace / name).write_text(f"{name} at the start\n")
-    start, uncertain, certain = state_of(workspace), 0, 0
-    for _ in range(count(KILLS)):
+    start, taken_back = state_of(workspace), Counter[str]()
+    for _ in kills(count(KILLS), lambda: taken_back["cut off"]):
         killed(workspace, state, draw)
         with Handrail(workspace, mode="full", state_dir=state, settings=NAMESPACES) as rail:
             changes = [change for change in rail.changes() if change.in_effect and not change.undoes]
-            uncertain += sum("cut off" in change.summary for change in changes)
-            certain += sum("cut off" not in change.summary for change in changes)
+            taken_back.update("cut off" if "cut off" in change.summary else "ended" for change in changes)
             assert not any("is not known" in change.summary for change in changes)
             for change in changes:
                 undone = rail.undo(change.number)
                 assert undone.ok, (undone.error, change.summary)
         assert state_of(workspace) == start
-    note(f"kills: {count(KILLS)}, taken back: {certain} commands that had ended, {uncertain} that were cut off")
-    assert uncertain
+    note(f"taken back: {dict(taken_back)}")
+    assert taken_back["cut off"]
 
 
 def killed(workspace: Path, state: Path, draw: random.Random) -> None:

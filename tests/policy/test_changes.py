@@ -208,6 +208,24 @@ def test_a_repository_of_another_name_that_is_made_is_protected_where_it_steers_
         assert verdicts(made[1]) == UNASKED  # alone it is a name like any other
 
 
+def test_what_changes_a_read_only_file_asks_also_where_the_call_was_allowed_but_for_what_is_generated() -> None:
+    found = judge_changes((change("a", read_only=True),), Rules(mode="auto"), undo=True, spoken_for=True)
+    assert (found.decision, found.rule) == ("confirm", "fs.read-only-file")
+    assert found.reason == "changes files that are read-only: a"
+    assert judged(change("a", read_only=True), mode="full").decision == "allow"
+    for path in ("node_modules/a/b.js", ".venv/lib/x.py", "__pycache__/a.pyc"):
+        assert judged(change(path, read_only=True)).decision == "allow"
+
+
+def test_a_lock_that_is_left_in_a_repository_asks_and_one_that_is_removed_does_not() -> None:
+    found = judged(change(".git/index.lock", "created"))
+    assert (found.decision, found.rule) == ("confirm", "fs.lock")
+    assert found.reason == "a lock that stays there blocks git until somebody deletes it: .git/index.lock"
+    assert judged(change(".git/index.lock", "deleted")).decision == "allow"
+    assert judged(change("poetry.lock", "created")).decision == "allow"
+    assert judged(change(".git/index.lock", "created"), mode="full").decision == "allow"
+
+
 def test_what_is_changed_under_other_names_too_says_so_and_asks_also_where_the_call_was_allowed() -> None:
     found = judge_changes((change("a", shared=True),), Rules(mode="ask"), undo=True, spoken_for=True)
     assert (found.decision, found.rule) == ("confirm", "fs.hard-link")

@@ -21,6 +21,7 @@ IN_ORDER = (
     change("run.sh", "mode", executable=True),
     change("node_modules/x/tool", "created", mode=0o4755),
     change("out", "created", kind="link", outside=True),
+    change("kept.py", read_only=True),
     change("a.py"),
     change("b.py", "renamed", renamed_from="c.py"),
     change("c.py", "deleted"),
@@ -36,7 +37,7 @@ IN_ORDER = (
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_harm_comes_first_and_what_programs_make_last(turned: bool) -> None:
-    ranks = [0, 0, 0, 1, 1, 2, 2, 3, 4, 4, 4, 4, 5, 6, 7, 7, 7, 7]
+    ranks = [0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4, 5, 6, 7, 7, 7, 7]
     rank_of = {one.path: rank for one, rank in zip(IN_ORDER, ranks, strict=True)}
     shown = by_harm(IN_ORDER[::-1] if turned else IN_ORDER)
     assert [rank_of[one.path] for one in shown] == ranks

@@ -24,6 +24,11 @@ CREDENTIALS = [
     "credentials.json", ".env~", "id_rsa.bak", "server.key.old", ".npmrc.orig", ".id_rsa.swp", ".env.swp", "a.p8",
     ".config/gh/hosts.yml", "home/.config/gcloud", ".cargo/credentials.toml", ".codex/auth.json",
     ".config/git/credentials", ".local/share/keyrings/login.keyring", "id_rsa.save", "id_rsa~", "id_rsa.bak.old",
+    "secrets.yaml", "config/secrets.yml", "secrets.json", ".streamlit/secrets.toml", "secrets.ini", "secrets.env",
+    "secrets.txt", "secrets.properties", "secrets.yaml.bak", "prod.env", "deploy/staging.env", "kubeconfig",
+    "kubeconfig.yaml", "dev.kubeconfig", "terraform.tfvars", "prod.auto.tfvars", "a.tfvars.json", "terraform.tfstate",
+    "terraform.tfstate.backup", "application_default_credentials.json", ".dev.vars", ".dev.vars.production",
+    "ssh_host_rsa_key", "etc/ssh_host_ed25519_key",
 ]  # fmt: skip
 PROTECTED = [
     ".git", "sub/.git", ".git/hooks/pre-commit", ".git/config", ".git/info/attributes", ".git/modules/x/config",
@@ -44,6 +49,10 @@ ORDINARY = [
     ".swp", "a.old", "git~x", "gitk~1", "a:b", "lib:core/x", "x/git/credentials", "auth.json",
     "a.swp", ".a.txt.swp", "xid_rsa.bak", "hooks/x.git/a", "a/hooks/x.git/b", ".git/refs/config",
     ".git/refs/heads/hooks",
+    "secrets.py", "secrets.ts", "secrets.go", "secrets.rs", "secrets.tf", "secrets.md", "secrets", "secrets/a.py",
+    "secrets.example.yaml", "secrets.yaml.example", "my-secrets.py", "example.env", "sample.env", "docker.example.env",
+    "prod.env.example", "env.d.ts", "import.meta.env.ts", "main.tf", "variables.tf", "terraform.tfvars.example",
+    "example.tfvars", "kubeconfig.go", "kubeconfig.md", ".dev.vars.example", "ssh_host_rsa_key.pub", "application.json",
 ]  # fmt: skip
 
 
@@ -184,6 +193,7 @@ def test_a_place_is_protected_with_all_that_is_in_it(place: str) -> None:
         ".env*", ".e*", ".en?", ".[e]nv", "*.pem", "*.PEM", "*.p?m", "*.p*", "server.k*", "id_r?a", "id_*", "ID_R*",
         "[i][d][_][r][s][a]", "~/.ssh/*", ".ss?/*", "x/.aw*/config", ".aws/*", "*_rsa", "cred*", "c?edential*.json",
         ".env.*", ".e*.local", "*key", ".config/gh/*", "*.[pk]em", "[a-z][a-z]_rs[!b]", "a" * 80 + "*",
+        "*.env", "prod*.env", "*.tfvars", "*.tfstate", "secrets.*", "secrets*", "secrets.y?ml", "kubeconfig*",
     ],
 )  # fmt: skip
 def test_a_glob_that_aims_at_a_credential(pattern: str) -> None:
@@ -195,7 +205,7 @@ def test_a_glob_that_aims_at_a_credential(pattern: str) -> None:
     [
         "*", "**", "?", "src/*", "*.py", "*.json", "*.[ch]", "*.[jt]s*", "[a-z]*", "[!a]*", "[^a]*", "test_*", "*test*",
         "*config*", "README*", "*.local", "*y", ".*", "*env*", "c*.json", "[[:alpha:]]*", "[*", "x[", "[]", "main.py",
-        "docs/**/*.md", "*.lock", "",
+        "docs/**/*.md", "*.lock", "", "app*", "application*", "app*.json", "sec*", "s*s.json", "kube*", "ssh*", "*.tf",
     ],
 )  # fmt: skip
 def test_a_glob_that_only_takes_what_is_there(pattern: str) -> None:

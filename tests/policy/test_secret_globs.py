@@ -9,6 +9,8 @@ from handrail.policy.name_tables import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,
+    PLAIN_ENDINGS,
+    PLAIN_FILES,
     PUBLIC_ENDINGS,
     TEMPLATES,
 )
@@ -19,6 +21,8 @@ from handrail.workspace.search.binary import ripgrep_program
 TABLE = [
     *CREDENTIAL_FOLDERS,
     *CREDENTIAL_FILES,
+    *PLAIN_FILES,
+    *(f"{start}{ending}" for ending in PLAIN_ENDINGS for start in ("", "prod", "my-le", "e", "x.y")),
     *(f"{start}{ending}" for ending in CREDENTIAL_ENDINGS for start in ("", "server", "mypub", "b", "ub", "pub")),
     *(f".env.{word}" for word in ("local", "prod", "production", "dev", "development", "test", "staging", "secrets")),
     *(f".env.{word}" for word in ("vault", "private", "remote", "example.local", "ci", "docker", "stage", "aws")),
@@ -29,6 +33,8 @@ OTHERS = [
     *(f".env.local.{word}" for word in TEMPLATES),
     *(f".ENV.{word.upper()}" for word in TEMPLATES),
     *(f"server{ending}" for ending in PUBLIC_ENDINGS),
+    *(f".dev.vars.{word}" for word in TEMPLATES),
+    *("example.env", "my.sample.env", "template.tfvars", "secrets.py", "prod.env.example", "kubeconfig.go"),
     "env", ".environment", "ssh", "id_rsa.pub", "key", "pem", "keys.py", ".env-notes", "credentials.json.md", "x.py",
 ]  # fmt: skip
 

@@ -100,11 +100,11 @@ def running(mark: str) -> list[int]:
 def left_of(make: MakeLaunch, mark: str) -> list[int]:
     """Those that are still there after a run: at once in a namespace, soon where they are killed one by one."""
     if make is not confined:
-        comes_true(lambda: running(mark) == [], 2.0)
+        comes_true(lambda: running(mark) == [])
     return running(mark)
 
 
-def comes_true(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+def comes_true(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Whether it does within that time."""
     until = time.monotonic() + seconds
     while not condition():

@@ -23,6 +23,7 @@ from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.error import ToolError
 from handrail.sandbox.limits import Limits
+from in_time import cut_short
 
 Start = Callable[..., ProcessSession]
 HEARD = ("call", "_heard")
@@ -117,8 +118,13 @@ def test_nobody_asks_for_it_and_it_prints_nothing(start_confined: Start) -> None
 
 
 def test_who_reads_the_log_keeps_it_alive(start_confined: Start) -> None:
-    one = start_confined("echo x; sleep 1; echo y", idle_seconds=0.5)
-    assert comes_true(lambda: bool(one.log.read_from(0, 10)) and not one.running, 60.0)
+    def read_for(milliseconds: int) -> ProcessSession:
+        seconds = milliseconds / 1000
+        one = start_confined(f"echo x; sleep {2 * seconds}; echo y", idle_seconds=seconds)
+        assert comes_true(lambda: bool(one.log.read_from(0, 10)) and not one.running)
+        return one
+
+    one, _ = cut_short(read_for, 500, lambda one: one.record().reason is None)  # who reads may come too late
     assert one.record().reason is None
     assert one.record().exit_code == 0
 
@@ -155,8 +161,8 @@ def test_a_keeper_that_is_killed_while_it_starts_leaves_nothing(
     sys.setprofile(kill)
     with suppress(ToolError):  # unless it was faster than we
         start_confined(f"sleep {mark}")
-    assert comes_true(lambda: all(one.record().state == "lost" for one in sessions.listed()), 60.0)
-    assert comes_true(lambda: running(mark) == [], 60.0)
+    assert comes_true(lambda: all(one.record().state == "lost" for one in sessions.listed()))
+    assert comes_true(lambda: running(mark) == [])
 
 
 def keepers_of(folder: Path) -> list[int]:
@@ -241,7 +247,7 @@ def test_its_ports_are_seen(start: Start) -> None:
 def test_what_keepers_keep_is_not_taken_for_abandoned(start_confined: Start) -> None:
     one = start_confined("echo ready; cat")
     assert prints(one, b"ready")
-    assert end_abandoned() == 0
+    end_abandoned()  # of another run there may be something to end
     one.write(b"", eof=True)
     assert one.wait(60.0)
     assert one.record().exit_code == 0

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, comes_true, confined, launched, left_of, running, supervised
 
+from handrail.process.ran import Ran
+from in_time import cut_short
+
 STUBBORN = "trap '' TERM HUP INT; (trap '' TERM; exec sleep {0}) & (sleep {0} & sleep {0}) & echo ready; sleep {0}; :"
 SCATTERED = "setsid -f sleep {0}; setsid bash -c '(setsid sleep {0} &) ; sleep {0}' & " + STUBBORN
 
@@ -27,7 +30,10 @@ class Ready:
 
 
 def test_a_timeout_ends_everything(make: MakeLaunch, run: Run, mark: str) -> None:
-    ran = run(make(STUBBORN.format(mark)), limits={"seconds": 0.3})
+    def run_for(milliseconds: int) -> Ran:
+        return run(make(STUBBORN.format(mark)), limits={"seconds": milliseconds / 1000})
+
+    ran, _ = cut_short(run_for, 300, lambda ran: ran.output.head)
     assert (ran.ending, ran.exit_code, ran.limits, ran.warnings) == ("timeout", None, ("time",), ())
     assert ran.output.head == b"ready\n"
     assert left_of(make, mark) == []
@@ -59,7 +65,10 @@ def test_a_namespace_leaves_nobody_wherever_they_went(in_namespace: MakeLaunch, 
 
 
 def test_a_flood_is_no_reason_not_to_end(make: MakeLaunch, run: Run, tmp_path: Path) -> None:
-    ran = run(make("yes"), limits={"seconds": 0.3, "output": 100_000, "spilled": 0})
+    def run_for(milliseconds: int) -> Ran:
+        return run(make("yes"), limits={"seconds": milliseconds / 1000, "output": 100_000, "spilled": 0})
+
+    ran, _ = cut_short(run_for, 300, lambda ran: ran.output.total > 1 << 20)
     assert (ran.ending, ran.limits) == ("timeout", ("time", "output"))
     assert (len(ran.output.head) + len(ran.output.tail), ran.output.total > 1 << 20) == (100_000, True)
 
@@ -173,7 +182,7 @@ def test_a_runtime_that_is_killed_takes_the_namespace_with_it(in_namespace: Make
         assert victim.stdout is not None
         assert victim.stdout.readline() == b"ready\n"
         victim.kill()
-    assert comes_true(lambda: running(mark) == [], 2.0)
+    assert comes_true(lambda: running(mark) == [])
 
 
 def test_an_interrupt_at_any_moment_leaves_nothing(make: MakeLaunch, mark: str, count: Callable[[int], int]) -> None:

@@ -138,13 +138,15 @@ def test_it_has_only_the_environment_of_the_launch(make: MakeLaunch, run: Run, m
 def test_output_is_told_as_it_comes(make: MakeLaunch, run: Run, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     told: list[bytes] = []
+    gate = threading.Thread(target=lambda: (tmp_path / "gate").write_bytes(b"go\n"))
 
     def tell(data: bytes) -> None:
         told.append(data)
         if b"".join(told) == b"one\n" and data:  # nothing else opens the gate: it was told while the command ran
-            threading.Thread(target=lambda: (tmp_path / "gate").write_bytes(b"go\n")).start()
+            gate.start()
 
     ran = run(make(f"echo one; read -r line <{tmp_path}/gate; echo two"), on_output=tell)
+    gate.join()
     assert b"".join(told) == ran.output.head == b"one\ntwo\n"
 
 

@@ -12,6 +12,8 @@ from handrail.protocol.arguments import ALIASES, checked
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire, encode
+from handrail.tools.exec import EXEC
+from handrail.tools.grep import GREP
 from handrail.tools.ls import LS
 from handrail.tools.read import READ
 from handrail.tools.write import WRITE
@@ -152,6 +154,25 @@ def test_right_arguments_become_typed_ones() -> None:
     ],
 )  # fmt: skip
 def test_a_refusal_says_what_is_wrong_and_what_to_pass(of: ToolSpec, arguments: object, message: str) -> None:
+    assert refusal(of, arguments).message == f"{of.name}: {message}. Nothing was run."
+
+
+WITHIN_A_LINE = "leave it out, a pattern matches within one line"
+
+
+@pytest.mark.parametrize(
+    ("of", "arguments", "message"),
+    [
+        (EXEC, {"command": "x", "is_background": True}, "is_background is not an argument; use background"),
+        (LS, {"target_directory": "src"}, "target_directory is not an argument; use path"),
+        (GREP, {"pattern": "x", "-i": True}, "'-i' is not an argument; use caseSensitive: false"),
+        (GREP, {"pattern": "x", "-C": 3}, "'-C' is not an argument; use contextLines"),
+        (GREP, {"pattern": "x", "multiline": 1}, f"multiline is not an argument; {WITHIN_A_LINE}"),
+    ],
+)
+def test_what_other_agents_pass_is_refused_with_what_to_pass_here(
+    of: ToolSpec, arguments: object, message: str
+) -> None:
     assert refusal(of, arguments).message == f"{of.name}: {message}. Nothing was run."
 
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import inspect
+import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +47,41 @@ def test_a_parked_call_is_answered_and_runs(workspace: Path, tmp_path: Path) -> 
     assert (workspace / "a.txt").read_text() == "hello"
 
 
+def test_the_loop_is_free_while_a_session_opens(workspace: Path, tmp_path: Path) -> None:
+    let_go, waited = threading.Event(), []
+
+    class Slow:
+        def __fspath__(self) -> str:
+            waited.append(let_go.wait(10))
+            return str(workspace)
+
+    async def play() -> None:
+        opening = asyncio.create_task(AsyncHandrail.open(Slow(), state_dir=tmp_path / "state", settings=Settings()))
+        await asyncio.sleep(0)
+        let_go.set()
+        async with await opening as rail:
+            assert rail.workspace == str(workspace)
+
+    asyncio.run(play())
+    assert waited
+    assert all(waited)
+
+
+def test_a_session_whose_opening_is_cancelled_is_closed(workspace: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"session": "s", "state_dir": tmp_path / "state", "settings": Settings()}
+    before = len(os.listdir("/proc/self/fd"))
+
+    async def play() -> None:
+        opening = asyncio.create_task(AsyncHandrail.open(workspace, **options))
+        await asyncio.sleep(0)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+
+    asyncio.run(play())
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
 def test_the_loop_is_free_while_a_call_waits(workspace: Path, tmp_path: Path) -> None:
     from handrail import Context, tool
 
@@ -56,12 +94,12 @@ def test_the_loop_is_free_while_a_call_waits(workspace: Path, tmp_path: Path) ->
         def wait(context: Context) -> str:
             """Wait until told."""
             loop.call_soon_threadsafe(entered.set)
-            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(10)
+            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
             return "waited"
 
         async with AsyncHandrail(workspace, state_dir=tmp_path / "state", settings=Settings(), tools=[wait]) as rail:
             waiting = asyncio.create_task(rail.call("wait", {}))
-            await asyncio.wait_for(entered.wait(), 10)
+            await asyncio.wait_for(entered.wait(), 60)
             assert (await rail.ls(".")).ok
             go_on.set()
             assert (await waiting).content == "waited"

@@ -1,12 +1,15 @@
 """Tools of one's own: by decorator, by definition, from a folder, from an installed package."""
 
+import inspect
+import pydoc
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import pytest
 
+import handrail
 from handrail import Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
 from handrail.runtime.discovery import installed_tools, tools_in_folder
 from handrail.settings import Settings
@@ -80,15 +83,33 @@ def test_a_parameter_called_context_gets_the_calls_own_and_nothing_else(rail: Op
     result = one.call("look", {"word": "x"}, trace_id="t", message_id="m")
     (context,) = seen
     fields = {
-        "session_id", "tool_call_id", "trace_id", "message_id", "workspace", "limits", "facts",
-            "answered", "cancelled", "metadata", "attempted",
-            "answer", "sealed", "below", "meanwhile", "judge", "alone", "needs_undo",
+        "session_id", "message_id", "tool_call_id", "trace_id", "workspace", "cancelled", "limits", "metadata",
     }  # fmt: skip
+    assert type(context) is Context
     assert set(context.__struct_fields__) == fields
     assert (context.session_id, context.tool_call_id) == (one.session_id, result.tool_call_id)
     assert (context.trace_id, context.message_id) == ("t", "m")
     assert context.workspace.main.path == str(workspace)
     assert "context" not in one.openai_tools()[-1]["function"]["parameters"]["properties"]
+
+
+def test_a_parameter_of_the_type_context_gets_it_whatever_its_name(rail: Open) -> None:
+    @tool(read_only=True, auto_execute=True)
+    def name_call(word: str, ctx: Context) -> str:
+        """Name the call."""
+        return f"{word} {ctx.tool_call_id}"
+
+    one = rail(tools=[name_call])
+    assert one.call("name_call", {"word": "call"}, tool_call_id="c1").content == "call c1"
+    assert list(one.openai_tools()[-1]["function"]["parameters"]["properties"]) == ["word"]
+
+
+@pytest.mark.parametrize("name", ["Context", "Output", "Tool", "Handrail", "tool"])
+def test_what_tool_authors_use_can_be_inspected(name: str) -> None:
+    public = getattr(handrail, name)
+    assert inspect.signature(public)
+    assert name in pydoc.render_doc(public)
+    assert isinstance(get_type_hints(public), dict)
 
 
 def test_a_tool_error_keeps_its_code(rail: Open) -> None:
@@ -132,7 +153,12 @@ def bad_silent(word: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("function", [bad_star, bad_untyped, bad_silent])
+def bad_unnamed(context: Context, /) -> str:
+    """Take a context that cannot be given by name."""
+    return ""
+
+
+@pytest.mark.parametrize("function", [bad_star, bad_untyped, bad_silent, bad_unnamed])
 def test_a_function_that_cannot_be_a_tool_is_refused_when_declared(function: Callable[..., str]) -> None:
     with pytest.raises(UsageError, match="bad_"):
         tool(function)
@@ -183,6 +209,42 @@ def test_a_file_dropped_in_a_tool_folder_is_a_tool(rail: Open, tmp_path: Path) -
     (folder / "notes.txt").write_text("no code")
     one = rail(settings=Settings(tools=Tools(folders=(str(folder),))))
     assert one.call("greet", {"name": "Ada"}).content == "hello Ada"
+
+
+DATACLASS_FILE = '''
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+from handrail import Context, tool
+
+@dataclass
+class Greeting:
+    word: str
+
+@tool(read_only=True, auto_execute=True)
+def NAME(ctx: Context, name: str) -> str:
+    """Greet somebody."""
+    return f"{pickle.loads(pickle.dumps(Greeting('WORD'))).word} {name}"
+'''
+
+
+def test_a_tool_file_may_have_dataclasses_and_postponed_annotations(rail: Open, tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder, name, word in zip(folders, ("greet", "welcome"), ("hello", "welcome"), strict=True):
+        folder.mkdir()
+        (folder / "greeting.py").write_text(DATACLASS_FILE.replace("NAME", name).replace("WORD", word))
+    one = rail(settings=Settings(tools=Tools(folders=tuple(map(str, folders)))))
+    assert one.call("greet", {"name": "Ada"}).content == "hello Ada"
+    assert one.call("welcome", {"name": "Ada"}).content == "welcome Ada"
+
+
+def test_a_tool_file_that_does_not_load_leaves_no_module_behind(tmp_path: Path) -> None:
+    (tmp_path / "broken_halfway.py").write_text("import sys\nHERE = sys.modules[__name__]\nraise RuntimeError")
+    with pytest.raises(UsageError, match=r"broken_halfway\.py"):
+        tools_in_folder(str(tmp_path))
+    assert not [name for name in sys.modules if "broken_halfway" in name]
 
 
 @pytest.mark.parametrize("text", ["def (", "raise RuntimeError('no')", "import does_not_exist"])

@@ -112,10 +112,40 @@ def test_who_only_asks_what_there_is_hears_the_same() -> None:
     assert len(specs) == 100
 
 
+def test_a_disable_that_no_tool_of_a_server_matches_is_on_the_record(rail: Open) -> None:
+    names = ("mcp__a__delete_isue", "mcp__a__get_*", "mcp__b", "mcp__calendar__book")
+    server = OtherServer("a", listed("delete_issue"), listed("get_issue"))
+    one = rail(settings=Settings(tools=Tools(disable=names)), sources=[server, OtherServer("b", listed("x"))])
+    assert offered(one, "a") == ["delete_issue"]
+    assert offered(one, "b") == []
+    assert warned(one) == [
+        "[tools] disable: no server lists a tool 'mcp__a__delete_isue', so nothing was disabled. "
+        "Did you mean mcp__a__delete_issue?",
+        "[tools] disable: no server lists a tool 'mcp__calendar__book', so nothing was disabled.",
+    ]
+
+
+def test_a_disable_may_be_for_a_server_that_is_not_there_yet(rail: Open) -> None:
+    server, late = OtherServer("a", listed("x")), OtherServer("b")
+    one = rail(settings=Settings(tools=Tools(disable=("mcp__b__x",))), sources=[server, late])
+    assert offered(one, "b") == []
+    late.now_lists(listed("x"), listed("y"))
+    assert offered(one, "b") == ["y"]
+    assert warned(one) == []
+
+
 @pytest.mark.parametrize("name", ["handrail", "Handrail"])
 def test_no_source_is_called_as_handrail_itself(rail: Open, name: str) -> None:
     with pytest.raises(UsageError, match="its tools would be shown as ours"):
         rail(sources=[OtherServer(name, listed("read"))])
+
+
+class Unbounded(OtherServer):
+    """A source that does not say what its server can do."""
+
+    def __init__(self) -> None:
+        super().__init__("open", listed("x"))
+        del self.reach
 
 
 class _Half:
@@ -126,10 +156,19 @@ class _Half:
 
 
 @pytest.mark.parametrize(
-    ("source", "missing"), [("abc", "server"), (3, "server"), (OtherServer, "server"), (_Half(), "call()")]
+    ("source", "missing"),
+    [("abc", "server"), (3, "server"), (OtherServer, "server"), (_Half(), "call()"), (Unbounded(), "reach")],
 )
 def test_what_is_no_source_is_refused_by_name(rail: Open, source: Any, missing: str) -> None:
     sound = OtherServer("a", listed("x"))
     with pytest.raises(UsageError, match=rf"is no source of tools: it has no {missing[:4]}"):
         rail(sources=[sound, source])
     assert sound.closed == 1
+
+
+def test_a_source_that_claims_a_permission_that_there_is_not_is_refused(rail: Open) -> None:
+    """Else `[tools] deny` would let its tools through."""
+    server = OtherServer("a", listed("x"))
+    server.reach = ("net.conect",)
+    with pytest.raises(UsageError, match=r"the source a .* 'net\.conect'.* net\.connect"):
+        rail(sources=[server])

@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 from handrail.runtime.foreign.accepting import why_not
 from handrail.runtime.foreign.checking import problems_of
 from handrail.runtime.foreign.keywords import KEYWORDS
-from handrail.runtime.foreign.patterns import pattern
 from handrail.runtime.foreign.showing import as_shown
 from handrail.runtime.sources import ForeignTool
 
@@ -21,7 +20,7 @@ ISSUE = {
         "labels": {"type": "array", "items": {"type": "string", "enum": ["bug", "idea"]}, "maxItems": 2},
         "priority": {"type": "integer", "minimum": 1, "maximum": 5},
         "owner": {"$ref": "#/$defs/person"},
-        "when": {"anyOf": [{"type": "string", "pattern": "^[0-9]{4}$"}, {"type": "null"}]},
+        "when": {"anyOf": [{"type": "string", "minLength": 4}, {"type": "null"}]},
     },
     "required": ["title", "owner"],
     "additionalProperties": False,
@@ -48,7 +47,7 @@ def test_every_problem_is_told_at_once_and_where_it_is() -> None:
         "labels must be a list of at most 2, got ['bug', 'no', 3]",
         "priority must be 5 or less, got 9",
         "owner.name is required",
-        "when must be text that matches ^[0-9]{4}$, got '1x'",
+        "when must be at least 4 characters long, got '1x'",
         "titel is not an argument; there are title, labels, priority, owner, when",
     ]  # fmt: skip
 
@@ -67,25 +66,9 @@ def test_arguments_are_an_object(arguments: object) -> None:
         ({"type": ["string", "null"]}, None, 1),
         ({"exclusiveMinimum": 1}, 1.5, 1),
         ({"exclusiveMaximum": 1}, 0, 1),
-        ({"multipleOf": 0.1}, 0.3, 0.35),
-        ({"multipleOf": 3}, 9, 10),
         ({"minItems": 1}, [0], []),
-        ({"minProperties": 1}, {"a": 1}, {}),
-        ({"maxProperties": 1}, {"a": 1}, {"a": 1, "b": 1}),
-        ({"uniqueItems": True}, [1, True, "1"], [1, 1.0]),
-        ({"prefixItems": [{"type": "string"}]}, ["a", 1], [1]),
-        ({"prefixItems": [{}], "items": False}, [1], [1, 2]),
-        ({"items": [{"type": "string"}], "additionalItems": False}, ["a"], ["a", 1]),
-        ({"patternProperties": {"^x": {"type": "string"}}}, {"x": "a", "y": 1}, {"x1": 1}),
-        ({"patternProperties": {"^x": {}}, "additionalProperties": False}, {"x": 1}, {"y": 1}),
         ({"additionalProperties": {"type": "string"}}, {"y": "a"}, {"y": 1}),
-        ({"dependentRequired": {"a": ["b"]}}, {"b": 1}, {"a": 1}),
         ({"allOf": [{"minimum": 1}, {"maximum": 2}]}, 1, 3),
-        ({"oneOf": [{"type": "string"}, {"minLength": 2}]}, 1, "ab"),
-        ({"oneOf": [{"type": "string"}, {"type": "null"}]}, "a", 1),
-        ({"not": {"type": "string"}}, 1, "a"),
-        ({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}, "ab", "a"),
-        ({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}, 2, 1),
         (False, None, None),
     ],
 )
@@ -165,40 +148,22 @@ def test_a_schema_that_doubles_at_every_step_is_left_to_its_server() -> None:
     assert words(schema, {"z": 1}) == []
 
 
-CATASTROPHES = ["(a+)+$", "^(a|a)*$", "(.*)*x", "^(?:a?){40}a{40}$", "(a*)*b", "(?=(a+))\\1b", "^((a+)b?)+$"]
+LEFT_TO_THE_SERVER: list[Any] = [
+    {"pattern": "(a+)+$"},
+    {"multipleOf": 3},
+    {"uniqueItems": True, "prefixItems": [{"type": "string"}], "items": False},
+    {"items": [{"type": "string"}]},
+    {"patternProperties": {"(a+)+$": False}, "additionalProperties": False},
+    {"dependentRequired": {"a": ["b"]}, "minProperties": 9},
+    {"oneOf": [{"type": "null"}]},
+    {"not": {}, "if": {}, "then": False},
+]
 
 
-@pytest.mark.parametrize("source", CATASTROPHES)
-def test_a_pattern_that_could_take_for_ever_is_not_tried(source: str) -> None:
-    assert pattern(source) is None
-    assert words({"properties": {"a": {"pattern": source}}}, {"a": "a" * 50_000 + "!"}) == []
-
-
-def test_a_pattern_of_many_repeats_is_tried_on_short_texts_only() -> None:
-    many = pattern("^a*a*a*a*b$")
-    assert many is not None
-    assert many.matches("aaab") is True
-    assert many.matches("aaac") is False
-    assert many.matches("a" * 1_000) is None
-
-
-@given(st.text("ab[](){}*+?|^$\\d-,12.&~:=!<>", max_size=12), st.text("ab12-.", max_size=24))
-def test_no_pattern_breaks_the_check_or_makes_it_last(source: str, text: str) -> None:
-    found = pattern(source)
-    assert found is None or found.matches(text) in {True, False, None}
-
-
-@pytest.mark.parametrize(
-    "source", ["[[a]]", "[a&&b]", "\\p{L}", "\\cA", "(?i)a", "(?<x>a)", "a" * 501, "[", "a{2", "(a"]
-)
-def test_what_other_languages_read_otherwise_is_not_tried(source: str) -> None:
-    assert pattern(source) is None
-
-
-def test_what_is_a_space_elsewhere_too_is_left_to_the_server() -> None:
-    spaced = pattern("^\\s$")
-    assert spaced is not None
-    assert (spaced.matches(" "), spaced.matches("a"), spaced.matches("\ufeff")) == (True, False, None)
+@pytest.mark.parametrize("schema", LEFT_TO_THE_SERVER)
+@pytest.mark.parametrize("value", ["a" * 50_000 + "!", 1, [1, 1], {"a": 1}])
+def test_rare_keywords_are_left_to_the_server(schema: Any, value: object) -> None:
+    assert words({"properties": {"x": schema}}, {"x": value}) == []
 
 
 def deep(levels: int) -> dict[str, Any]:
@@ -310,9 +275,25 @@ def test_whatever_is_offered_is_shown_as_a_valid_schema(schema: Any) -> None:
         assert as_shown(shown) == shown
 
 
+RARE = (
+    *(
+        "$ref",
+        "$defs",
+        "$anchor",
+        "title",
+        "format",
+        "examples",
+        "patternProperties",
+        "dependentRequired",
+        "prefixItems",
+    ),
+    *("uniqueItems", "multipleOf", "minProperties", "maxProperties", "pattern", "oneOf", "not", "if"),
+)
+
+
 @given(st.sampled_from([ISSUE]), st.data())
 def test_a_keyword_that_says_anything_at_all_leaves_a_valid_schema(schema: dict[str, Any], data: st.DataObject) -> None:
-    keyword = data.draw(st.sampled_from(sorted({*KEYWORDS, "$ref", "$defs", "$anchor", "title", "format", "examples"})))
+    keyword = data.draw(st.sampled_from(sorted({*KEYWORDS, *RARE})))
     said = data.draw(_SCHEMAS)
     shown = as_shown({**schema, "properties": {**schema["properties"], "odd": {keyword: said}}})
     Draft202012Validator.check_schema(shown)

@@ -154,9 +154,9 @@ def test_cancel_ends_a_call_whose_source_listens(rail: Open) -> None:
     results: list[ToolResult[Any]] = []
     thread = threading.Thread(target=lambda: results.append(one.call(X, {})))
     thread.start()
-    assert server.begun.wait(30)
+    assert server.begun.wait(60)
     one.cancel()
-    thread.join(30)
+    thread.join(40)
     assert results[0].error is not None
     assert (results[0].error.code, results[0].error.message) == ("CANCELLED", "The server was told to stop.")
     one.uncancel()
@@ -171,9 +171,9 @@ def test_cancel_ends_a_call_whose_source_does_not_listen(rail: Open, monkeypatch
     results: list[ToolResult[Any]] = []
     thread = threading.Thread(target=lambda: results.append(one.call(X, {}, tool_call_id="c1")))
     thread.start()
-    assert server.begun.wait(30)
+    assert server.begun.wait(60)
     assert one.cancel_call("c1")
-    thread.join(30)
+    thread.join(40)
     free.set()
     assert results[0].error is not None
     assert results[0].error.code == "CANCELLED"
@@ -193,7 +193,7 @@ def test_an_interrupt_ends_the_call_and_tells_its_source(rail: Open) -> None:
     one = rail(mode="full", sources=[OtherServer("a", listed("x"), handler=interrupted)])
     with pytest.raises(KeyboardInterrupt):
         one.call(X, {})
-    assert ended.wait(30)
+    assert ended.wait(60)
     (cut_off,) = [event for event in one.events() if isinstance(event, ToolCallError)]
     assert cut_off.result.error is not None
     assert cut_off.result.error.code == "CANCELLED"
@@ -326,7 +326,7 @@ def test_a_server_that_is_slow_to_list_does_not_hold_up_the_event_loop(workspace
         class Slow(OtherServer):
             def listed(self) -> tuple[ForeignTool, ...]:
                 loop.call_soon_threadsafe(listing.set)
-                assert goes_on.wait(30)
+                assert goes_on.wait(60)
                 return super().listed()
 
         async with AsyncHandrail(
@@ -363,7 +363,7 @@ def test_a_picture_is_what_its_bytes_say(rail: Open, start: bytes, kind: str) ->
 
 
 def test_servers_are_ended_side_by_side(rail: Open) -> None:
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=60)
 
     class Meets(OtherServer):
         def close(self) -> None:

@@ -94,6 +94,19 @@ def test_an_answer_that_is_not_offered_is_refused(rail: Make) -> None:
         one.answer(asked(one, "curl http://example.org").id, "output")
 
 
+def test_a_deletion_is_asked_about_each_time(rail: Make, workspace: Path) -> None:
+    (workspace / "a").write_text("a")
+    (workspace / "b").write_text("b")
+    one = rail(mode="ask")
+    request = asked(one, "rm a")
+    assert (request.answers, request.grants) == (("once", "output", "deny"), ())
+    with pytest.raises(UsageError, match="not with 'workspace'"):
+        one.answer(request.id, "workspace")
+    assert answered(one, request, "once").error is None
+    assert not (workspace / "a").exists()
+    assert asks(one, "rm b")
+
+
 # What a grant covers
 
 
@@ -153,11 +166,11 @@ def test_nothing_in_a_class_is_a_wildcard(rail: Make) -> None:
 
 def test_a_grant_lifts_neither_a_mode_nor_a_builtin_refusal(rail: Make) -> None:
     one = rail(mode="ask")
-    answered(one, asked(one, "rm a"), "session")
-    assert one.exec("rm -rf /").error.code == "POLICY_DENIED"  # type: ignore[union-attr]
-    assert asks(one, "rm .git/config")
+    answered(one, asked(one, "cp a b"), "session")
+    assert one.exec("cp a /dev/sda").error.code == "POLICY_DENIED"  # type: ignore[union-attr]
+    assert asks(one, "cp a .git/config")
     one.set_mode("plan")
-    assert one.exec("rm a").error.code == "POLICY_DENIED"  # type: ignore[union-attr]
+    assert one.exec("cp a b").error.code == "POLICY_DENIED"  # type: ignore[union-attr]
 
 
 def test_what_a_grant_let_run_names_it(rail: Make, tmp_path: Path) -> None:

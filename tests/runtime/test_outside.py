@@ -478,6 +478,28 @@ def test_a_folder_that_is_another_one_by_the_time_of_the_yes_is_not_opened(
     assert house.opened_folders() == ()
 
 
+@pytest.mark.parametrize("kind", ["once", "session"])
+def test_where_one_of_two_folders_is_gone_the_other_is_not_left_open(
+    asks: Make, other: Path, tmp_path: Path, kind: str
+) -> None:
+    @tool(permissions=("fs.read",), read_only=True, auto_execute=True)
+    def compare(one: str, two: str) -> str:
+        """Compare two files."""
+        return "the same"
+
+    def paths(arguments: Any) -> Touched:
+        return Touched(reads=(arguments.one, arguments.two))
+
+    (third := tmp_path / "third").mkdir()
+    (third / "a.txt").write_text("a")
+    house = asks(tools=[msgspec.structs.replace(compare, touches=paths)])
+    first = house.call("compare", {"one": str(other / "a.txt"), "two": str(third / "a.txt")})
+    third.rename(tmp_path / "moved")
+    assert code(answered(house, first, kind)) == "CONFLICT"
+    descriptors = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    assert str(other) not in [os.readlink(one) for one in descriptors if os.path.lexists(one)]
+
+
 def test_a_path_that_leads_elsewhere_by_the_time_of_the_yes_is_refused(
     asks: Make, other: Path, workspace: Path, tmp_path: Path
 ) -> None:

@@ -61,11 +61,11 @@ def test_a_cancelled_session_ends_what_runs_and_refuses_what_comes(rail: Make, w
 
     with rail(mode="full", session="s", tools=[long]) as one, ThreadPoolExecutor(2) as pool:
         running = pool.submit(one.call, "long", {})
-        assert inside.wait(30)
+        assert inside.wait(60)
         waiting = pool.submit(one.write, "a.txt", "x")
         one.cancel()
-        assert code(running.result(timeout=20)) == "CANCELLED"
-        assert code(waiting.result(timeout=20)) == "CANCELLED"
+        assert code(running.result(timeout=40)) == "CANCELLED"
+        assert code(waiting.result(timeout=40)) == "CANCELLED"
         assert code(one.ls()) == "CANCELLED"
         assert code(one.write("a.txt", "x")) == "CANCELLED"
     assert not (workspace / "a.txt").exists()
@@ -82,7 +82,7 @@ def test_a_wait_for_a_lock_that_is_cancelled_is_cancelled_not_a_conflict(rail: M
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(one.write, "a.txt", "x")
         one.cancel()
-        assert code(waiting.result(timeout=20)) == "CANCELLED"
+        assert code(waiting.result(timeout=40)) == "CANCELLED"
     lock.release()
 
 
@@ -222,13 +222,13 @@ def test_close_waits_for_calls_that_are_on_their_way(rail: Make, tmp_path: Path)
     def slow() -> str:
         """Waits."""
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return "done"
 
     one = rail(mode="full", session="s", tools=[slow])
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(one.call, "slow", {})
-        assert inside.wait(30)
+        assert inside.wait(60)
         closing = pool.submit(one.close)
         while not one._closed:
             pass

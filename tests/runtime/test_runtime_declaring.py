@@ -318,7 +318,7 @@ def test_closing_waits_without_holding_up_the_loop(workspace: Path, tmp_path: Pa
 
         def wait() -> str:
             loop.call_soon_threadsafe(inside.set)
-            assert go_on.wait(30)
+            assert go_on.wait(60)
             return "done"
 
         rail = AsyncHandrail(workspace, state_dir=tmp_path / "state", settings=Settings(), tools=[harmless(wait)])
@@ -342,7 +342,7 @@ def test_a_cancelled_wait_leaves_the_call_its_result(workspace: Path, tmp_path: 
 
         def wait() -> str:
             loop.call_soon_threadsafe(inside.set)
-            assert go_on.wait(30)
+            assert go_on.wait(60)
             return "done"
 
         async with AsyncHandrail(

@@ -1,5 +1,6 @@
 """The event stream of calls, and those who listen to it."""
 
+import resource
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Any
 import pytest
 
 from handrail import Context, Handrail, tool
+from handrail.protocol.error import ToolError
 from handrail.protocol.event import Change, Event, Notice, ToolCallEnd, ToolCallStart, ToolCallUpdate, kind_of
 from handrail.settings import Settings
 from handrail.settings.model import Events
+from handrail.workspace.workspace import Workspace
 
 Make = Callable[..., Handrail]
 
@@ -207,7 +210,7 @@ def test_a_listener_may_call_tools(rail: Make, workspace: Path) -> None:
     stop = one.subscribe(look)
     thread = threading.Thread(target=one.write, args=("a.txt", "x"))
     thread.start()
-    thread.join(20)
+    thread.join(40)
     assert not thread.is_alive(), "the listener waits for the call it was called by"
     stop()
     assert read[0] == "x"
@@ -220,19 +223,19 @@ def test_a_slow_listener_does_not_hold_up_other_threads(rail: Make) -> None:
 
     def slow(_: Event) -> None:
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
 
     stop = one.subscribe(slow)
     first = threading.Thread(target=one.ls)
     first.start()
-    assert inside.wait(30)
+    assert inside.wait(60)
     second = threading.Thread(target=one.write, args=("a.txt", "x"))
     second.start()
-    second.join(20)
+    second.join(40)
     assert not second.is_alive()
     stop()
     go_on.set()
-    first.join(20)
+    first.join(40)
 
 
 def test_two_objects_of_one_session_hear_each_other_in_order(rail: Make) -> None:
@@ -261,3 +264,19 @@ def test_the_live_copy_has_every_event_and_its_failure_breaks_no_call(rail: Make
     assert two.write("a.txt", "x").ok
     assert two.read("a.txt").ok
     assert [event.code for event in two.events() if isinstance(event, Notice)] == ["LISTENER_REMOVED"]
+
+
+def test_half_a_line_for_which_there_was_no_room_is_taken_away(workspace: Path) -> None:
+    """A limit on the size of files cuts a write short as a nearly full disk does."""
+    with Workspace(str(workspace)) as opened:
+        opened.append("logs/a.jsonl", b'{"seq":1}\n')
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (15, hard))
+        try:
+            with pytest.raises(ToolError) as raised:
+                opened.append("logs/a.jsonl", b'{"seq":2}\n')
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert raised.value.code == "NO_SPACE"
+        opened.append("logs/a.jsonl", b'{"seq":3}\n')
+    assert (workspace / "logs" / "a.jsonl").read_bytes() == b'{"seq":1}\n{"seq":3}\n'

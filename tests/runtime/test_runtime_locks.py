@@ -30,7 +30,7 @@ class Gate:
 
     def _run(self, *_: Any) -> Output:
         self.inside.set()
-        assert self.open.wait(30)
+        assert self.open.wait(60)
         return Output(summary="done", content="done", data=None)
 
 
@@ -68,7 +68,7 @@ def test_reads_never_wait(rail: Make, workspace: Path) -> None:
     one, other = rail(mode="full", session="s", tools=[gate.tool]), rail(mode="full", session="t")
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(one.call, "gate", {})
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(60)
         assert one.read("a.txt").content == "text\n"
         assert one.ls().ok
         assert other.read("a.txt").ok
@@ -85,7 +85,7 @@ def test_a_file_that_another_session_holds_is_a_conflict_after_a_bounded_wait(
     other._session.lock_seconds = 0.05
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(one.call, "gate", {})
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(60)
         refused = other.write("a.txt", "x")
         assert code(refused) == "CONFLICT"
         assert "another session" in refused.summary
@@ -102,7 +102,7 @@ def test_a_write_waits_for_the_file_and_then_runs(rail: Make, workspace: Path) -
     one, other = rail(mode="full", session="s", tools=[gate.tool]), rail(mode="full", session="t")
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(one.call, "gate", {})
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(60)
         second = pool.submit(other.write, "a.txt", "x")
         assert not second.done()
         gate.open.set()
@@ -120,7 +120,7 @@ def test_a_file_is_one_file_however_it_is_spelled(rail: Make, workspace: Path, s
     other._session.lock_seconds = 0.02
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(one.call, "gate", {})
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(60)
         assert code(other.write("a.txt", "x")) == "CONFLICT"
         gate.open.set()
         first.result()
@@ -134,7 +134,7 @@ def test_a_file_with_two_names_is_one_file(rail: Make, workspace: Path) -> None:
     other._session.lock_seconds = 0.05
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(holder.call, "gate", {})
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(60)
         assert code(other.write("b.txt", "new")) == "CONFLICT"
         gate.open.set()
         assert held.result().ok
@@ -149,7 +149,7 @@ def test_sessions_of_two_workspaces_that_share_a_file_share_its_lock(rail: Make,
     other._session.lock_seconds = 0.02
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(one.call, "gate", {})
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(60)
         assert code(other.write("a.txt", "x")) == "CONFLICT"
         gate.open.set()
         first.result()
@@ -173,7 +173,7 @@ def test_a_session_busy_in_another_object_is_a_conflict_after_a_bounded_wait(rai
     other._session.queue_seconds = 0.05
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(one.call, "gate", {})
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(60)
         assert code(other.write("a.txt", "x")) == "CONFLICT"
         gate.open.set()
         assert first.result().ok
@@ -192,7 +192,7 @@ def test_a_tool_that_writes_through_its_own_session_is_refused_not_hung(rail: Ma
 
     own = rail(mode="full", tools=[outer])
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(own.call, "outer", {}).result(timeout=20).ok
+        assert pool.submit(own.call, "outer", {}).result(timeout=40).ok
     assert [code(result) for result in inner] == ["CONFLICT", None]
     assert own.write("a.txt", "x").ok
 
@@ -282,7 +282,7 @@ def test_a_turn_can_be_left_by_whoever_does_not_have_it() -> None:
     assert not turns.mine
     taken = threading.Thread(target=turns.take)
     taken.start()
-    taken.join(20)
+    taken.join(40)
     assert not taken.is_alive()
 
 

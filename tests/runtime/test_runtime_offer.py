@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from other_server import OtherServer, listed
 
 from handrail import Handrail, Tool, UsageError, tool
 from handrail.protocol import event as event_kinds
 from handrail.protocol.event import ToolCallError
+from handrail.protocol.told import told
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.runtime.registry import Offer, Registry
 from handrail.settings import Settings
@@ -70,6 +72,19 @@ def test_a_session_offers_the_base_layer_and_its_custom_tools(rail: Make) -> Non
 @pytest.mark.parametrize("name", ["exec_command", "Read", "READ", "read ", "read_file", "", "ls\n", "rеad", "x" * 150])
 def test_a_name_that_is_not_offered_runs_nothing(rail: Make, name: str) -> None:
     assert_unknown(rail(), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("exce", "exec"), ("Read", "read"), ("weahter", "weather"), ("mcp__a__get_isue", "mcp__a__get_issue")],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest(rail: Make, name: str, meant: str) -> None:
+    one = rail(tools=[weather], sources=[OtherServer("a", listed("get_issue"))])
+    result = one.call(name, {})
+    assert result.error is not None
+    assert result.error.details == [*BASE_NAMES, "weather", "mcp__a__get_issue"]
+    assert result.warnings == (f"Did you mean {meant}?",)
+    assert told(result).endswith(f"[Did you mean {meant}?]\n")
 
 
 def test_a_long_unknown_name_is_cut(rail: Make) -> None:
@@ -141,6 +156,16 @@ def test_settings_that_misspell_a_tool_are_refused_with_the_nearest_name(rail: M
 def test_settings_may_name_tools_that_only_other_programs_bring(rail: Make) -> None:
     tools = Tools(enable=("forecast", "a\nb" + "x" * 5_000), disable=("nope",))
     assert "forecast" not in [spec.name for spec in rail(settings=Settings(tools=tools)).specs()]
+
+
+def test_a_setting_that_names_no_tool_is_on_the_record(rail: Make) -> None:
+    """A disable that does nothing leaves a tool there that somebody wanted gone."""
+    one = rail(settings=Settings(tools=Tools(enable=("apply_patch",), disable=("bash", "weather"))), tools=[weather])
+    [warning] = [event for event in one.events() if isinstance(event, event_kinds.Warning)]
+    assert warning.code == "UNKNOWN_TOOL"
+    assert warning.text == (
+        "[tools] disable: there is no tool 'bash' here, so nothing was disabled. handrail tools lists the tools."
+    )
 
 
 def test_every_tool_can_be_named_also_one_that_is_not_made_yet(rail: Make) -> None:
@@ -247,11 +272,18 @@ def test_two_tools_of_one_name_are_refused(rail: Make) -> None:
         rail(tools=[weather, weather])
 
 
-@pytest.mark.parametrize("name", ["", "two words", "ünïcode", "ｒead", "x" * 129, "a/b", "new\nline", "@tool"])
+@pytest.mark.parametrize(
+    "name", ["", "two words", "ünïcode", "ｒead", "x" * 65, "x" * 129, "a/b", "new\nline", "@tool", "jira.search"]
+)
 def test_a_name_that_no_model_could_call_is_refused(rail: Make, name: str) -> None:
     odd = tool(lambda: "x", name=name or " ", description="x")
-    with pytest.raises(UsageError, match="name"):
+    with pytest.raises(UsageError, match="name has letters, digits, _ and - only, at most 64"):
         rail(tools=[odd])
+
+
+def test_a_tool_with_the_longest_name_that_providers_take_is_offered(rail: Make) -> None:
+    long = tool(lambda: "x", name=f"a-B_9{'x' * 59}", description="x")
+    assert rail(tools=[long]).spec(long.spec.name) == long.spec
 
 
 def test_a_refused_tool_leaves_nothing_open(rail: Make, tmp_path: Any) -> None:

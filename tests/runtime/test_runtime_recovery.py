@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from handrail import Done, Handrail, tool
 from handrail.protocol.event import Event, Notice, ToolCallEnd, ToolCallError, kind_of
 from handrail.store.audit import Record, decode_record
 from handrail.store.folder import StateFolder
+from handrail.store.runner import Runner, dead_runners, is_dead
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
@@ -240,13 +242,13 @@ def test_a_living_process_is_left_alone(rail: Make, workspace: Path, state: Path
     def slow() -> str:
         """Waits."""
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return "done"
 
     one = rail(mode="full", session="s", tools=[slow])
     thread = threading.Thread(target=one.call, args=("slow", {}), kwargs={"tool_call_id": "x"})
     thread.start()
-    assert inside.wait(30)
+    assert inside.wait(60)
     with rail(session="s") as other:
         assert results(other) == {}
         go_on.set()
@@ -342,3 +344,62 @@ def test_listeners_hear_what_is_settled_when_a_session_is_opened(rail: Make, wor
         settled = [kind_of(event) for event in one.events() if isinstance(event, Event)][2:]
     [copy] = (workspace / "logs" / "s").iterdir()
     assert copy.read_bytes().count(b"\n") == len(settled) == 2
+
+
+@pytest.mark.parametrize("changed_since", [False, True])
+def test_what_a_session_wrote_itself_just_before_a_crash_is_not_stale(
+    rail: Make, workspace: Path, state: Path, changed_since: bool
+) -> None:
+    """Somebody else holds the journal, so the process is killed between the change and its result for certain."""
+    (workspace / "a.txt").write_text("old\n")
+    victim = Victim(
+        workspace,
+        state,
+        """
+one = rail()
+one.call("read", {"path": "a.txt"})
+def waits(event):
+    say("started")
+    sys.stdin.readline()
+from handrail.protocol.event import ToolCallRunning
+one.subscribe(waits, kinds=[ToolCallRunning])
+one.call("write", {"path": "a.txt", "content": "new\\n"}, tool_call_id="x")
+""",
+    )
+    victim.wait_for("started")
+    [journal] = state.glob("workspaces/*/s/journal.db")
+    with closing(sqlite3.connect(journal, isolation_level=None)) as held:
+        held.execute("BEGIN IMMEDIATE")
+        assert victim.process.stdin is not None
+        victim.process.stdin.write(b"\n")
+        victim.process.stdin.flush()
+        log = journal.parent.parent / ".changes" / "changes.db"
+        until = time.monotonic() + 60
+        while not is_done(log) and time.monotonic() < until:
+            time.sleep(0.01)
+        victim.kill()
+    if changed_since:
+        (workspace / "a.txt").write_text("somebody else's\n")
+    with rail(session="s") as one:
+        assert results(one)["x"] == "INTERRUPTED"
+        again = one.edit("a.txt", "new", "newer") if not changed_since else one.write("a.txt", "newer\n")
+        assert (again.error.code if again.error else None) == ("STALE_FILE" if changed_since else None)
+
+
+def is_done(log: Path) -> bool:
+    """Whether the change that was begun is written down as done."""
+    if not log.exists():
+        return False
+    with closing(sqlite3.connect(log)) as database:
+        tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'change_set'").fetchone()
+        return tables == (1,) and database.execute("SELECT state FROM change_set").fetchall() == [("done",)]
+
+
+def test_several_who_look_at_a_dead_runner_at_once_all_find_it_dead(tmp_path: Path) -> None:
+    runner = Runner(str(tmp_path))
+    assert not is_dead(str(tmp_path), runner.id)
+    runner.abandon()
+    with (tmp_path / f"{runner.id}.runner").open("rb") as another:
+        fcntl.flock(another, fcntl.LOCK_SH)  # another process looks at this moment
+        assert is_dead(str(tmp_path), runner.id)
+        assert dead_runners(str(tmp_path)) == [runner.id]

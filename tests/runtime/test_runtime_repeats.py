@@ -119,14 +119,14 @@ def test_a_call_that_still_runs_is_not_repeated(rail: Make) -> None:
     def slow() -> str:
         """Waits."""
         inside.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return "done"
 
     one = rail(mode="full", tools=[slow])
     one._session.lock_seconds = 0.05
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(one.call, "slow", {}, tool_call_id="x")
-        assert inside.wait(30)
+        assert inside.wait(60)
         again = one.call("slow", {}, tool_call_id="x")
         assert again.error is not None
         assert (again.error.code, again.error.retryable) == ("CONFLICT", True)

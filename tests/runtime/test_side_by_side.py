@@ -85,7 +85,7 @@ def test_they_really_run_side_by_side_and_no_more_than_so_many(
     rail: Callable[..., Handrail], workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
-    meeting, seen = threading.Barrier(3, timeout=30), set[int]()
+    meeting, seen = threading.Barrier(3, timeout=60), set[int]()
     steps = side_by_side.RUNNING
 
     def meet(_session: object, _flight: object) -> None:
@@ -121,10 +121,10 @@ def test_an_interrupt_gives_every_call_its_result(
 
     def interrupted(_session: object, flight: Any) -> None:
         if threading.current_thread() is main:
-            others.wait(30)
+            others.wait(60)
             raise KeyboardInterrupt
         others.set()
-        flight.stopped.wait(30)
+        flight.stopped.wait(60)
 
     monkeypatch.setattr(side_by_side, "RUNNING", (interrupted, *steps))
     one = rail()

@@ -18,6 +18,7 @@ from handrail.runtime.trials import why_not_tried
 from handrail.settings import Settings
 from handrail.settings.load import Loaded
 from handrail.settings.model import Sandbox
+from in_time import cut_short
 
 Make = Callable[..., Handrail]
 
@@ -144,7 +145,13 @@ def test_a_trial_that_cannot_be_made_is_no_failure_of_the_call(rail: Make, works
 
 def test_what_was_stopped_in_its_trial_cannot_be_kept(rail: Make, workspace: Path, tmp_path: Path) -> None:
     one = rail(mode="ask")
-    request = asked(one, "touch a; echo begun; sleep 60", timeoutMs=300)
+
+    def try_for(milliseconds: int) -> PermissionRequest:
+        for earlier in one.waiting():
+            answered(one, earlier, "deny")
+        return asked(one, "touch a; echo begun; sleep 60", timeoutMs=milliseconds)
+
+    request, _ = cut_short(try_for, 300, lambda request: preview_of(request).output)
     assert (tried_of(request).ending, tried_of(request).exit_code) == ("timeout", None)
     assert request.answers == ("output", "deny")
     result = answered(one, request, "output")

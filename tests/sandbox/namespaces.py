@@ -35,7 +35,7 @@ def ended(launch: Launch) -> Ended:
             start_new_session=True,
         )
         launch.hand_over()
-        out = process.communicate(timeout=30)[0].decode("utf-8", "replace")
+        out = process.communicate(timeout=60)[0].decode("utf-8", "replace")
         return Ended(out, process.returncode, os.read(launch.status, 4096).decode())
 
 

@@ -14,7 +14,7 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.supervision.launching import launch_supervised
 
 PYTHON = os.path.realpath(sys.executable)
-ENDED_WITHIN = 2.0
+ENDED_WITHIN = 30.0
 
 
 class Outcome(NamedTuple):

@@ -1,5 +1,7 @@
 """What commands learn of the person's git settings."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ SETTINGS = [
     ("[user]\n\tname = Ada\n\temail = ada@example.org\n", "ada@example.org", "Ada"),
     ('[USER] name = "Ada Lovelace"\nEmail=a@b ; at home\n', "a@b", "Ada Lovelace"),
     ("[user]\nname = A\n[core]\nname = B\n[user]\nname = C\nemail = c@d\n", "c@d", "C"),
+    ('[user]\nname = "Ann # Lee; Jr" # at work\nemail = a@b\n', "a@b", "Ann # Lee; Jr"),
+    ('[user]\nname = Ann \\"Al\\" Lee\nemail = a@b\n', "a@b", 'Ann \\"Al\\" Lee'),
 ]
 
 
@@ -24,6 +28,20 @@ def told(tmp_path: Path, settings: str) -> str:
 @pytest.mark.parametrize(("settings", "email", "name"), SETTINGS)
 def test_name_and_address_are_told(tmp_path: Path, settings: str, email: str, name: str) -> None:
     assert told(tmp_path, settings) == f'[user]\n\temail = "{email}"\n\tname = "{name}"\n'
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize("written", ['"Ann # Lee"', r"Ann \"Al\" Lee", r'"a\\b" ; c', '" x "y'])
+def test_git_reads_the_same_name_from_it(tmp_path: Path, written: str) -> None:
+    (tmp_path / "own").write_text(f"[user]\nname = {written}\n")
+    (tmp_path / "told").write_text(told(tmp_path, f"[user]\nname = {written}\n"))
+    names = [
+        subprocess.run(
+            ["git", "config", "-f", tmp_path / file, "user.name"], capture_output=True, text=True, check=True
+        )
+        for file in ("own", "told")
+    ]
+    assert names[0].stdout.strip() == names[1].stdout.strip()
 
 
 def test_nothing_else_is_told(tmp_path: Path) -> None:

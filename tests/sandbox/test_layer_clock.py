@@ -1,10 +1,13 @@
 """Before and after a moment, by change times."""
 
+import os
 from pathlib import Path
 
 import pytest
+from tests.sandbox.layers import WHY_NOT, LayeredWorld
 
 from handrail.sandbox.layer.clock import is_since, tick_of
+from handrail.sandbox.layer.layers import forget
 
 SECOND = 1_000_000_000
 
@@ -26,3 +29,16 @@ def test_what_was_written_just_before_is_before_and_what_is_written_just_after_i
 )
 def test_a_file_system_that_counts_in_seconds_may_mean_any_moment_of_one(change_time: int, since: bool) -> None:
     assert is_since(change_time, 7 * SECOND + 5) is since
+
+
+@pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+def test_where_change_times_stand_still_there_is_no_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = LayeredWorld(tmp_path)
+    real = os.chmod
+    monkeypatch.setattr(os, "chmod", lambda path, mode: None if mode == 0o700 else real(path, mode))
+    monkeypatch.setattr("handrail.sandbox.layer.clock._MOST_PAUSES", 3)
+    forget()
+    why = world.sandbox.why_no_layer(world.roots)
+    forget()
+    assert why is not None
+    assert "the file system does not renew change times" in why

@@ -13,7 +13,9 @@ from handrail.sandbox.layer.hints import layer_hints
     [
         ("OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'\n", "cannot be renamed in one piece"),
         ("Error: EXDEV: cross-device link not permitted, rename 'a' -> 'b'\n", "cannot be renamed in one piece"),
+        ("rename a b: invalid cross-device link\n", "cannot be renamed in one piece"),
         ("sh: 1: cannot create f: Value too large for defined data type\n", "belongs to another user or group"),
+        ("Error: EOVERFLOW: value too large for defined data type, open 'f'\n", "belongs to another user or group"),
     ],
 )
 def test_a_sign_in_the_output_becomes_a_sentence(printed: str, words: str) -> None:
@@ -24,6 +26,7 @@ def test_a_sign_in_the_output_becomes_a_sentence(printed: str, words: str) -> No
 
 def test_ordinary_output_gives_no_hint() -> None:
     assert layer_hints("") == ()
+    assert layer_hints("src/fs.c:12: case EXDEV:\nassert err != EOVERFLOW\n") == ()
     assert layer_hints("rename: ok\nmv: cannot stat 'x': No such file or directory\n") == ()
 
 

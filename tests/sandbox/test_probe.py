@@ -2,11 +2,14 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from namespaces import PROGRAM, World
 
+from apart import environment_in
 from handrail.protocol.error import ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.host import Host
@@ -129,3 +132,32 @@ def test_the_probe_leaves_nothing_behind(host: Host, tmp_path: Path, monkeypatch
     assert not Path(host.state).exists()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+HOLDS = """
+import sys
+from handrail.store.locked_folder import temporary_folder
+with temporary_folder("handrail-probe-") as folder:
+    print(folder, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_what_a_killed_probe_left_goes_with_the_next_one_and_a_live_one_stays(tmp_path: Path) -> None:
+    environment = environment_in(tmp_path, TMPDIR=str(tmp_path))
+    command = [sys.executable, "-c", HOLDS]
+    with (
+        subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed,
+        subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as alive,
+    ):
+        assert killed.stdout is not None
+        assert alive.stdout is not None
+        left, kept = (Path(one.stdout.readline().decode().strip()) for one in (killed, alive))
+        (left / "inside").mkdir()
+        killed.kill()
+        killed.wait()
+        assert sorted(tmp_path.glob("handrail-probe-*")) == sorted((left, kept))
+        subprocess.run(command, env=environment, input=b"\n", capture_output=True, check=True)
+        assert list(tmp_path.glob("handrail-probe-*")) == [kept]
+        alive.communicate(b"\n")
+    assert not list(tmp_path.glob("handrail-probe-*"))

@@ -100,6 +100,19 @@ def test_a_body_of_a_known_length_and_one_in_chunks_are_carried(proxied: Make) -
                 assert got.count(b"\r\n\r\n" + body[:5]) == 1
 
 
+def test_a_program_that_has_sent_everything_still_gets_its_answer(proxied: Make) -> None:
+    def answer_at_the_end(connection: socket.socket) -> None:
+        read_head(connection)
+        assert connection.recv(1) == b""
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nlate")
+
+    with serving(answer_at_the_end) as server:
+        asked = proxied(f"127.0.0.1:{server.port}")
+        url = f"127.0.0.1:{server.port}"
+        said = asked.said(f"GET http://{url}/ HTTP/1.1\r\nHost: {url}\r\n\r\n".encode(), end=True)
+    assert said.endswith(b"late")
+
+
 def test_a_program_that_leaves_takes_the_connection_to_the_host_with_it(proxied: Make) -> None:
     ended: list[bool] = []
 

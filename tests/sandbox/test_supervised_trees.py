@@ -29,7 +29,7 @@ TREES = {
     "parent gone": f"(bash -c 'touch up; exec -a MARK sleep 300' & exec -a MARK sleep 300 &) & {_WAIT}; wait; sleep 99",
     "crowd": "for i in {1..150}; do bash -c 'exec -a MARK sleep 300' & done; echo ready; wait",
     # A process that has always just been replaced by another one: whoever kills what it has seen comes too late.
-    "hopping": "hop() { (hop &); }; for i in {1..8}; do (setsid -f true; hop) & done; echo ready; : MARK; sleep 300",
+    "hopping": "hop() { (hop &); }; for i in {1..8}; do (setsid -f true; hop) & done; echo ready; sleep 300; : MARK",
     "closed": f"exec 0<&- ; setsid bash -c 'exec >/dev/null 2>&1; touch up; exec -a MARK sleep 300' & {_WAIT}; wait",
 }
 

@@ -70,6 +70,7 @@ WRONG = [
     ("tools.enable", '"todo"', "'todo'", "a list of tool names"),
     ("tools.enable", "[1]", "[1]", "a list of tool names"),
     ("tools.deny", '["fs.raed"]', "['fs.raed']", "a list of fs.read, fs.write,"),
+    ("tools.deny", "0x" + "f" * 9000, "a value too large to show", "a list of fs.read, fs.write,"),
     ("tools.folders", '["tools"]', "['tools']", "a list of folders, each absolute or starting with ~/"),
     ("read.images", "1", "1", "true or false"),
     ("read.images", "{ x = 1 }", "{'x': 1}", "true or false"),

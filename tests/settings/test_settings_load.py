@@ -37,6 +37,8 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     [results]
     characters = 1000
     batch_characters = 2_000
+    [store]
+    keep = "90d"
     [journal]
     durability = "power"
     [events]
@@ -113,6 +115,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "results.characters": 1000,
         "results.batch_characters": 2000,
         "journal.durability": "power",
+        "store.keep": "90d",
         "events.jsonl": ".tasklogs",
         "paths.read_only": ("/usr/share/dict", str(tmp_path)),
         "paths.writable": (f"{tmp_path}/scratch",),

@@ -39,6 +39,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "results.characters": 30_000,
         "results.batch_characters": 100_000,
         "journal.durability": "crash",
+        "store.keep": "365d",
         "events.jsonl": None,
         "paths.read_only": (),
         "paths.writable": (),

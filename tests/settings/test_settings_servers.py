@@ -215,6 +215,17 @@ def test_the_settings_open_the_sandbox_of_a_server_of_mcp_json_and_the_file_itse
     assert [(one.server, one.read_only) for one in vouched(files.loaded())] == [("theirs", ("get_*",))]
 
 
+def test_a_project_vouches_for_tools_only_as_trusted_and_trust_names_what_it_loosens(files: Files) -> None:
+    files.project('[mcp.servers.theirs]\ncommand = "a"\nread_only = ["get_*"]\nhints = true\n')
+    before = files.loaded()
+    assert vouched(before) == ()
+    assert "asks less for get_*; is believed about which tools only look" in " ".join(before.notes)
+    files.trust()
+    assert [(one.server, one.read_only, one.hints) for one in vouched(files.loaded())] == [("theirs", ("get_*",), True)]
+    files.project('[mcp.servers.theirs]\ncommand = "a"\nread_only = ["*"]\n')  # other bytes, so trusted no more
+    assert vouched(files.loaded()) == ()
+
+
 def test_a_whole_server_of_the_settings_takes_the_place_of_the_files(files: Files) -> None:
     files.brings({"same": {"command": "theirs"}})
     files.trust()

@@ -175,7 +175,7 @@ def test_calls_of_one_id_in_two_sessions_both_need_their_record(rail: Make, tmp_
     assert verified(state).problems == ("The end was cut: call call of session two has no record.",)
 
 
-def test_a_journal_that_cannot_be_read_is_a_problem_not_the_end(rail: Make, tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_read_is_named_and_breaks_no_chain(rail: Make, tmp_path: Path) -> None:
     for session in ("one", "two"):
         with rail(session=session) as own:
             own.ls()
@@ -183,8 +183,8 @@ def test_a_journal_that_cannot_be_read_is_a_problem_not_the_end(rail: Make, tmp_
     journal.write_bytes(b"garbage" * 1000)
     found = verified(tmp_path / "state")
     assert found.records == 2
-    assert len(found.problems) == 1
-    assert "session one could not be looked up" in found.problems[0]
+    assert (found.problems, len(found.unread)) == ((), 1)
+    assert "session one could not be checked" in found.unread[0]
 
 
 @pytest.mark.parametrize("torn", [1, 10, 400])

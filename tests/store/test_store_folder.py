@@ -12,7 +12,7 @@ from handrail.settings.model import Paths
 from handrail.store.blobs import Blobs
 from handrail.store.folder import StateFolder
 from handrail.store.redact import redacted
-from handrail.store.runner import Runner, bury, dead_runners
+from handrail.store.runner import Runner, bury, dead_runners, is_dead
 
 Make = Callable[..., Handrail]
 
@@ -139,6 +139,24 @@ def test_a_runner_is_never_seen_unlocked(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(fcntl, "flock", look_first)
     Runner(str(tmp_path)).close()
     assert seen == [[]]
+
+
+def test_two_that_look_at_a_dead_runner_at_the_same_moment_both_find_it_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    runner = Runner(str(tmp_path))
+    runner.abandon()
+    real, seen = fcntl.flock, []
+
+    def look_meanwhile(descriptor: int, operation: int) -> None:
+        real(descriptor, operation)
+        monkeypatch.setattr(fcntl, "flock", real)
+        seen.append(is_dead(str(tmp_path), runner.id))
+
+    monkeypatch.setattr(fcntl, "flock", look_meanwhile)
+    assert (is_dead(str(tmp_path), runner.id), seen) == (True, [True])
 
 
 @pytest.mark.parametrize(

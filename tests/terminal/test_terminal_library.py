@@ -4,14 +4,13 @@ import os
 import signal
 import sys
 import termios
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import handrail
-from people import DEADLINE, Program
+from people import Program
 
 SCRIPT = """
 import sys, threading
@@ -133,7 +132,7 @@ def test_a_process_that_was_stopped_unasked_takes_single_keys_again_when_it_goes
     os.waitpid(program.pid, os.WUNTRACED)
     termios.tcsetattr(program.terminal.device, termios.TCSANOW, program.terminal.modes)
     os.kill(program.pid, signal.SIGCONT)
-    sees_again(program, "└")
+    program.terminal.sees("└", times=2)
     program.press_until(b"y", "You allowed Write a.txt once")
     program.ends()
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
@@ -146,15 +145,8 @@ def test_a_process_that_is_stopped_gives_the_terminal_back_and_asks_again_when_i
     program.terminal.sees(f"STOPPED {128 + signal.SIGTSTP}")
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
     program.terminal.press(b"\n")
-    sees_again(program, "└")
+    program.terminal.sees("└", times=2)
     program.press_until(b"y", "You allowed Write a.txt once")
     program.terminal.sees("ENDED 0")
     program.ends()
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
-
-
-def sees_again(program: Program, text: str) -> None:
-    until = time.monotonic() + DEADLINE
-    while program.terminal.sees_whole().count(text) < 2:
-        assert time.monotonic() < until, program.terminal.shown
-        program.terminal.look(0.1)

@@ -40,9 +40,7 @@ def test_a_key_that_is_not_offered_answers_nothing(ask: Ask) -> None:
     asked = ask().listens()
     for number, key in enumerate(NO_ANSWERS, start=2):
         asked.terminal.press(key)
-        asked.terminal.is_read()
         asked.until(b"x", lambda number=number: asked.terminal.shown.count("It needs") >= number)
-        asked.terminal.is_read()
     assert asked.answer(b"l") is None
 
 
@@ -53,7 +51,6 @@ def test_output_only_is_an_answer_where_it_is_offered(ask: Ask) -> None:
 def test_enter_is_no_answer(ask: Ask) -> None:
     asked = ask().listens()
     asked.terminal.press(b"\r")
-    asked.terminal.is_read()
     asked.until(b"x", lambda: asked.terminal.shown.count("It needs") > 1)
     assert asked.answer(b"y") == Answer(kind="once")
 
@@ -142,7 +139,7 @@ def test_what_is_longer_than_the_screen_must_be_seen_to_its_end(ask: Ask) -> Non
     assert "echo 99" not in asked.terminal.shown
     asked.until(b"\x1b[B", lambda: "> echo 30" in asked.terminal.shown)
     asked.terminal.press(b"y")
-    asked.terminal.is_read()
+    asked.rests()
     assert "You allowed" not in asked.terminal.shown
     asked.until(b" ", lambda: "└" in asked.terminal.shown)
     assert all(f" echo {number} " in asked.terminal.shown for number in range(100))

@@ -1,6 +1,9 @@
 """What a person types to a question of the model, and what it means."""
 
 import os
+import select
+import termios
+import threading
 from typing import Any
 
 import pytest
@@ -8,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.question import Question, Reply
-from handrail.terminal.replying import ask_for_reply, question_lines, understood
+from handrail.terminal.replying import ask_for_reply, parse_reply, question_lines, spell_out, understood
 from handrail.terminal.screen import Screen
-from people import Terminal
+from handrail.terminal.single_keys import single_keys
+from people import DEADLINE, Terminal
 
 
 def a_question(*options: str, **more: Any) -> Question:
@@ -31,6 +35,14 @@ CASES = [
     (a_question("a", "b", multiple=True), "2, 1,2", Reply(chosen=("b", "a"))),
     (a_question("a", "b", multiple=True), "b, a", Reply(chosen=("a", "b"))),
     (a_question("a", "b", multiple=True), "1,3", None),
+    (a_question("a", "b", multiple=True, custom=True), "1 2", Reply(chosen=("a", "b"))),
+    (a_question("a", "b", multiple=True), "2\n1", Reply(chosen=("b", "a"))),
+    (a_question("2", "3", "4", multiple=True), "2 3", Reply(chosen=("2", "3"))),
+    (a_question("2", "3", "4", multiple=True), "1, 4", Reply(chosen=("2", "4"))),
+    (a_question("1, 2", "b", multiple=True), "1, 2", Reply(chosen=("1, 2",))),
+    (a_question("a", "b", custom=True), "1 2", None),
+    (a_question("a", "b", multiple=True, custom=True), "1 3", Reply(text="1 3")),
+    (a_question(), "x" * 10_001, None),
     (a_question("a", "b", custom=True), "neither", Reply(text="neither")),
     (a_question("a", "b", custom=True), "42", Reply(text="42")),
     (a_question("a", "b", custom=True), "", None),
@@ -44,6 +56,16 @@ def test_a_line_is_a_choice_own_words_or_nothing(question: Question, typed: str,
     found, problem = understood(question, typed)
     assert found == reply
     assert bool(problem) is (reply is None)
+
+
+@pytest.mark.parametrize(("question", "typed", "reply"), CASES)
+def test_what_is_typed_means_the_same_wherever_it_is_typed(question: Question, typed: str, reply: Reply | None) -> None:
+    said = parse_reply(question, typed)
+    if isinstance(said, Reply):
+        assert reply in {said, None}
+        assert spell_out(question, typed) == "\n".join(said.chosen)
+    else:
+        assert said == spell_out(question, typed) == typed
 
 
 @given(st.text(max_size=30), st.booleans(), st.booleans(), st.lists(st.text(max_size=5), max_size=4, unique=True))
@@ -82,4 +104,23 @@ def test_a_terminal_that_is_gone_gives_no_reply() -> None:
             patch.setattr(screen, "write", lambda _: None)
             assert ask_for_reply(reader, screen, a_question("a")) is None
         os.close(reader)
+    os.close(terminal.device)
+
+
+@pytest.mark.parametrize("last", [b"", b"\n"], ids=["open", "ended"])
+def test_a_pasted_reply_is_taken_whole_and_leaves_nothing_to_the_shell(last: bytes) -> None:
+    terminal = Terminal()
+    replies: list[Reply | None] = []
+    with open(os.dup(terminal.device), "w", encoding="utf-8") as stream:
+        screen = Screen(stream, {"TERM": "xterm"})
+        asked = threading.Thread(target=lambda: replies.append(ask_for_reply(terminal.device, screen, a_question())))
+        asked.start()
+        terminal.sees("Type your reply")
+        terminal.press(b"see below\nrm -r build\nthen go on" + last)
+        asked.join(DEADLINE)
+    assert replies == [Reply(text="see below\nrm -r build\nthen go on")]
+    assert termios.tcgetattr(terminal.device) == terminal.modes
+    with single_keys(terminal.device, lambda: None, lambda: None):  # as a shell reads it
+        assert not select.select([terminal.device], [], [], 0)[0]
+    terminal.hang_up()
     os.close(terminal.device)

@@ -1,5 +1,7 @@
 """A request as text: all of it, and nothing that is not what it looks like."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,24 @@ def test_what_cannot_be_seen_in_a_command_is_written_out(command: str, expected:
 def test_that_something_is_written_out_is_said_so_that_an_escape_in_the_command_is_not_taken_for_one() -> None:
     assert "written out: \\u200b, \\u202e" in text_of(command="a\u200bb\u202e\u200b")
     assert "written out" not in text_of(command="printf '\\u200b'")
+
+
+def test_marks_that_pile_up_on_a_letter_are_written_out() -> None:
+    flood = "".join(map(chr, range(0x300, 0x340)))
+    shown = text_of(
+        command=f"echo o{flood}k",
+        parts=(DecisionPart(subject="x", decision="confirm", rule="r", reason=f"o{flood}"),),
+        preview=Preview(kind="diff", text=f"+o{flood}\n"),
+    )
+    assert shown.startswith("$ echo o\u0300\u0301\u0302\u0303\\u0304\\u0305")
+    assert "written out: \\u0304, \\u0305" in shown
+    longest = max(len(run) for run in re.findall("[\u0300-\u036f]*", shown))
+    assert longest == 4
+
+
+@pytest.mark.parametrize("text", ["ế".join("ab"), "e\u0302\u0301", "שָּׁ֖לוֹם", "กี้", "हिन्दी", "བསྒྲུབས"])
+def test_the_marks_of_real_languages_stay(text: str) -> None:
+    assert text_of(command=f"echo {text}").startswith(f"$ echo {text}\n")
 
 
 def test_a_name_that_mixes_scripts_is_shown_letter_by_letter() -> None:

@@ -1,12 +1,13 @@
 """A question about a trial: its difference and output on the whole screen, and trying again, also in other words."""
 
 import termios
+from types import SimpleNamespace
 
 import pytest
 from trials import trial, tried_request
 
 from handrail.protocol.change import Change
-from handrail.protocol.error import UsageError
+from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Answer, PermissionRequest, Preview
 from handrail.terminal.source import Source
 from people import QUICK, Ask, a_request
@@ -26,7 +27,7 @@ class Trials:
     def retry(self, _: str, command: str | None) -> PermissionRequest:
         self.retried.append(command)
         if self.refuses:
-            raise UsageError("rule fs.secret forbids it")
+            raise ToolError("POLICY_DENIED", "rule fs.secret forbids it")
         self.outdated = ()
         return tried_request(trial(lines=3, last_line="anew"), command=command or "make", revision=len(self.retried))
 
@@ -85,7 +86,7 @@ def test_keys_on_a_page_answer_nothing(ask: Ask) -> None:
     asked.until(b"d", lambda: PAGE in asked.terminal.shown)
     for key in (b"y", b"s", b"o", b"\r", b"\x1b[200~y\x1b[201~", b"y"):
         asked.terminal.press(key)
-        asked.terminal.is_read()
+        asked.rests()
     asked.until(b"]", lambda: "b.py · 2 of 2" in asked.terminal.shown)
     assert "You " not in asked.terminal.sees_whole()
     asked.until(b"q", lambda: NO_PAGE in asked.terminal.shown)
@@ -93,13 +94,16 @@ def test_keys_on_a_page_answer_nothing(ask: Ask) -> None:
 
 
 def test_a_key_right_behind_a_page_answers_nothing(ask: Ask) -> None:
-    asked = ask(tried_request(), timing=QUICK._replace(deaf=1.0))
+    timing = SimpleNamespace(**QUICK._asdict())
+    asked = ask(tried_request(), timing=timing)
     asked.until(b"d", lambda: PAGE in asked.terminal.shown)
+    timing.deaf = 3600
     asked.until(b"q", lambda: NO_PAGE in asked.terminal.shown)
     asked.terminal.press(b"n")  # in the moments in which nothing counts
-    asked.terminal.is_read()
-    assert "Why not?" not in asked.terminal.sees_whole()
-    assert asked.answer(b"l") is None
+    asked.rests()
+    assert "Why not?" not in asked.terminal.shown
+    asked.terminal.hang_up()
+    assert asked.answer() is None
 
 
 def test_a_look_at_the_difference_is_no_look_at_the_whole_command(ask: Ask) -> None:
@@ -177,22 +181,25 @@ def test_what_cannot_be_tried_again_is_said_and_the_question_stays(ask: Ask, tri
 
 
 def test_a_question_that_comes_anew_takes_no_key_that_was_typed_before_it(ask: Ask, trials: Trials) -> None:
-    asked = ask(tried_request(), source=trials.source, timing=QUICK._replace(deaf=1.0))
+    timing = SimpleNamespace(**QUICK._asdict())
+    asked = ask(tried_request(), source=trials.source, timing=timing)
+    asked.listens()
+    timing.deaf = 3600
     asked.until(b"r", lambda: bool(trials.retried))
     asked.terminal.sees('last: "anew"')
     asked.terminal.press(b"n")
-    asked.terminal.is_read()
-    assert "Why not?" not in asked.terminal.sees_whole()
-    assert asked.answer(b"l") is None
+    asked.rests()
+    assert "Why not?" not in asked.terminal.shown
+    asked.terminal.hang_up()
+    assert asked.answer() is None
 
 
 def test_where_nothing_can_be_tried_again_those_keys_do_nothing(ask: Ask) -> None:
     asked = ask(tried_request()).listens()
-    asked.terminal.press(b"e")
-    asked.terminal.is_read()
-    asked.terminal.press(b"r")
-    asked.terminal.is_read()
-    assert "edit the command" not in asked.terminal.sees_whole()
+    for key in (b"e", b"r"):
+        asked.terminal.press(key)
+        asked.rests()
+    assert "edit the command" not in asked.terminal.shown
     assert asked.answer(b"l") is None
 
 
@@ -203,7 +210,6 @@ def test_in_plain_form_everything_is_there_and_nothing_is_overwritten(ask: Ask, 
     asked.until(b"v", lambda: "output:\nhello\n" in asked.terminal.shown)
     asked.until(b"e", lambda: "Type the whole new command;" in asked.terminal.shown)
     asked.terminal.press(b"\x1b[200~make anew\x1b[201~")
-    asked.terminal.is_read()
     asked.until(b"\r", lambda: "$ make anew\n" in asked.terminal.shown)
     assert "  deletes src/api/old_types.py: 88 lines removed\n" in asked.terminal.shown
     assert "1 or y: keep this result\n" in asked.terminal.shown

@@ -17,6 +17,8 @@ from handrail.protocol.event import ToolCallUpdate
 from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Restricted, Results, Sandbox, Tools
+from handrail.workspace.search.binary import ripgrep_program
+from in_time import cut_short
 
 Make = Callable[..., Handrail]
 SMALL = Settings(results=Results(characters=1_000))
@@ -50,6 +52,21 @@ def test_a_proven_command_runs_unasked_in_every_mode(rail: Make, workspace: Path
         assert result.artifacts.commands_run == ("wc -l a.txt",)
 
 
+@pytest.mark.skipif(ripgrep_program(()) is None, reason="there is no ripgrep")
+@pytest.mark.parametrize("tier", [1, 2, 3])
+def test_the_ripgrep_that_handrail_brings_is_there_for_commands(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch, tier: int
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    (workspace / "a.txt").write_text("one\ntwo\n")
+    one = rail(mode="full", settings=Settings(sandbox=Sandbox(tier=tier)))
+    for command in ("rg --no-filename two", "rg --no-filename two > found; cat found"):
+        assert ran(one, command).output == "two\n", command
+    found = ran(one, 'cd "$(dirname "$(command -v rg)")"; pwd; ls').output.split("\n")
+    assert tier == 1 or found[0] in {"/usr/bin", "/bin"} or found[1:] == ["rg", ""]  # nothing else of what lies there
+
+
 def test_every_result_says_how_the_command_was_confined(rail: Make) -> None:
     read_only = run(rail(mode="plan"), "ls").meta.sandbox
     writing = run(rail(mode="full"), "touch a").meta.sandbox
@@ -73,6 +90,13 @@ def test_a_command_that_fails_is_a_result_with_its_code_and_what_it_means(rail: 
     assert result.data.meaning
     assert result.content == f"[exit code 1: {result.data.meaning}]\n"
     assert run(rail(mode="full"), "nosuchprogram_here").data.exit_code == 127
+
+
+def test_a_code_that_the_program_explains_is_no_signal(rail: Make) -> None:
+    one = rail(mode="auto")
+    wrong, killed = ran(one, "git init --nosuch"), ran(one, "kill -HUP $$")
+    assert (wrong.exit_code, wrong.meaning, wrong.signal) == (129, "git was called wrongly.", None)
+    assert (killed.exit_code, killed.meaning, killed.signal) == (129, "It was killed by the signal SIGHUP.", "SIGHUP")
 
 
 def test_both_streams_come_in_their_true_order(rail: Make) -> None:
@@ -347,13 +371,14 @@ def test_nothing_of_ours_is_left_open_in_it(rail: Make, tmp_path: Path) -> None:
 
 
 def test_time_is_limited_and_what_there_was_is_told(rail: Make, workspace: Path) -> None:
-    result = run(rail(mode="full"), "echo begun; sleep 60 & sleep 60; echo never", timeoutMs=300)
+    one, command = rail(mode="full"), "echo begun; sleep 60 & sleep 60; echo never"
+    result, time = cut_short(lambda time: run(one, command, timeoutMs=time), 300, lambda result: result.data.output)
     assert code(result) == "TIMEOUT"
     assert result.data.output == "begun\n"
     assert result.data.exit_code is None
     assert result.meta.limits == ("time",)
-    assert "0.3 s" in result.error.message
-    assert result.content.startswith("begun\n[Stopped after 0.3 s")
+    assert f"{time / 1000:g} s" in result.error.message
+    assert result.content.startswith(f"begun\n[Stopped after {time / 1000:g} s")
 
 
 def test_a_child_that_keeps_the_pipe_open_does_not_hold_the_call(rail: Make) -> None:
@@ -408,7 +433,10 @@ def test_the_restricted_profile_has_three_seconds_and_no_way_out(rail: Make, wor
     result = run(rail(settings=listed), "sleep 60", timeoutMs=60_000)
     assert code(result) == "TIMEOUT"
     assert "after 3 s" in result.error.message
+    assert result.error.message.endswith("No command may take longer here.")
     assert result.meta.sandbox.net == "none"
+    short = run(rail(settings=listed), "sleep 60", timeoutMs=100)
+    assert short.error.message.endswith("Raise timeoutMs (max 3000) if it needs longer.")
 
 
 def test_what_bash_gets_is_what_was_read(rail: Make, workspace: Path) -> None:

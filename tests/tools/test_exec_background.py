@@ -14,8 +14,10 @@ from handrail import Handrail
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.session import ProcessSession
 from handrail.protocol.event import Process, ToolCallUpdate
+from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Restricted, Results
+from in_time import cut_short
 
 Make = Callable[..., Handrail]
 
@@ -124,9 +126,21 @@ def test_what_ends_in_time_is_an_ordinary_result(full: Handrail) -> None:
     assert told(full) == []
 
 
+def yielded(full: Handrail, command: str, **more: Any) -> ToolResult[Any]:
+    """What is told of a command that goes on, once it had the time to print something."""
+
+    def run_for(milliseconds: int) -> ToolResult[Any]:
+        for process in full.processes():
+            asked(full, "kill", process.id)
+        result = full.exec(command, yield_ms=milliseconds, **more)
+        assert result.data is not None
+        return result
+
+    return cut_short(run_for, 1_000, lambda result: result.data.output)[0]
+
+
 def test_what_takes_longer_goes_on_with_what_it_has_printed(full: Handrail) -> None:
-    result = full.exec("stty -echo; echo first; read; echo second", yield_ms=1_000)
-    assert result.data is not None
+    result = yielded(full, "stty -echo; echo first; read; echo second")
     assert (result.data.output, result.data.exit_code) == ("first\n", None)
     process = result.data.session_id
     assert process
@@ -148,13 +162,15 @@ def test_it_changes_nothing_about_the_decision_and_the_request_says_so(rail: Mak
 
 
 def test_background_with_a_time_waits_for_the_first_words(full: Handrail) -> None:
-    result = full.exec("echo ready; cat", background=True, yield_ms=1_000)
-    assert result.data is not None
+    result = yielded(full, "echo ready; cat", background=True)
     assert result.data.output == "ready\n"
 
 
 def test_a_time_limit_that_comes_first_ends_it(full: Handrail) -> None:
-    result = full.exec("echo begun; sleep 1000", yield_ms=60_000, timeout_ms=500)
+    def run_for(milliseconds: int) -> ToolResult[Any]:
+        return full.exec("echo begun; sleep 1000", yield_ms=60_000, timeout_ms=milliseconds)
+
+    result, _ = cut_short(run_for, 500, lambda result: result.data is not None and result.data.output)
     assert code(result) == "TIMEOUT"
     assert result.data is not None
     assert result.data.output == "begun\n"

@@ -18,6 +18,7 @@ from handrail.sandbox.layer.sweeper import wait_for_all
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Sandbox
+from in_time import cut_short
 from meeting import Meeting, meeting
 
 Make = Callable[..., Handrail]
@@ -53,6 +54,17 @@ def place() -> Iterator[Meeting]:
 
 
 # What a result says
+
+
+@pytest.mark.parametrize("mode", ["auto", "full"])
+def test_a_command_may_replace_a_file_by_a_folder_of_its_name(rail: Make, workspace: Path, mode: str) -> None:
+    (workspace / "build").write_text("old\n")
+    one = rail(mode=mode)
+    done = run(one, "rm build && mkdir build && echo hi > build/x")
+    assert done.error is None, done.error
+    assert (workspace / "build" / "x").read_text() == "hi\n"
+    one.undo()
+    assert (workspace / "build").read_text() == "old\n"
 
 
 def test_writing_to_another_name_of_what_steers_tools_asks(rail: Make, workspace: Path) -> None:
@@ -165,21 +177,22 @@ def test_what_cannot_be_kept_is_a_warning(rail: Make, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "more", "limits", "expected"),
+    ("command", "time", "limits", "expected"),
     [
-        ("echo half > made; echo said; sleep 60", {"timeoutMs": 300}, Limits(), "TIMEOUT"),
+        ("echo half > made; echo said; sleep 60", 300, Limits(), "TIMEOUT"),
         (
             "echo half > made; echo said; for n in $(seq 30); do sleep 60 & done; wait",
-            {},
+            60_000,
             Limits(processes=12),
             "LIMIT_EXCEEDED",
         ),
     ],
 )
 def test_what_a_stopped_command_had_changed_is_dropped(
-    rail: Make, workspace: Path, tmp_path: Path, command: str, more: dict[str, Any], limits: Limits, expected: str
+    rail: Make, workspace: Path, tmp_path: Path, command: str, time: int, limits: Limits, expected: str
 ) -> None:
-    result = run(rail(mode="full", settings=Settings(limits=limits)), command, **more)
+    one = rail(mode="full", settings=Settings(limits=limits))
+    result, _ = cut_short(lambda time: run(one, command, timeoutMs=time), time, lambda result: result.data.output)
     assert code(result) == expected
     assert "What it had changed by then was dropped." in result.content
     assert "said\n" in result.data.output

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from handrail import Handrail, StoreError
+from handrail import Handrail
+from handrail.protocol.error import ErrorInfo
 from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
@@ -210,8 +211,9 @@ def test_a_state_folder_without_room_runs_nothing(tmp_path: Path, rail: Callable
         with rail(mode="full", settings=TIER_2, state_dir=state) as one:
             assert one.exec("true").ok
             subprocess.run(["sh", "-c", 'cat /dev/zero > "$0"', state / "filler"], capture_output=True, check=False)
-            with pytest.raises(StoreError, match=r"disk is full|No space left"):
-                write_until_it_fails(one)
+            failed = write_until_it_fails(one)
+            assert failed.code == "NO_SPACE"
+            assert "The disk is full" in failed.message
             (state / "filler").unlink()
             assert one.exec("echo next").data.output == "next\n"
         with rail(settings=Settings(), state_dir=state):
@@ -221,10 +223,10 @@ def test_a_state_folder_without_room_runs_nothing(tmp_path: Path, rail: Callable
         subprocess.run(["umount", "--lazy", state], check=True)
 
 
-def write_until_it_fails(one: Handrail) -> None:
+def write_until_it_fails(one: Handrail) -> ErrorInfo:
     """The journal has some room that is its own, for a few calls."""
-    for number in range(200):
-        one.exec(f"echo {number} > last; # {'x' * 9_000}")
+    results = (one.exec(f"echo {number} > last; # {'x' * 9_000}") for number in range(200))
+    return next(result.error for result in results if result.error is not None)
 
 
 def test_a_workspace_that_is_gone_is_said(one: Handrail, workspace: Path) -> None:

@@ -28,7 +28,7 @@ def test_data_that_does_not_parse_is_not_written(rail: Make, notes: Path, name: 
     assert result.error is not None
     assert result.error.code == "INVALID_ARGUMENT"
     assert isinstance(result.error.details, dict)
-    assert result.error.details["warnings"]
+    assert list(result.warnings) == result.error.details["warnings"] != []
     assert not (notes / name).exists()
 
 

@@ -1,6 +1,7 @@
 """append: adds to a file of the workspace, under the same rules as every other write."""
 
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from handrail.workspace.workspace import Workspace
 House = Callable[..., Workspace]
 
 
-def refusal(house: Workspace, path: str) -> str:
+def refusal(house: Workspace, path: str, data: bytes = b"x\n") -> str:
     with pytest.raises(ToolError) as caught:
-        house.append(path, b"x\n")
+        house.append(path, data)
     return caught.value.code
 
 
@@ -24,6 +25,20 @@ def test_bytes_are_added_and_the_file_is_made_with_its_folders(house: House, wor
     one.append("logs/day/a.jsonl", b"one\n")
     one.append("logs/day/a.jsonl", b"two\n")
     assert (workspace / "logs/day/a.jsonl").read_bytes() == b"one\ntwo\n"
+
+
+def test_of_a_line_that_finds_no_room_nothing_stays_and_the_next_one_is_whole(house: House, workspace: Path) -> None:
+    one = house()
+    one.append("a.jsonl", b"one\n")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6, hard))
+    try:
+        assert refusal(one, "a.jsonl", b"two and more\n") == "NO_SPACE"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (workspace / "a.jsonl").read_bytes() == b"one\n"
+    one.append("a.jsonl", b"three\n")
+    assert (workspace / "a.jsonl").read_bytes() == b"one\nthree\n"
 
 
 def test_what_a_link_leads_to_outside_is_not_added_to(house: House, workspace: Path, tmp_path: Path) -> None:

@@ -223,6 +223,7 @@ def test_only_folders_that_changed_are_read_again(place: Place, reads: Reads) ->
 
 def test_a_folder_that_has_just_changed_is_read_again_the_next_time(place: Place, reads: Reads) -> None:
     place.put("a/x")
+    place.withheld = Withheld(settled_after=3600)
     place.found()
     reads.take()
     place.found()

@@ -59,21 +59,9 @@ def in_words(question: Question) -> str:
     return "\n".join(("", "", question.question.rstrip(), "", *rows, "", f"*{how}*", ""))
 
 
-def meant(question: Question, prompt: str) -> str:
-    """What the person replies, where they typed the numbers that the options were shown with."""
-    numbers = prompt.replace(",", " ").split()
-    if prompt in question.options or not numbers or not all(_is_number(one, question) for one in numbers):
-        return prompt
-    return "\n".join(question.options[int(one) - 1] for one in numbers)
-
-
 def _choice(question: Question) -> _Property:
     options = list(question.options)
     if question.multiple:
         items = StringMultiSelectItems(type="string", enum=options)
         return ElicitationMultiSelectPropertySchema(type="array", items=items)
     return ElicitationStringPropertySchema(type="string", enum=options)
-
-
-def _is_number(text: str, question: Question) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(question.options)

@@ -15,7 +15,6 @@ from handrail.acp.ending import left_to_say, stop_reason
 from handrail.acp.errors import INVALID_REQUEST
 from handrail.acp.hosting import Host
 from handrail.acp.prompts import Said, prompt_of
-from handrail.acp.questions import meant
 from handrail.acp.reached import Reached
 from handrail.acp.showing import Showing, Update
 from handrail.acp.telling import Telling, tell_again
@@ -25,6 +24,7 @@ from handrail.agent.turn import Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.error import UsageError
 from handrail.settings import Loaded
+from handrail.terminal.replying import spell_out
 
 
 class Session:
@@ -144,7 +144,7 @@ class Session:
         asked = await self.rail.waiting_questions()
         if self._cancelled:
             return "cancelled"
-        said = meant(asked[0], prompt.text) if asked else prompt.text
+        said = spell_out(asked[0], prompt.text) if asked else prompt.text
         turn = await self._turn(agent.go_on() if command is not None else agent.run(said, prompt.pictures))
         await self._catch_up()
         for left in left_to_say(turn):

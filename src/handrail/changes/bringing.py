@@ -104,7 +104,6 @@ class Bringer:
             flush=self.flush,
             dress=_dressing(manner),
             away=self.away(key),
-            workshop=self._holding.workshop(folder) if self._holding is not None else None,
         )
 
     def _write_through(self, where: Target, after: State, before: Current, manner: Bringing) -> None:

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 
+from handrail.protocol.error import StoreError
 from handrail.store.read_only import read_only
 
 _DATABASE, _BLOBS = "changes.db", "blobs"
@@ -17,7 +18,10 @@ def copy_history(home: str, target: str) -> None:
     if not os.path.exists(os.path.join(source, _DATABASE)):
         return
     new = sqlite3.connect(os.path.join(target, _DATABASE))
-    with closing(read_only(os.path.join(source, _DATABASE))) as old, closing(new):
-        old.backup(new)
+    try:
+        with closing(read_only(os.path.join(source, _DATABASE))) as old, closing(new):
+            old.backup(new)
+    except sqlite3.Error as error:
+        raise StoreError(f"the change log in {source} cannot be copied: {error}") from error
     if os.path.isdir(os.path.join(source, _BLOBS)):
         shutil.copytree(os.path.join(source, _BLOBS), os.path.join(target, _BLOBS), dirs_exist_ok=True)

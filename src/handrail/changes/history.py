@@ -1,6 +1,7 @@
 """The history of a workspace: its change log and the contents that were kept to go back, opened when first needed."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import threading
@@ -14,11 +15,15 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database, Durability
 from handrail.store.migrations import CHANGES
+from handrail.workspace.current import Current
+from handrail.workspace.errors import clipped
+from handrail.workspace.walk import Landing
 
 if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
     from handrail.store.trials import Trials
 
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWEPT = "swept"
 _TRIALS = "trials"
 _AT_WORK = ".at-work"
@@ -79,7 +84,7 @@ class History:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever changed here."""
-        return self._log is None and not os.path.exists(os.path.join(self.folder, "changes.db"))
+        return self._log is None and not os.path.lexists(os.path.join(self.folder, "changes.db"))
 
     @contextlib.contextmanager
     def settling(self) -> Generator[None]:
@@ -96,6 +101,20 @@ class History:
             yield
         finally:
             os.close(descriptor)
+
+    def keep(self, before: Current, landing: Landing) -> None:
+        """Keeps what a file holds before it is changed; ToolError when that cannot be."""
+        try:
+            if before.data is not None:
+                self.blobs.keep(before.hash, before.data, pack=True)
+                return
+            descriptor = os.open(landing.name, _READ, dir_fd=landing.folder)
+            try:
+                self.blobs.keep_file(before.hash, descriptor)
+            finally:
+                os.close(descriptor)
+        except StoreError as error:
+            raise not_kept(landing.name, error) from None
 
     def mark_work(self, session: str, runner: str) -> None:
         """Leaves a sign that a runner changes something; it goes when the history is closed."""
@@ -166,6 +185,16 @@ class History:
             used |= self.log.contents()
         self.blobs.sweep(used, _YOUNG)
         os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+
+
+def not_kept(name: str, error: StoreError) -> ToolError:
+    """Why nothing is changed: what is there now could not be kept for undo."""
+    cause = error.__cause__
+    if not isinstance(cause, OSError):
+        return ToolError("CONFLICT", f"{clipped(name)} changed while it was being kept for undo. Nothing was changed.")
+    full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
+    message = f"{clipped(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
+    return ToolError("NO_SPACE" if full else "IO_ERROR", message)
 
 
 def _locked(descriptor: int) -> bool:

@@ -56,6 +56,8 @@ class _Tracing:
     def __init__(self, log: ChangeLog, content: Content) -> None:
         self._log = log
         self._content = content
+        self._numbers: dict[bytes, list[int]] = {}
+        """The sets that touched a path and were not looked at yet: they are walked once, backwards."""
         self._outside: list[int] = []
         self._brought_back: list[int] = []
 
@@ -80,8 +82,13 @@ class _Tracing:
 
     def _last(self, path: bytes, before: int | None) -> tuple[Entry, Step] | None:
         """The last set before a number that changed a path, and how."""
-        for entry in reversed(self._log.touching(path, 0)):
-            if entry.state == "done" and (before is None or entry.number < before):
+        if path not in self._numbers:
+            self._numbers[path] = self._log.numbers_touching(path, 0)
+        numbers = self._numbers[path]
+        while numbers:
+            number = numbers.pop()
+            entry = self._log.entry(number) if before is None or number < before else None
+            if entry is not None and entry.state == "done":
                 return next(((entry, step) for step in entry.body.steps if step.path == path), None)
         return None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from handrail.changes.recorder import Recorder, not_kept
+from handrail.changes.history import History, not_kept
 from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
 from handrail.workspace.errors import tool_error
@@ -61,30 +61,30 @@ def look_at(workspace: Workspace, path: bytes, keep: int = 0) -> Found:
         return _ELSEWHERE
 
 
-def keep_all(workspace: Workspace, recorder: Recorder, places: Iterable[tuple[bytes, Found]]) -> None:
+def keep_all(workspace: Workspace, history: History, places: Iterable[tuple[bytes, Found]]) -> None:
     """Keeps what files and links hold, so that it can come back; ToolError, and nothing is changed, when that cannot
     be. The places may be looked at while they are asked for."""
     try:
-        recorder.history.blobs.keep_all(_contents(workspace, recorder, places))
+        history.blobs.keep_all(_contents(workspace, history, places))
     except StoreError as error:
         raise not_kept("What is to be changed", error) from None
 
 
 def _contents(
-    workspace: Workspace, recorder: Recorder, places: Iterable[tuple[bytes, Found]]
+    workspace: Workspace, history: History, places: Iterable[tuple[bytes, Found]]
 ) -> Iterator[tuple[str, bytes]]:
     for path, found in places:
         if found.current is not None and found.current.data is not None and len(found.current.data) <= SMALL:
             yield found.current.hash, found.current.data
         elif found.current is not None or (found.state is not None and found.state.kind == "link"):
-            yield from _by_itself(workspace, recorder, path, found)
+            yield from _by_itself(workspace, history, path, found)
 
 
-def _by_itself(workspace: Workspace, recorder: Recorder, path: bytes, found: Found) -> Iterator[tuple[str, bytes]]:
+def _by_itself(workspace: Workspace, history: History, path: bytes, found: Found) -> Iterator[tuple[str, bytes]]:
     try:
         with reach(workspace, path) as landing:
             if found.current is not None:
-                recorder.keep(found.current, landing)
+                history.keep(found.current, landing)
             elif found.state is not None:
                 yield found.state.hash, os.fsencode(os.readlink(landing.name, dir_fd=landing.folder))
     except OSError as error:

@@ -73,6 +73,7 @@ def change_of(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Ch
         binary=binary,
         replaces=before.kind if before and after and before.kind != after.kind else None,
         executable=_is_runnable(after) and not _is_runnable(before),
+        read_only=bool(before and after and before.kind == "file" and not (before.mode or 0) & 0o222),
     )
 
 

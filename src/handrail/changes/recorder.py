@@ -1,28 +1,25 @@
 """Writes down what the calls of one session change: before the first file, and after the last."""
 
-import errno
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.changes.history import History
+from handrail.changes.history import History, not_kept
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError
 from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
 from handrail.workspace.walk import Landing
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:  # every session has a recorder, and few change anything: what it needs then is imported then
     from handrail.changes.planned import Planned
-    from handrail.store.change_log import Entry, Step
+    from handrail.store.change_log import Body, Entry, Step
 
 TAKEN_BACK = "-back"
 """What the call's id ends with for the undo of what it changed and somebody would have to say yes to."""
 _COMPARED = 8 * 1024 * 1024
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -51,13 +48,8 @@ class Recorder:
 
     def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:
         """Does the work between the two records of it. `work` returns the steps as they were really taken."""
-        log = self.history.log
         body = planned.body()
-        turn = self.turn or call_id
-        self.history.mark_work(self._session, self._runner)
-        number = log.begin(
-            session=self._session, call_id=call_id, turn=turn, runner=self._runner, body=body, diffs=planned.diffs
-        )
+        number = self._begin(call_id, body, planned.diffs)
         try:
             steps = work()
         except Exception as error:
@@ -65,22 +57,24 @@ class Recorder:
             if self._is_made(number):
                 return Recorded(_set(number, planned), error.message if isinstance(error, ToolError) else str(error))
             raise
-        log.finish(number, msgspec.structs.replace(body, steps=steps))
+        self.history.log.finish(number, msgspec.structs.replace(body, steps=steps))
         return Recorded(_set(number, planned))
 
     def begin_command(self, call_id: str, summary: str) -> int:
         """Writes down that a command is about to run on the files themselves: what it changes is known afterwards."""
         from handrail.store.change_log import Body  # noqa: PLC0415  as above
 
-        self.history.mark_work(self._session, self._runner)
-        return self.history.log.begin(
-            session=self._session,
-            call_id=call_id,
-            turn=self.turn or call_id,
-            runner=self._runner,
-            body=Body("exec", summary, (), ()),
-            diffs=(),
-        )
+        return self._begin(call_id, Body("exec", summary, (), ()), ())
+
+    def _begin(self, call_id: str, body: "Body", diffs: tuple[str, ...]) -> int:
+        """The number of a change that is about to be made; ToolError where it cannot be written down."""
+        names = {"session": self._session, "call_id": call_id, "turn": self.turn or call_id, "runner": self._runner}
+        try:
+            log = self.history.log
+            self.history.mark_work(self._session, self._runner)
+            return log.begin(**names, body=body, diffs=diffs)
+        except StoreError as error:
+            raise error.in_result("Nothing was changed.") from None
 
     def content(self, digest: str) -> bytes | None:
         """What was kept under a hash; None when nothing was, or it is large."""
@@ -96,17 +90,7 @@ class Recorder:
 
     def keep(self, before: Current, landing: Landing) -> None:
         """Keeps what a file holds before it is changed; ToolError when that cannot be."""
-        try:
-            if before.data is not None:
-                self.history.blobs.keep(before.hash, before.data, pack=True)
-                return
-            descriptor = os.open(landing.name, _READ, dir_fd=landing.folder)
-            try:
-                self.history.blobs.keep_file(before.hash, descriptor)
-            finally:
-                os.close(descriptor)
-        except StoreError as error:
-            raise not_kept(landing.name, error) from None
+        self.history.keep(before, landing)
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
         """Keeps bytes that are to be written, or that settling a crash may need."""
@@ -146,16 +130,6 @@ class Recorder:
                 return entry is not None and settle(self._workspace, self.history, entry) == "made"
         except (ToolError, StoreError):
             return False  # whoever opens the workspace next will see; what is told now is why the work failed
-
-
-def not_kept(name: str, error: StoreError) -> ToolError:
-    """Why nothing is changed: what is there now could not be kept for undo."""
-    cause = error.__cause__
-    if not isinstance(cause, OSError):
-        return ToolError("CONFLICT", f"{clipped(name)} changed while it was being kept for undo. Nothing was changed.")
-    full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
-    message = f"{clipped(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
-    return ToolError("NO_SPACE" if full else "IO_ERROR", message)
 
 
 def _set(number: int, planned: "Planned") -> ChangeSet:

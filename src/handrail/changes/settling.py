@@ -5,6 +5,7 @@ made, so it is kept as one that is not certain.
 """
 
 import contextlib
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ from handrail.changes.manners import Bringing, How
 from handrail.changes.opened import OpenedFolders
 from handrail.changes.torn import mend
 from handrail.changes.ways import agrees, back, same
+from handrail.process.abandoned import end_abandoned
 from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
 from handrail.store.change_log import Body, Entry, Step
@@ -50,9 +52,7 @@ def settle_cut_off(workspace: Workspace, history: History, number: int) -> Settl
 def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     """Brings the files of a begun set to one side, and the log with them."""
     if not entry.body.steps:
-        from handrail.changes.snapshots.recording import settle_command  # noqa: PLC0415  few commands have no layer
-
-        settle_command(workspace, history, entry)
+        _settle_command(workspace, history, entry)
         return "unknown"
     body = entry.body
     how = How(manners={path: Bringing(in_place=False) for path in body.apart}, opened=dict(body.opened))
@@ -64,6 +64,38 @@ def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
     finally:
         own = [step.path for step in body.steps if step.kind == "folder"]
         OpenedFolders(workspace, how.opened).close(but=own)
+
+
+def _settle_command(workspace: Workspace, history: History, entry: Entry) -> None:
+    """Writes down what a command changed that was cut off, as far as its snapshot tells. What others changed since is
+    among it, and nobody can say which: so it is kept as one that is not certain."""
+    from handrail.changes.snapshots.patience import BEFORE_SECONDS, SnapshotError  # noqa: PLC0415  few need it
+    from handrail.changes.snapshots.snapshot import last_snapshot  # noqa: PLC0415
+
+    end_abandoned()  # what is left of it could change more
+    since = entry.time - timedelta(seconds=2 * BEFORE_SECONDS)
+    try:
+        taken = last_snapshot(workspace, history, since=since, until=entry.time)
+        outcome = taken.compare(history)
+        examined = outcome.examined
+    except SnapshotError:
+        unknown = msgspec.structs.replace(
+            entry.body, summary=f"{entry.body.summary} (cut off; what it changed is not known)", undoable=False
+        )
+        history.log.finish(entry.number, msgspec.structs.replace(unknown, certain=False))
+        return
+    if not examined.steps:
+        history.log.drop(entry.number)
+        return
+    body = Body(
+        "exec",
+        f"{entry.body.summary} (cut off)",
+        examined.steps,
+        examined.changes,
+        certain=False,
+        was=outcome.was,
+    )
+    history.log.finish(entry.number, body, examined.diffs)
 
 
 def _settled(history: History, entry: Entry, carrier: Carrier, looks: list[_Look]) -> Settled:

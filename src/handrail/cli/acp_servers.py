@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from handrail.acp.hosting import EditorServer
-from handrail.cli.output import note
+from handrail.cli.output import warn
 from handrail.mcp.client.sources import found_sources
 from handrail.protocol.reading import converted
 from handrail.runtime.sources import ToolSource
@@ -66,4 +66,4 @@ def _table(server: EditorServer) -> dict[str, Any]:
 
 def _tell(notes: Iterable[str]) -> None:
     for text in notes:
-        note(f"handrail: {text}")
+        warn(f"handrail: {text}")

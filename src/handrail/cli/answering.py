@@ -62,7 +62,7 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, aske
         if isinstance(outcome, Parked):
             return _show_rest(options, outcome)
         code = _show(options, waiting, outcome, rail)
-        if answer.kind in {"session", "workspace"} and not (options.json or options.quiet):
+        if answer.kind in {"session", "workspace"} and not options.json:
             note(_granted(waiting, answer))
         return code
 

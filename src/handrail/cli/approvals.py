@@ -5,7 +5,7 @@ from typing import Any
 
 from handrail.cli.exits import OK
 from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
-from handrail.cli.output import answer, answer_json, cut, note, table
+from handrail.cli.output import answer, answer_json, cut, note, table, warn
 from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.protocol.permission import OpenedFolder, PermissionRequest
 from handrail.protocol.wire import encode
@@ -29,7 +29,7 @@ def run(options: Namespace) -> int:
     waiting, granted, asked = inbox.waiting(), inbox.granted(), inbox.questions()
     names = short_names(waiting, granted, asked)
     for problem in inbox.unreadable.values():
-        note(f"warning: {problem}")
+        warn(f"warning: {problem}")
     if options.json:
         told = {"waiting": [waiting_row(one, names) for one in waiting]}
         told |= {"questions": [_question_row(one, names) for one in asked]}
@@ -37,12 +37,12 @@ def run(options: Namespace) -> int:
     elif waiting or granted or asked:
         rows = _rows(waiting, granted, names, places=options.all)
         answer(table([*rows[:1], *_question_rows(asked, names, places=options.all), *rows[1:]]))
-        if asked and not options.quiet:
+        if asked:
             note(f"to reply: handrail approvals reply {names[asked[0].question.tool_call_id]} NUMBER-OR-TEXT")
-        if waiting and not options.quiet:
+        if waiting:
             first = names[waiting[0].request.id]
             note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
-    elif not options.quiet:
+    else:
         where = "" if options.all else " here"
         note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
     return OK

@@ -7,10 +7,11 @@ from handrail.cli.approvals import SCHEMA
 from handrail.cli.exits import FAILED, OK, Stop
 from handrail.cli.output import answer, answer_json, note, one_line
 from handrail.cli.preferences import loaded_for
-from handrail.cli.questions import found_question, question_text, typed_reply
+from handrail.cli.questions import found_question, question_text
 from handrail.protocol.error import UsageError
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
+from handrail.terminal.replying import parse_reply
 
 
 def run(options: Namespace) -> int:
@@ -23,7 +24,7 @@ def run(options: Namespace) -> int:
     if workspace is None or not os.path.isdir(workspace):
         told = f"the folder {one_line(workspace)} is not there" if workspace else "its workspace was not noted"
         raise Stop(f"{told}. Nothing was replied. Name it with --workspace.", FAILED)
-    said = None if options.put_aside else typed_reply(question, options.words)
+    said = None if options.put_aside else parse_reply(question, " ".join(options.words))
     with Handrail(workspace, session=asked.session_id, settings=loaded_for(options, None, workspace)) as rail:
         try:
             done = rail.reply(question, said)
@@ -35,6 +36,5 @@ def run(options: Namespace) -> int:
         answer_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
         return OK
     answer(f"put aside: {one_line(question.question)}\n" if said is None else f"{done.results[0].content}\n")
-    if not options.quiet:
-        note(f"session {one_line(asked.session_id)} has it, and goes on from there when its loop does")
+    note(f"session {one_line(asked.session_id)} has it, and goes on from there when its loop does")
     return OK

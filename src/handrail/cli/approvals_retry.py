@@ -33,6 +33,5 @@ def run(options: Namespace) -> int:
         answer_json(encode({"schema": SCHEMA, "request": request}))
         return WAITING
     answer(request_text(request))
-    if not options.quiet:
-        note(how_to_answer(request))
+    note(how_to_answer(request))
     return WAITING

@@ -26,8 +26,7 @@ def run(options: Namespace) -> int:
     answer(request_text(request, outdated, again))
     if request.preview is not None and request.preview.tried is not None:
         _print_trial(options, request.preview)
-    if not options.quiet:
-        note(how_to_answer(request, outdated=bool(outdated)))
+    note(how_to_answer(request, outdated=bool(outdated)))
     return OK
 
 

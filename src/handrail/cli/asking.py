@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.cli.output import note
+from handrail.cli.output import warn
 from handrail.protocol.batch import Done
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import PermissionRequest
@@ -76,4 +76,4 @@ def _is_open(rail: Handrail, request: PermissionRequest) -> bool:
 
 def say_left() -> None:
     """What a person reads who ended the question without an answer."""
-    note("Left waiting. Your files are untouched. handrail approvals lists it.")
+    warn("Left waiting. Your files are untouched. handrail approvals lists it.")

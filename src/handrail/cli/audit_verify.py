@@ -2,40 +2,48 @@
 
 from argparse import Namespace
 
-from handrail.cli.exits import FAILED, OK
+from msgspec.structs import replace
+
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
 from handrail.cli.output import answer, answer_json, note
 from handrail.cli.sessions import state_of_here
+from handrail.protocol.error import StoreError
 from handrail.protocol.wire import encode
 from handrail.runtime.offering import offered
 from handrail.runtime.restoring import restore_audit
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
-from handrail.store.verify import verify
+from handrail.store.verify import Verification, verify
 
 
 def run(options: Namespace) -> int:
     """Restores what a crash left out, then checks every record."""
     state = state_of_here()
-    restored = restore_audit(state, offered(Settings()))
-    count, head, problems = _verified(state)
+    try:
+        restored = restore_audit(state, offered(Settings()))
+    except StoreError as error:  # on a read-only state, for example: what there is can be checked all the same
+        note(f"warning: records that a crash left out were not restored: {error}")
+        restored = 0
+    found = _verified(state)
     if options.json:
-        body = {"schema": "handrail.audit/1", "intact": not problems, "count": count, "head": head}
-        answer_json(encode({**body, "problems": problems, "restored": restored}))
+        body = {"schema": "handrail.audit/1", "intact": found.intact, "count": found.records, "head": found.head}
+        answer_json(encode({**body, "problems": found.problems, "unread": found.unread, "restored": restored}))
     else:
-        if restored and not options.quiet:
+        if restored:
             note(f"{_counted(restored)} restored after a crash")
-        answer("".join(f"{problem}\n" for problem in problems) or f"{_counted(count)} intact\n")
-    return FAILED if problems else OK
+        answer("".join(f"{problem}\n" for problem in found.problems) or f"{_counted(found.records)} intact\n")
+        for text in found.unread:
+            note(f"warning: {text}")
+    return FAILED if found.problems else INFRASTRUCTURE if found.unread else OK
 
 
-def _verified(state: StateFolder) -> tuple[int, str, list[str]]:
-    """Length, head and problems. A call that ends this moment has its result before its record: only what is missing
-    twice is missing."""
+def _verified(state: StateFolder) -> Verification:
+    """A call that ends this moment has its result before its record: only what is missing twice is missing."""
     found = verify(state)
     if found.intact:
-        return found.records, found.head, []
+        return found
     again = verify(state)
-    return again.records, again.head, [problem for problem in again.problems if problem in found.problems]
+    return replace(again, problems=tuple(problem for problem in again.problems if problem in found.problems))
 
 
 def _counted(number: int) -> str:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
 from handrail.cli.given import given_json
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.output import answer, answer_json, note, warn
 from handrail.cli.patience import saying_what_takes_long
 from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.cli.preferences import has_servers, loaded_for
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.question import Question
 from handrail.protocol.result import ToolResult
+from handrail.protocol.tool import BASE_NAMES
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.settings import Loaded
@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
         unattended=unattended,
         settings=loaded,
         on_permission=_later,
-        sources=_sources(options, loaded, workspace) if options.tool.startswith(FOREIGN) else (),
+        sources=() if options.tool in BASE_NAMES else _sources(options, loaded, workspace),
     ) as rail:
         with saying_what_takes_long(options, _what(options.tool, arguments)):
             result = rail.call(options.tool, arguments)
@@ -65,6 +65,8 @@ def run(options: Namespace) -> int:
 
 
 def _sources(options: Namespace, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
+    if not has_servers(loaded, workspace):
+        return ()
     from handrail.cli.servers import sources_for  # noqa: PLC0415  few calls are another server's
 
     return sources_for(options, loaded, workspace, called=options.tool)
@@ -107,7 +109,7 @@ def _print_question(question: Question) -> None:
     from handrail.cli.questions import how_to_reply, question_text  # noqa: PLC0415  few calls ask something
 
     answer(question_text(question))
-    note(how_to_reply(question))
+    warn(how_to_reply(question))
 
 
 def exit_of(result: ToolResult[Any]) -> int:
@@ -117,22 +119,24 @@ def exit_of(result: ToolResult[Any]) -> int:
 
 def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str | None) -> None:
     """A result for a person."""
+    waits = result.error is not None and result.error.code == "PERMISSION_REQUIRED"
+    if result.error is not None and not waits:
+        _print_error(result, result.error, why_off)
     for text in result.warnings:
-        note(f"warning: {text}")
+        warn(f"warning: {text}")
     if result.error is None:
         answer(result.content)
-        if result.meta.truncated and not options.quiet:
+        if result.meta.truncated:
             note(f"{result.summary}; {_how_to_go_on(result)}")
-        if result.meta.undo is not None and not options.quiet:
+        if result.meta.undo is not None:
             note(f"to take it back: handrail undo {result.meta.undo}")
-        if (open_end := _not_covered(result)) and not options.quiet:
+        if open_end := _not_covered(result):
             note(open_end)
-        if (process := getattr(result.data, "session_id", None)) and not options.quiet:
+        if process := getattr(result.data, "session_id", None):
             note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
-    elif result.error.code == "PERMISSION_REQUIRED":
+    elif waits:
         _print_request(result.error, mode)
     else:
-        _print_error(result, result.error, why_off)
         _print_next_step(result.error, options, mode)
     if options.verbose:
         note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
@@ -155,11 +159,11 @@ def _how_to_go_on(result: ToolResult[Any]) -> str:
 def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None) -> None:
     if result.content != error.message:
         answer(result.content)  # what there was before it failed
-    note(error.code if error.message in result.content != error.message else f"{error.code}: {error.message}")
+    warn(error.code if error.message in result.content != error.message else f"{error.code}: {error.message}")
     if why_off:
-        note(f"{why_off} (handrail config says which file)")
+        warn(f"{why_off} (handrail config says which file)")
     if error.code == "UNKNOWN_TOOL":
-        note(f"The tools here: {', '.join(error.details)}.")
+        warn(f"The tools here: {', '.join(error.details)}.")
 
 
 def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
@@ -167,7 +171,7 @@ def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
 
     unattended = getattr(options, "unattended", False)
     step = after_refusal(error, mode, unattended=unattended)
-    if step and not options.quiet:
+    if step:
         note(step)
 
 
@@ -177,7 +181,7 @@ def _print_request(error: ErrorInfo, mode: Mode) -> None:
 
     request = request_in(error.details)
     answer(request_text(request))
-    note(after_request(request, mode))
+    warn(after_request(request, mode))
     _print_how_to_answer(error)
 
 
@@ -186,4 +190,4 @@ def _print_how_to_answer(error: ErrorInfo | None) -> None:
     from handrail.cli.request import request_in  # noqa: PLC0415
 
     if error is not None:
-        note(how_to_answer(request_in(error.details)))
+        warn(how_to_answer(request_in(error.details)))

@@ -5,7 +5,7 @@ from argparse import Namespace
 from handrail.cli.coverage import of_record
 from handrail.cli.event_row import when
 from handrail.cli.exits import FAILED, OK
-from handrail.cli.output import answer, answer_json, can_show, cut, note, table
+from handrail.cli.output import answer, answer_json, can_show, cut, note, table, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import settings_for
 from handrail.protocol.change import ChangeRecord
@@ -25,7 +25,7 @@ def refused(options: Namespace, command: str, error: ToolError) -> int:
         told = {"code": error.code, "message": error.message, "details": error.details}
         answer_json(encode({"schema": f"handrail.{command}/1", "error": told}))
     else:
-        note(f"{error.code}: {error.message}")
+        warn(f"{error.code}: {error.message}")
     return FAILED
 
 

@@ -4,11 +4,12 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 from handrail.cli.client_checks import clients
 from handrail.cli.model_checks import models
 from handrail.cli.preferences import project_folder, with_unknown_tools
-from handrail.cli.rows import Row, without_home
+from handrail.cli.rows import Row, spelled_size, without_home
 from handrail.cli.sandbox_checks import sandbox
 from handrail.cli.server_checks import servers
 from handrail.kernel import openat2
@@ -16,7 +17,10 @@ from handrail.protocol.error import StoreError, UsageError
 from handrail.runtime.offering import offered
 from handrail.runtime.restoring import unsettled
 from handrail.settings import SettingsError, load, state_folder, user_file
-from handrail.store.folder import StateFolder
+from handrail.store.audit import archives
+from handrail.store.damage import find_damage
+from handrail.store.folder import StateFolder, moved_away
+from handrail.store.retention import bytes_in, last_use
 from handrail.store.verify import verify
 from handrail.workspace.search.binary import program_version, ripgrep_program
 
@@ -119,7 +123,9 @@ def _existing(path: str, shown: str) -> Iterator[Row]:
     else:
         yield Row("state", "ok", f"{shown} is there, for its owner only")
     yield _space(path, shown)
+    yield _contents(StateFolder(path))
     yield _audit(StateFolder(path))
+    yield from _damage(StateFolder(path))
 
 
 def _space(path: str, shown: str) -> Row:
@@ -131,14 +137,40 @@ def _space(path: str, shown: str) -> Row:
     return Row("state", "error" if free < _NO_SPACE else "warning", f"only {text}", f"df -h {shown}")
 
 
+def _contents(folder: StateFolder) -> Row:
+    """What takes the room."""
+    sessions = folder.sessions()
+    undo = sum(bytes_in(os.path.join(home, ".changes")) for home in folder.homes())
+    kinds = {"sessions": sum(map(bytes_in, sessions)), "undo": undo}
+    kinds |= {"stored outputs": bytes_in(os.path.join(folder.path, "blobs"))}
+    kinds |= {"audit": sum(map(bytes_in, (folder.audit, *archives(folder.audit))))}
+    sizes = ", ".join(f"{kind} {spelled_size(count)}" for kind, count in kinds.items())
+    oldest = datetime.fromtimestamp(min(map(last_use, sessions), default=0), UTC).astimezone()
+    since = f", the oldest last used on {oldest:%Y-%m-%d}" if sessions else ""
+    return Row("state", "ok", f"{len(sessions):,} session{'s' * (len(sessions) != 1)}{since}; {sizes}")
+
+
+def _damage(folder: StateFolder) -> Iterator[Row]:
+    """What cannot be read. Moved away it stops nothing, and nothing of it is lost."""
+    for found in find_damage(folder):
+        name = "journal.db" if found.kind == "journal" else "changes.db"
+        whose = f" of session {os.path.basename(found.folder)}" if found.kind == "journal" else ""
+        path = without_home(os.path.join(found.folder, name))
+        text = f"{found.kind}{whose}: {without_home(found.problem).partition('. ')[0]}"
+        yield Row("state", "error", text, f"mv {path} {without_home(moved_away(found.folder, name))}")
+
+
 def _audit(folder: StateFolder) -> Row:
     try:
         if left := len(unsettled(folder)):
             text = f"{left} session{'s' * (left > 1)} ended in a crash; the audit may lack records"
             return Row("state", "warning", text, "handrail audit verify")
         found = verify(folder)
-    except (StoreError, OSError):
-        return Row("state", "error", "a journal cannot be read", "handrail audit verify")
+    except StoreError as error:
+        text = without_home(str(error)).partition(". ")[0]
+        return Row(
+            "state", "error", f"audit: {text}", f"mv {without_home(folder.audit)} {without_home(folder.audit)}.damaged"
+        )
     if found.intact:
         return Row("state", "ok", f"audit: {found.records:,} record{'s' * (found.records != 1)} intact")
     return Row("state", "error", f"audit: {without_home(found.problems[0])}", "handrail audit verify")

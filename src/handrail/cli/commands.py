@@ -177,6 +177,20 @@ COMMANDS: dict[str, Command] = {
         ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
         _EXITS | {FAILED: "there is no such session"},
     ),
+    "sessions": Command(
+        "session_list",
+        "List stored sessions with their state and size.",
+        options.for_sessions,
+        ("handrail sessions", "handrail sessions --all --json"),
+        _EXITS,
+    ),
+    "sessions remove": Command(
+        "session_removal",
+        "Remove a session with its journal, files and stored outputs.",
+        options.for_sessions_remove,
+        ("handrail sessions remove s-7fq", "handrail sessions remove --older-than 90d --all"),
+        _EXITS | {FAILED: "there is no such session, or it is in use; nothing was removed"},
+    ),
     "replay": Command(
         "replay",
         "Play a recorded session again on a copy of the workspace as it was, and compare every result.",

@@ -28,9 +28,8 @@ def run(options: Namespace) -> int:
     answer(as_text(loaded, servers))
     for text in loaded.notes:
         note(text)
-    if not options.quiet:
-        for what, path in _places(loaded).items():
-            note(f"{what}: {path}")
+    for what, path in _places(loaded).items():
+        note(f"{what}: {path}")
     return OK
 
 

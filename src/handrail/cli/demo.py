@@ -17,7 +17,7 @@ from handrail.cli.demonstration.sample import TASK
 from handrail.cli.demonstration.script import scripted_model
 from handrail.cli.demonstration.stand_in import StandIn
 from handrail.cli.exits import FAILED, OK
-from handrail.cli.output import note
+from handrail.cli.output import note, warn
 from handrail.cli.running.companions import with_companions
 from handrail.cli.running.ending import ending_lines
 from handrail.cli.running.form import form_of
@@ -46,7 +46,7 @@ def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
         edit = next((one.meta.undo for one in record.of("edit")), None)
         show_afterwards(loaded, variables, checks, edit)
         for what in checks.wrong:
-            note(f"ERR not as it should be: {what}")
+            warn(f"ERR not as it should be: {what}")
         if not checks.wrong:
             note("\nThat was the demo; its folder is gone. In a project of yours: handrail run 'what is to be done'")
     return FAILED if checks.wrong else OK

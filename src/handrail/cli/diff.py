@@ -5,7 +5,7 @@ from argparse import Namespace
 from handrail.cli.changes import opened, refused
 from handrail.cli.coverage import of_changes
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.output import answer, answer_json, note, warn
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
 
@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
         return OK
     answer(text)
     for line in open_ends:
-        note(line)
+        warn(line)
     if any(line.startswith("… ") for line in text.splitlines()):
         note("the diff is cut where it says so: it is too long to be kept whole")
     return OK

@@ -4,7 +4,7 @@ import os
 import traceback as tracebacks
 
 from handrail.cli.exits import INFRASTRUCTURE, USAGE
-from handrail.cli.output import note
+from handrail.cli.output import warn
 from handrail.protocol.error import HandrailError, StoreError
 from handrail.runtime.crash import places, write_report
 from handrail.settings import state_folder
@@ -14,15 +14,15 @@ from handrail.store.folder import StateFolder
 def explain(error: BaseException, *, traceback: bool) -> int:
     """Says what happened; the exit code."""
     if isinstance(error, HandrailError):
-        note(f"handrail: {error}")
+        warn(f"handrail: {error}")
         return INFRASTRUCTURE if isinstance(error, StoreError) else USAGE
     if isinstance(error, OSError) and error.filename:
-        note(f"handrail: {error.filename} cannot be used: {error.strerror}")
+        warn(f"handrail: {error.filename} cannot be used: {error.strerror}")
         return INFRASTRUCTURE
     if traceback:
         # Without the error's own text, which may quote a file or an argument.
-        note("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
-    note(f"handrail: a defect stopped the command ({type(error).__name__} at {places(error)[-1]}). {_reported(error)}")
+        warn("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
+    warn(f"handrail: a defect stopped the command ({type(error).__name__} at {places(error)[-1]}). {_reported(error)}")
     return INFRASTRUCTURE
 
 

@@ -34,7 +34,7 @@ def print_line(options: Namespace) -> int:
     answer(table(chain_of(why)) if origin.kind == "made" else f"{origin_words(why)}\n")
     for remark in remarks(why):
         answer(f"{remark}\n")
-    if origin.entry is not None and not options.quiet:
+    if origin.entry is not None:
         number = origin.entry.number
         note(f"to see the change: handrail diff {number}; to take it back: handrail undo {number}")
     return OK

@@ -3,18 +3,19 @@
 import os
 import shlex
 from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from handrail.cli.event_row import event_row, when
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, cut, note, one_line, table
+from handrail.cli.output import answer, answer_json, answer_pieces, cut, note, one_line, table, warn
 from handrail.cli.place import workspace_of
-from handrail.cli.sessions import folder_of_session, folders_of_sessions, sessions, state_of_here
+from handrail.cli.sessions import folder_of_session, sessions, state_of_here
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import Event
+from handrail.protocol.event import AnyEvent, Event
 from handrail.protocol.wire import encode
-from handrail.store.archive import Kept, reading
-from handrail.store.journal import Broken, Journal
+from handrail.store.archive import Kept, kept_sessions, reading
+from handrail.store.journal import Broken
 from handrail.store.messages import Messages
 
 
@@ -34,39 +35,54 @@ def run(options: Namespace) -> int:
     with reading(folder) as journal:
         last = journal.last_seq()
         after = max(0, last - options.limit) if options.after is None else options.after
-        found = _some(journal, after, options.limit)
-    events = [event for event in found if isinstance(event, Event)]
-    broken = [event for event in found if isinstance(event, Broken)]
-    if options.json:
-        body = {"schema": "handrail.log/1", "session": os.path.basename(folder), "lastSeq": last}
-        answer_json(encode({**body, "events": events, "broken": broken}))
-        return OK
+        events = (event for _, event in zip(range(options.limit), journal.events(after), strict=False))
+        if options.json:
+            body = {"schema": "handrail.log/1", "session": os.path.basename(folder), "lastSeq": last}
+            answer_pieces(_json(body, events))
+            return OK
+        found = list(events)
     if found:
         answer(table([("seq", "time", "kind", "what"), *map(event_row, found)]))
-    _print_notes(options, found, broken, last)
+    _print_notes(options, found, last)
     return OK
+
+
+def _json(body: Mapping[str, object], found: Iterable[Event | Broken]) -> Iterator[bytes]:
+    """One object on a line, an event at a time: a journal may be larger than the memory."""
+    broken: list[Broken] = []
+    start = encode(body)[:-1] + b',"events":['
+    for event in found:
+        if isinstance(event, Broken):
+            broken.append(event)
+        else:
+            yield start + encode(event)
+            start = b","
+    yield b'%b],"broken":%b}\n' % (start.removeprefix(b","), encode(broken))
 
 
 def _folder(options: Namespace) -> str:
     """Of the session that was named, else of the one in which something happened last."""
     workspace = os.path.realpath(workspace_of(options))
-    folders = folders_of_sessions(workspace) if options.session is None else []
-    if not folders:
+    found = kept_sessions(state_of_here(), workspace) if options.session is None else []
+    if not found:
         return folder_of_session(workspace, options.session or "cli")
-    if len(folders) > 1 and not options.quiet and not options.json:
+    _warn(found[1:])
+    folders = [os.path.join(state_of_here().home(workspace), one.id) for one in found]
+    if len(folders) > 1 and not options.json:
         note(f"session: {os.path.basename(folders[0])} (the last one; handrail log --sessions lists them)")
     return folders[0]
 
 
-def _some(journal: Journal, after: int, limit: int) -> list[Event | Broken]:
-    return [event for _, event in zip(range(limit), journal.events(after), strict=False)]
+def _warn(found: list[Kept]) -> None:
+    """Of the sessions that cannot be read; the others are shown."""
+    for one in found:
+        if one.problem is not None:
+            warn(f"warning: {one.problem}")
 
 
-def _print_notes(options: Namespace, found: list[Event | Broken], broken: list[Broken], last: int) -> None:
-    for event in broken:
-        note(f"event {event.seq} cannot be read: {event.problem}")
-    if options.quiet:
-        return
+def _print_notes(options: Namespace, found: list[AnyEvent | Broken], last: int) -> None:
+    for event in (event for event in found if isinstance(event, Broken)):
+        warn(f"event {event.seq} cannot be read: {event.problem}")
     which = f"--session {shlex.quote(options.session)} " if options.session is not None else ""
     if not found:
         note(f"no event after {options.after or 0}; the last is {last}")
@@ -78,12 +94,13 @@ def _print_notes(options: Namespace, found: list[Event | Broken], broken: list[B
 
 def _print_sessions(options: Namespace) -> int:
     found = sessions(options)
+    _warn(found)
     if options.json:
         answer_json(encode({"schema": "handrail.log/1", "sessions": found}))
     elif found:
         prompts = _prompts(found, os.path.realpath(options.workspace or "."))
         rows = [
-            (one.id, str(one.events), when(one.last) if one.last else "–", said)
+            (one.id, "unreadable" if one.problem else str(one.events), when(one.last) if one.last else "–", said)
             for one, said in zip(found, prompts, strict=True)
         ]
         answer(table([("session", "events", "last", "begun with"), *rows]))
@@ -99,6 +116,6 @@ def _prompts(found: list[Kept], workspace: str) -> list[str]:
 
 
 def _prompt(folder: str) -> str:
-    with reading(folder) as journal, suppress(StoreError):
+    with suppress(StoreError), reading(folder) as journal:
         return cut(one_line(Messages(journal).first_prompt() or ""), 60)
     return ""

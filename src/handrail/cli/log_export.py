@@ -7,7 +7,7 @@ from itertools import groupby
 
 from handrail.cli.exits import OK, Stop
 from handrail.cli.files import OutFolder
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.output import answer, answer_json, warn
 from handrail.cli.sessions import session_folder
 from handrail.protocol.event import Event
 from handrail.protocol.wire import encode
@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
             else:
                 folder.add(name, lines(name, events))
     for event in broken:
-        note(f"event {event.seq} cannot be read and was left out: {event.problem}")
+        warn(f"event {event.seq} cannot be read and was left out: {event.problem}")
     if options.json:
         files = [{"file": os.path.join(options.out, name), "events": count} for name, count in written.items()]
         answer_json(encode({"schema": "handrail.log/1", "session": session, "files": files, "broken": broken}))

@@ -10,7 +10,7 @@ from handrail.cli.arguments import is_group, overview, parse, split
 from handrail.cli.commands import COMMANDS
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Stop
 from handrail.cli.leaving import leave
-from handrail.cli.output import answer, note
+from handrail.cli.output import answer, hide_notes, warn
 from handrail.cli.sparing import load_msgspec
 from handrail.protocol.version import VERSION
 
@@ -18,7 +18,7 @@ from handrail.protocol.version import VERSION
 def main() -> int:
     """The console script."""
     if sys.platform == "win32":
-        note("handrail: Windows is not supported; use Linux, macOS or the Windows Subsystem for Linux")
+        warn("handrail: Windows is not supported; use Linux, macOS or the Windows Subsystem for Linux")
         return INFRASTRUCTURE
     return leave(run(sys.argv[1:]))
 
@@ -28,10 +28,10 @@ def run(words: list[str]) -> int:
     try:
         return _run(words)
     except KeyboardInterrupt:
-        note("handrail: interrupted")
+        warn("handrail: interrupted")
         return INTERRUPTED
     except Stop as stop:
-        note(f"handrail: {stop}")
+        warn(f"handrail: {stop}")
         return stop.code
     except (Exception, SystemExit) as error:  # SystemExit: from a custom tool
         return _explained(error, words)
@@ -41,7 +41,7 @@ def _run(words: list[str]) -> int:
     group = words[0] if words and is_group(words[0]) else ""
     asked = words[bool(group) :]
     if not asked:
-        note(overview(group).rstrip())
+        warn(overview(group).rstrip())
         return USAGE
     if asked[0] in {"--help", "-h"}:
         answer(overview(group))
@@ -51,7 +51,10 @@ def _run(words: list[str]) -> int:
         return OK
     name, rest = split(words)
     options = parse(name, rest)
-    return OK if options is None else _load(COMMANDS[name].module)(options)
+    if options is None:
+        return OK
+    with hide_notes(options.quiet):
+        return _load(COMMANDS[name].module)(options)
 
 
 def _load(module: str) -> Callable[[Namespace], int]:

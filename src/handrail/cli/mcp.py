@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from handrail.cli.exits import INTERRUPTED, OK, Stop
 from handrail.cli.files import nowhere
-from handrail.cli.output import note
+from handrail.cli.output import note, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for, project_folder
 from handrail.protocol.error import HandrailError, UsageError
@@ -39,14 +39,14 @@ def _serve(options: Namespace) -> int:
     from handrail.mcp.stdio.server import serve  # noqa: PLC0415  the others need none of it
 
     source, sink = _streams()
-    if os.isatty(source) and not options.quiet:
+    if os.isatty(source):
         note(
             "handrail mcp is started by a client, such as Claude Code or Zed, which talks to it here; Ctrl-C ends it."
             "\nTo tell a client of it: handrail mcp --config CLIENT (handrail mcp --help lists them)."
         )
     with ExitStack() as held:
         signalled = serve(
-            lambda caller: opened(options, caller, held), lambda: _ahead(options), source, sink, note, INTERRUPTED
+            lambda caller: opened(options, caller, held), lambda: _ahead(options), source, sink, warn, INTERRUPTED
         )
     return INTERRUPTED if signalled else OK
 

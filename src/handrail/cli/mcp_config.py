@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.cli.exits import FAILED, OK, Stop
 from handrail.cli.host_files import Found, check_writable, find_file, write_file
-from handrail.cli.output import answer, answer_difference, note, one_line
+from handrail.cli.output import answer, answer_difference, note, one_line, warn
 from handrail.cli.place import workspace_of
 from handrail.edit.diff import unified_diff
 from handrail.mcp.hosts.command import Command, command_here
@@ -45,12 +45,12 @@ def run(options: Namespace) -> int:
         return _by_hand(options, host, plans)
     ahead = [plan for plan in plans if plan.after != plan.found.text]
     if not ahead:
-        _say(options, f"{host.title}: already there; nothing is to be changed. {host.left}")
+        _say(f"{host.title}: already there; nothing is to be changed. {host.left}")
     elif options.write:
-        _write(options, host, ahead, command.remark)
+        _write(host, ahead, command.remark)
     else:
-        _say(options, *_promises(host, ahead), command.remark)
-        _say(options, f"Nothing was written. To write it: {_again(options, host)}")
+        _say(*_promises(host, ahead), command.remark)
+        _say(f"Nothing was written. To write it: {_again(options, host)}")
     return OK
 
 
@@ -96,9 +96,9 @@ def _by_hand(options: Namespace, host: Host, plans: list[Plan]) -> int:
     """What cannot be put in its place is shown, so that somebody can; and then nothing is written."""
     for plan in plans:
         if plan.after is None:
-            note(f"{plan.found.shown} is left alone: {plan.why_not}. What {host.title} needs there:")
+            warn(f"{plan.found.shown} is left alone: {plan.why_not}. What {host.title} needs there:")
             answer(snippet(plan.file))
-    note(f"Nothing was written. Put it there by hand, then: {_again(options, host)}")
+    warn(f"Nothing was written. Put it there by hand, then: {_again(options, host)}")
     return FAILED
 
 
@@ -108,10 +108,10 @@ def _promises(host: Host, ahead: list[Plan]) -> list[str]:
     return [f"{host.title}: {host.off}", f"Not switched off: {host.left}", *outside]
 
 
-def _write(options: Namespace, host: Host, ahead: list[Plan], remark: str) -> None:
+def _write(host: Host, ahead: list[Plan], remark: str) -> None:
     for plan in ahead:
         check_writable(plan.found)
-    _say(options, *_promises(host, ahead), remark)
+    _say(*_promises(host, ahead), remark)
     written: list[str] = []
     for plan in ahead:
         try:
@@ -120,10 +120,9 @@ def _write(options: Namespace, host: Host, ahead: list[Plan], remark: str) -> No
             before = f" Written before that: {', '.join(written)}." if written else ""
             raise Stop(f"{stop}{before}", stop.code) from None
         written.append(plan.found.shown)
-    _say(options, f"Written: {', '.join(written)}. {host.then}")
+    _say(f"Written: {', '.join(written)}. {host.then}")
 
 
-def _say(options: Namespace, *lines: str) -> None:
-    if not options.quiet:
-        for line in filter(None, lines):
-            note(line)
+def _say(*lines: str) -> None:
+    for line in filter(None, lines):
+        note(line)

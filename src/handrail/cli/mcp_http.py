@@ -9,7 +9,7 @@ from socket import socket
 
 from handrail.cli.exits import INTERRUPTED, OK, Stop
 from handrail.cli.mcp import opened
-from handrail.cli.output import note
+from handrail.cli.output import warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.mcp.caller import Caller
@@ -39,7 +39,7 @@ def run(options: Namespace) -> int:
     _tell(Address(*listening.getsockname()[:2]), token if made_up else None)
     with ExitStack() as held:
         rails = Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller))
-        serve(listening, token, rails, note, INTERRUPTED)
+        serve(listening, token, rails, warn, INTERRUPTED)
     return OK
 
 
@@ -82,9 +82,9 @@ def _token() -> str:
 
 def _tell(address: Address, token: str | None) -> None:
     """The only place where a token is shown, and only one that was made up here."""
-    note(f"handrail: MCP over HTTP at http://{address.name}{PATH}")
+    warn(f"handrail: MCP over HTTP at http://{address.name}{PATH}")
     if token is None:
-        note(f"handrail: clients send the header  Authorization: Bearer (what {_TOKEN} is)")
+        warn(f"handrail: clients send the header  Authorization: Bearer (what {_TOKEN} is)")
     else:
-        note(f"handrail: clients send the header  Authorization: Bearer {token}")
-        note(f"handrail: the token is another one each time; {_TOKEN} in the environment keeps it")
+        warn(f"handrail: clients send the header  Authorization: Bearer {token}")
+        warn(f"handrail: the token is another one each time; {_TOKEN} in the environment keeps it")

@@ -24,9 +24,8 @@ def run(options: Namespace) -> int:
     elif notes:
         rows = [(one.id, when(one.time), str(len(one.content)), cut(one.title, 80)) for one in notes]
         answer(table([("id", "changed", "characters", "title"), *rows]))
-        if not options.quiet:
-            note(f"to read one: handrail memory show {notes[0].id}; to remove it: handrail memory remove {notes[0].id}")
-    elif not options.quiet:
+        note(f"to read one: handrail memory show {notes[0].id}; to remove it: handrail memory remove {notes[0].id}")
+    else:
         note('there are no notes about this workspace; [tools] enable = ["memory"] lets models make some')
     return OK
 

@@ -16,6 +16,5 @@ def run(options: Namespace) -> int:
         answer_json(encode({"schema": SCHEMA, "notes": (found,)}))
         return OK
     answer(f"{found.title}\n\n{found.content.rstrip()}\n")
-    if not options.quiet:
-        note(f"{found.id}, {when(found.time)}, by a model in session {found.session_id}")
+    note(f"{found.id}, {when(found.time)}, by a model in session {found.session_id}")
     return OK

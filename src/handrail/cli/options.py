@@ -202,6 +202,21 @@ def for_log(parser: ArgumentParser) -> None:
     as_json(parser)
 
 
+def for_sessions(parser: ArgumentParser) -> None:
+    """sessions"""
+    in_workspace(parser)
+    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
+    as_json(parser)
+
+
+def for_sessions_remove(parser: ArgumentParser) -> None:
+    """sessions remove"""
+    parser.add_argument("id", metavar="ID", nargs="?", help="the session, or the beginning of its id")
+    parser.add_argument("--older-than", metavar="WHEN", type=past_time, help="those that nobody used since: 90d, 12h")
+    parser.add_argument("--force", action="store_true", help="also if a request or question of it waits")
+    for_sessions(parser)
+
+
 def for_log_export(parser: ArgumentParser) -> None:
     """log export"""
     parser.add_argument("task", metavar="TASK", help="the id of the session, or its beginning")

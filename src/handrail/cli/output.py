@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, Stop
@@ -10,6 +11,8 @@ from handrail.cli.files import silence
 
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 _HEADING = "1"
+_hidden: list[bool] = []
+"""With something in it, notes are not written."""
 
 
 def answer(text: str) -> None:
@@ -43,16 +46,43 @@ def answer_json(data: bytes) -> bool:
     return _put(sys.stdout, lambda: sys.stdout.buffer.write(data + b"\n"))
 
 
+def answer_pieces(pieces: Iterable[bytes]) -> None:
+    """The same for a value that comes in pieces: no more than one of them is held."""
+    if sys.stdout is None or _is_terminal(sys.stdout):
+        for one in pieces:
+            _write(sys.stdout, one.decode())
+    else:
+        _put(sys.stdout, lambda: sys.stdout.buffer.writelines(pieces))
+
+
 def note(text: str) -> None:
-    """Writes a line to stderr."""
+    """Writes a line to stderr that nobody needs: what happened, what to type next. With -q it is left out."""
+    if not _hidden:
+        _write(sys.stderr, f"{text}\n")
+
+
+def warn(text: str) -> None:
+    """Writes a line to stderr that somebody needs, also with -q: a warning, an error, what waits for them."""
     _write(sys.stderr, f"{text}\n")
+
+
+@contextmanager
+def hide_notes(hidden: bool) -> Generator[None]:
+    """No notes while this is open, in whatever thread; or notes, in the midst of a command that has none."""
+    before, _hidden[:] = _hidden[:], [True] if hidden else []
+    try:
+        yield
+    finally:
+        _hidden[:] = before
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
     """Rows in columns, without borders; the last column is as long as it is."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "".join(f"{_padded(row, widths)}\n" for row in cells)
+    from handrail.terminal.cells import cells, padded  # noqa: PLC0415  as below
+
+    lines = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
+    return "".join(f"{'  '.join(map(padded, row, widths)).rstrip()}\n" for row in lines)
 
 
 def one_line(text: str) -> str:
@@ -89,10 +119,6 @@ def _takes_colour() -> bool:
 
 def _coloured(line: str, colour: str | None) -> str:
     return f"\x1b[{colour}m{line}\x1b[0m\n" if colour else f"{line}\n"
-
-
-def _padded(row: list[str], widths: list[int]) -> str:
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

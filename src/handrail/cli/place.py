@@ -10,19 +10,19 @@ from handrail.cli.output import note
 def workspace_of(options: Namespace) -> str:
     """The folder that was named, or the current one, said aloud."""
     if options.workspace is None:
-        return _current_folder(quiet=options.quiet or options.json)
+        return _current_folder(told=not options.json)
     if not options.workspace:
         raise Stop("--workspace is empty; name a folder, or leave it out to work in the current one")
     return options.workspace
 
 
-def _current_folder(*, quiet: bool) -> str:
+def _current_folder(*, told: bool) -> str:
     try:
         folder = os.getcwd()
     except OSError as error:
         raise Stop(f"the current folder cannot be used: {error.strerror}. Name one with --workspace.") from None
     if folder == "/" or folder == os.path.realpath(os.path.expanduser("~")):
         raise Stop(f"{folder} as a whole is no workspace unless you say so: --workspace {folder}")
-    if not quiet:
+    if told:
         note(f"workspace: {folder} (the current folder)")
     return folder

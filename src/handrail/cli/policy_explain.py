@@ -6,7 +6,7 @@ from functools import cached_property
 
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING
 from handrail.cli.given import given_lines
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.output import answer, answer_json, warn
 from handrail.cli.policy_place import PolicyPlace
 from handrail.cli.policy_question import Question, question_of, question_of_line
 from handrail.policy.rules.foreign_names import FOREIGN
@@ -74,9 +74,9 @@ def _one(asking: _Asking, question: Question, options: Namespace) -> int:
         if options.json:
             answer_json(_failure(error))
         else:
-            note(f"{error.code}: {error.message}")
+            warn(f"{error.code}: {error.message}")
             if error.code == "UNKNOWN_TOOL":
-                note(f"The tools here: {', '.join(error.details)}.")
+                warn(f"The tools here: {', '.join(error.details)}.")
         return USAGE
     if options.json:
         answer_json(asking.answer(question, decision, command))

@@ -15,7 +15,6 @@ def run(options: Namespace) -> int:
         answer_json(encode({"schema": "handrail.policy/1", "modes": MODES, "table": TABLE}))
         return OK
     answer(table([("", *MODES), *((subject, *(cells[mode] for mode in MODES)) for subject, cells in TABLE.items())]))
-    if not options.quiet:
-        note("undoable: allow where undo covers it, confirm elsewhere")
-        note('outside: with paths.outside = "ask" in the user file a file tool asks; in plan only to read')
+    note("undoable: allow where undo covers it, confirm elsewhere")
+    note('outside: with paths.outside = "ask" in the user file a file tool asks; in plan only to read')
     return OK

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from handrail.cli.event_row import when
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, can_show, cut, note, table
+from handrail.cli.output import answer, answer_json, can_show, cut, note, table, warn
 from handrail.cli.policy_place import PolicyPlace
 from handrail.cli.sessions import folder_of_session, state_of_here
 from handrail.protocol.tool import ToolSpec
@@ -60,9 +60,9 @@ def _print_notes(found: Replay) -> None:
     for name, number in found.gone.items():
         note(f"{_calls(number)} of {cut(name, 80)} left out: no tool of that name is offered")
     if found.broken:
-        note(f"{_calls(found.broken)} left out: the record cannot be read")
+        warn(f"{_calls(found.broken)} left out: the record cannot be read")
     for problem in found.unreadable:
-        note(f"a session left out: {problem}")
+        warn(f"a session left out: {problem}")
 
 
 def _calls(number: int) -> str:

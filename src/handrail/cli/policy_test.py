@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
         body = {"schema": "handrail.policy/1", "ok": not failures, "examples": len(tried), "rules": len(rules.rules)}
         answer_json(encode({**body, "failures": failures, "remarks": remarks}))
     else:
-        _print(options, len(tried), failures, remarks)
+        _print(len(tried), failures, remarks)
     return FAILED if failures else OK
 
 
@@ -43,15 +43,14 @@ def _refuse_broken(place: PolicyPlace) -> None:
     check_tools(place.loaded, place.offer().registered)
 
 
-def _print(options: Namespace, tried: int, failures: list[Example], remarks: list[str]) -> None:
+def _print(tried: int, failures: list[Example], remarks: list[str]) -> None:
     if failures:
         answer(table([("rule", "example", "problem", "what came out"), *map(_row, failures)]))
         answer(f"{len(failures):,} of {tried:,} examples do not come out as they should\n")
     else:
         answer(f"all {tried:,} examples come out as they should\n")
-    if not options.quiet:
-        for remark in remarks:
-            note(remark)
+    for remark in remarks:
+        note(remark)
 
 
 def _row(one: Example) -> tuple[str, str, str, str]:

@@ -3,12 +3,13 @@
 import os
 from argparse import Namespace
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail.cli.exits import Stop
-from handrail.cli.output import note
+from handrail.cli.output import note, warn
 from handrail.protocol.error import UsageError
 from handrail.settings import Loaded, Settings, load
 
@@ -29,21 +30,29 @@ def loaded_for(
     if not options.quiet:
         for text in loaded.notes:
             note(text)
+    if loaded.settings.tools.disable:  # one that does nothing leaves a tool there that somebody wanted gone
+        from handrail.runtime.offering import offered  # noqa: PLC0415  few disable any
+
+        with suppress(UsageError):  # whoever opens a session is told
+            for text in offered(loaded.settings).unmatched():
+                warn(f"warning: {text}")
     return loaded
 
 
 def with_unknown_tools(loaded: Loaded) -> Loaded:
-    """The same, with a remark on rules about tools that are not here: a program may bring its own."""
-    if all(rule.tool == "exec" for rule in loaded.rules):
+    """The same, with a remark on settings about tools that are not here: a program may bring its own."""
+    tools = loaded.settings.tools
+    if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
-    from handrail.runtime.offering import offered  # noqa: PLC0415  few rules are about other tools
+    from handrail.runtime.offering import offered  # noqa: PLC0415  few settings are about other tools
     from handrail.settings.policy import unknown_tools  # noqa: PLC0415
 
     try:
-        names = offered(loaded.settings).registered
+        offer = offered(loaded.settings)
     except UsageError:
         return loaded
-    return msgspec.structs.replace(loaded, notes=(*loaded.notes, *unknown_tools(loaded, names)))
+    notes = (*loaded.notes, *unknown_tools(loaded, offer.registered), *offer.unmatched())
+    return msgspec.structs.replace(loaded, notes=notes)
 
 
 def has_servers(loaded: Loaded, workspace: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, note, one_line
+from handrail.cli.output import answer, answer_json, one_line, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.sessions import state_of_here
 from handrail.process.sessions.session import ProcessSession
@@ -20,6 +20,8 @@ from handrail.store.places import place_of as noted_place
 
 if TYPE_CHECKING:
     from handrail.runtime.background import BackgroundWork
+
+SCHEMA = "handrail.processes/1"
 
 
 class Place(NamedTuple):
@@ -71,29 +73,39 @@ def _named(spelled: str, among: list[Place]) -> list[Place]:
     return [place for place in among if spelled and place.process.id.startswith(spelled)]
 
 
-def act(options: Namespace, place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> int:
-    """Does what a person asked for, and writes down that a person did."""
+def apply(place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> ProcessRecord:
+    """Does what a person asked for, and writes down that a person did. ToolError if it cannot be done."""
     from handrail.runtime.background import BackgroundWork  # noqa: PLC0415  looking needs none of it
     from handrail.store.archive import reading  # noqa: PLC0415
 
+    with reading(place.session_folder, "crash") as journal:
+        record = work(BackgroundWork(place.session_folder, journal, Limits()))
+        journal.append((Notice, {"text": f"A person {said} {place.process.id}."}))
+    return record
+
+
+def act(options: Namespace, place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> int:
+    """Does it, and tells what came of it; the exit code."""
     try:
-        with reading(place.session_folder) as journal:
-            record = work(BackgroundWork(place.session_folder, journal, Limits()))
-            journal.append((Notice, {"text": f"A person {said} {place.process.id}."}))
+        record = apply(place, said, work)
     except ToolError as error:
         return refused(options, error)
     if options.json:
-        answer_json(encode({"schema": "handrail.processes/1", "process": record}))
+        answer_json(encode({"schema": SCHEMA, "process": record}))
     else:
         answer(f"{said} {place.process.id}: {one_line(record.command)}\n")
     return OK
 
 
+def describe_error(error: ToolError) -> dict[str, object]:
+    """An error as JSON."""
+    return {"code": error.code, "message": error.message, "details": error.details}
+
+
 def refused(options: Namespace, error: ToolError) -> int:
     """Tells why it was not done; the exit code."""
     if options.json:
-        told = {"code": error.code, "message": error.message, "details": error.details}
-        answer_json(encode({"schema": "handrail.processes/1", "error": told}))
+        answer_json(encode({"schema": SCHEMA, "error": describe_error(error)}))
     else:
-        note(f"{error.code}: {error.message}")
+        warn(f"{error.code}: {error.message}")
     return FAILED

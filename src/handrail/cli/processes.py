@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from handrail.cli.exits import OK
 from handrail.cli.output import answer, answer_json, can_show, cut, note, table
-from handrail.cli.process_places import places
+from handrail.cli.process_places import SCHEMA, places
 from handrail.process.sessions.sessions import known_of
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.wire import encode
@@ -19,16 +19,16 @@ def run(options: Namespace) -> int:
     rows = sorted(known, key=lambda row: row[0].started)
     records = [record for record, _ in rows]
     if options.json:
-        answer_json(encode({"schema": "handrail.processes/1", "processes": records}))
+        answer_json(encode({"schema": SCHEMA, "processes": records}))
     elif records:
         ids = short_ids(record.id for record in records)
         several = len({record.session_id for record in records}) > 1
         where = (*(("session",) if several else ()), *(("workspace",) if options.all else ()))
         head = ("id", "state", "age", "port", *where, "command", "last line")
         answer(table([head, *(_row(record, f"p-{ids[record.id]}", where, place or "?") for record, place in rows)]))
-        if not options.quiet and any(record.state == "running" for record in records):
+        if any(record.state == "running" for record in records):
             note("what those in the background change is not covered by undo; to end one: handrail processes stop ID")
-    elif not options.quiet:
+    else:
         note("nothing is running" if options.all else "nothing is running here; every workspace: --all")
     return OK
 

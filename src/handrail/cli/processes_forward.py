@@ -28,8 +28,7 @@ def run(options: Namespace) -> int:
                 forwarding.until_it_ends()
     except ToolError as error:
         return refused(options, error)
-    if not options.quiet:
-        note(f"{place.process.id}: {_how_it_ended(place.process)}")
+    note(f"{place.process.id}: {_how_it_ended(place.process)}")
     return OK
 
 
@@ -45,11 +44,11 @@ def _listening(options: Namespace) -> socket.socket:
 def _tell(options: Namespace, place: Place, port: int) -> None:
     """The person where it is, and the session that it is open."""
     process = place.process
-    with reading(place.session_folder) as journal:
+    with reading(place.session_folder, "crash") as journal:
         text = f"A person opened port {options.port} of {process.id} on {_HERE}:{port}."
         journal.append((Notice, {"text": text}))
     ports = process.record().ports
-    if options.port not in ports and not options.quiet:
+    if options.port not in ports:
         others = f"; it listens on {', '.join(map(str, ports))}" if ports else ""
         note(f"nothing listens on port {options.port} of {process.id} yet{others}")
     answer(f"http://{_HERE}:{port}/ leads to port {options.port} of {process.id}; Ctrl-C ends it\n")

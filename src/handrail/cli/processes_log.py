@@ -23,15 +23,14 @@ def run(options: Namespace) -> int:
         raise Stop("--raw would let the program steer this terminal; send it to a file or a pipe", USAGE)
     process = place_of(options).process
     record = process.record()
-    if record.dropped and not options.quiet:
+    if record.dropped:
         note(what_is_missing(record))
     pieces = _followed(process) if options.follow else process.log.kept()
     if options.raw:
         _print_raw(pieces)
     else:
         _print(pieces)
-    if not options.quiet:
-        note(f"{process.id}: {how_it_is(process.record())}")
+    note(f"{process.id}: {how_it_is(process.record())}")
     return OK
 
 

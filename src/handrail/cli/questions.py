@@ -6,7 +6,7 @@ from handrail.cli.exits import FAILED, Stop
 from handrail.cli.inbox import here_of
 from handrail.cli.output import cut, one_line
 from handrail.cli.sessions import state_of_here
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.question import Question
 from handrail.store.inbox import Asked, Inbox
 from handrail.store.short_ids import matching, short_ids
 
@@ -42,22 +42,3 @@ def how_to_reply(question: Question) -> str:
     said = "1" if question.options else "'TEXT'"
     more = " (or in your own words)" if question.options and question.custom else ""
     return f"to reply: handrail approvals reply {question.tool_call_id} {said}{more}"
-
-
-def typed_reply(question: Question, words: list[str]) -> Reply | str:
-    """What somebody typed: the numbers of options, or words."""
-    text = " ".join(words)
-    numbers = text.replace(",", " ").split()
-    if text not in question.options and numbers and all(_is_number(one, question) for one in numbers):
-        return Reply(chosen=tuple(question.options[int(one) - 1] for one in numbers))
-    return text
-
-
-def spelled_out(question: Question, text: str) -> str:
-    """The same in words, where somebody typed the numbers that the options were shown with."""
-    said = typed_reply(question, [text])
-    return "\n".join(said.chosen) if isinstance(said, Reply) else said
-
-
-def _is_number(text: str, question: Question) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= len(question.options)

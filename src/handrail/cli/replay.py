@@ -8,7 +8,7 @@ from handrail.agent.replay.playing import Replay, play
 from handrail.agent.replay.recorded import recording_of
 from handrail.agent.replay.start import make_start
 from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, note, table
+from handrail.cli.output import answer, answer_json, note, table, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.cli.sessions import folder_of_session, state_of_here
@@ -62,14 +62,15 @@ def _show(replay: Replay, session: str, options: Namespace) -> None:
     for one in replay.calls:
         if one.difference:
             answer(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
+    between = "between two calls, by another session, an undo or by hand; replay leaves that out"
     for path in start.outside:
-        note(f"{path} was changed by others: what it was at the start is not known")
+        how = between if path in start.meanwhile else "by others: what it was at the start is not known"
+        warn(f"{path} was changed {how}")
     for path in start.left_out:
-        note(f"{path} was not copied: it is no file, folder or link, or cannot be read")
+        warn(f"{path} was not copied: it is no file, folder or link, or cannot be read")
     if replay.unreadable:
-        note(f"{replay.unreadable} calls of the record cannot be read")
-    if not options.quiet:
-        note(_counted(replay))
+        warn(f"{replay.unreadable} calls of the record cannot be read")
+    note(_counted(replay))
 
 
 def _row(one: Compared) -> tuple[str, str, str]:

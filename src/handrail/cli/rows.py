@@ -13,6 +13,12 @@ class Row(NamedTuple):
     fix: str | None = None
 
 
+def spelled_size(count: int) -> str:
+    """Bytes as people read them."""
+    unit, divisor = ("GB", 1 << 30) if count >= 1 << 30 else ("MB", 1 << 20) if count >= 1 << 20 else ("KB", 1 << 10)
+    return f"{count / divisor:.1f} {unit}"
+
+
 def without_home(text: str) -> str:
     """The text with every place that the environment names called by that name."""
     for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from handrail.agent.turn import Turn
 from handrail.cli.exits import Stop
-from handrail.cli.output import answer_json, note, one_line
+from handrail.cli.output import answer_json, note, one_line, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import loaded_for
 from handrail.cli.running.choosing import chosen_session, found_session, last_event_of
@@ -43,7 +43,7 @@ def run(options: Namespace, model: Model | None = None) -> int:
     form = form_of(options)
     out = _out_file(options, workspace)
     task = _task(options, prompt, workspace, loaded, model)
-    if not options.json and not options.quiet:
+    if not options.json:
         _say_where(task, options, form)
     view, lines = View(options, form, task.model.name), _Lines()
     played = play(task, options, view, lines.show if options.json else view.show)
@@ -105,7 +105,7 @@ def _can_ask(options: Namespace) -> bool:
 
 def _quietly(options: Namespace) -> Namespace:
     """The folder is told together with the mode and the model."""
-    return Namespace(workspace=options.workspace, quiet=True, json=True)
+    return Namespace(workspace=options.workspace, json=True)
 
 
 def _say_where(task: Task, options: Namespace, form: Form) -> None:
@@ -193,16 +193,16 @@ def _say_end(played: Played, task: Task, options: Namespace, form: Form) -> None
     if turn.reason in {"error", "cancelled", "limit"}:
         kept = f"The session is kept: handrail run -c{here}{_model_for_next(task, options, turn)}"
     if turn.reason == "error":
-        note(f"{form.failed} {_sentence(turn.message or turn.code or 'it failed')} {kept}")
-    if not options.quiet and (turn.reason != "error" or played.tally.calls):
+        warn(f"{form.failed} {_sentence(turn.message or turn.code or 'it failed')} {kept}")
+    if turn.reason != "error" or played.tally.calls:
         for line in ending_lines(turn, played.tally, played.seconds, played.processes, form, here=here):
             note(line)
     if turn.reason in {"cancelled", "limit"}:
         why = f"{one_line(turn.message)} " if turn.message else ""
-        note(f"{why}{kept}{'' if turn.requests or turn.questions else ' PROMPT'}")
+        warn(f"{why}{kept}{'' if turn.requests or turn.questions else ' PROMPT'}")
     elif turn.reason in {"parked", "question"}:
         from handrail.cli.running.waiting import print_waiting  # noqa: PLC0415  only where something waits
 
-        print_waiting(turn, f"handrail run --resume {task.session}{here}", quiet=bool(options.quiet))
+        print_waiting(turn, f"handrail run --resume {task.session}{here}")
     elif options.out is not None and turn.reason != "done":
-        note(f"{options.out} was not written.")
+        warn(f"{options.out} was not written.")

@@ -49,9 +49,3 @@ def meant(spelled: str, workspace: str) -> list[str]:
     else by how it begins."""
     ids = sorted(os.path.basename(folder) for folder in state_of_here().sessions(workspace))
     return matching(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
-
-
-def folders_of_sessions(workspace: str) -> list[str]:
-    """The folders of the sessions of a workspace by its real path, first the one in which something happened last."""
-    state = state_of_here()
-    return [os.path.join(state.home(workspace), kept.id) for kept in kept_sessions(state, workspace)]

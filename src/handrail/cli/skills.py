@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, cut, note, table
+from handrail.cli.output import answer, answer_json, cut, note, table, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import settings_for
 from handrail.protocol.skill import SkillEntry
@@ -29,12 +29,11 @@ def run(options: Namespace) -> int:
         answer(table([("skill", "from", "tools", "description"), *map(_row, entries)]))
     else:
         answer("No skills here. A skill is a folder with a SKILL.md, such as .claude/skills/NAME/SKILL.md.\n")
-    if not options.quiet:
-        for text in found.warnings:
-            note(text)
-        odd = [entry.name for entry in entries if entry.warnings]
-        if odd:
-            note(f"{len(odd)} with warnings: {', '.join(odd[:5])}; handrail skills show {odd[0]} says which")
+    for text in found.warnings:
+        warn(text)
+    odd = [entry.name for entry in entries if entry.warnings]
+    if odd:
+        note(f"{len(odd)} with warnings: {', '.join(odd[:5])}; handrail skills show {odd[0]} says which")
     return OK
 
 

@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 
 from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, note, one_line
+from handrail.cli.output import answer, answer_json, one_line, warn
 from handrail.cli.place import workspace_of
 from handrail.cli.preferences import settings_for
 from handrail.cli.skills import SCHEMA, listed
@@ -12,6 +12,7 @@ from handrail.protocol.wire import encode
 from handrail.runtime.skill_search import skill_in, skills_in
 from handrail.runtime.skills import entry_of
 from handrail.skills.allowed import spelled
+from handrail.skills.narrowing import ALWAYS
 from handrail.skills.skill import Skill
 
 
@@ -27,9 +28,8 @@ def run(options: Namespace) -> int:
         answer("".join(f"{name:<14}{one_line(value)}\n" for name, value in _lines(skill) if value))
         if skill.body:
             answer(f"\n{skill.body}\n")
-        if not options.quiet:
-            for text in skill.warnings:
-                note(f"warning: {text}")
+        for text in skill.warnings:
+            warn(f"warning: {text}")
     return FAILED if skill.problem else OK
 
 
@@ -72,4 +72,5 @@ def _rules(skill: Skill) -> tuple[str, ...]:
     limited = [f"{tool}: deny all but {', '.join(patterns)}" for tool, patterns in skill.patterns.items()]
     if skill.files and ("read" in skill.patterns or "read" not in skill.tools):
         limited.append("read: also its own folder" if "read" in skill.patterns else "read: its own folder only")
-    return (f"skill.{skill.name}: no other tools are offered", *(f"skill.{skill.name}: {text}" for text in limited))
+    others = f"no other tools are offered but {', '.join(sorted(ALWAYS))}, if enabled"
+    return (f"skill.{skill.name}: {others}", *(f"skill.{skill.name}: {text}" for text in limited))

@@ -44,9 +44,8 @@ def _give(options: Namespace, workspace: str) -> int:
     else:
         answer(_as_text(project, untrusted, trusted) if project else "")
         answer(_servers_as_text(brought) if brought else "")
-        if not options.quiet:
-            what = "either file" if project and brought else "the file"
-            note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
+        what = "either file" if project and brought else "the file"
+        note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
     return OK
 
 

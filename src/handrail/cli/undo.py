@@ -7,7 +7,7 @@ from typing import Any
 from handrail.cli.changes import opened, refused
 from handrail.cli.coverage import of_changes
 from handrail.cli.exits import FAILED, OK
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.output import answer, answer_json, note, warn
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
@@ -42,13 +42,12 @@ def show(
     elif result.error is None:
         answer(result.content)
         for text in result.warnings:
-            note(f"warning: {text}")
+            warn(f"warning: {text}")
         for text in open_ends:
-            note(text)
-        if not options.quiet:
-            note(f"to {next_step}")
+            warn(text)
+        note(f"to {next_step}")
     else:
-        note(f"{result.error.code}: {result.error.message}")
+        warn(f"{result.error.code}: {result.error.message}")
     return OK if result.error is None else FAILED
 
 

@@ -11,7 +11,7 @@ from handrail.cli.approvals import SCHEMA, waiting_row, would_change
 from handrail.cli.asking import can_ask
 from handrail.cli.exits import OK, Stop
 from handrail.cli.inbox import short_names
-from handrail.cli.output import answer, answer_json, note, one_line
+from handrail.cli.output import answer, answer_json, note, one_line, warn
 from handrail.protocol.error import HandrailError
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Inbox, Waiting
@@ -26,7 +26,7 @@ def watch(options: Namespace, inbox: Inbox) -> int:
     """Goes on until somebody ends it (Ctrl-C), or nobody reads it any more."""
     asks = can_ask(options)
     known: dict[str, Waiting] = {}
-    if not options.quiet and not options.json:
+    if not options.json:
         note("waiting for requests; Ctrl-C ends it")
     while True:
         found = {one.request.id: one for one in inbox.waiting()}
@@ -51,14 +51,14 @@ def _ask(options: Namespace, inbox: Inbox, one: Waiting, number: int, of: int) -
     if one.answer is not None:
         note(f"answered, not run: {subject(request)} (handrail approvals allow {request.id} runs it)")
         return
-    note(f"session {one_line(request.session_id)} in {one_line(one.workspace or '?')}")
+    warn(f"session {one_line(request.session_id)} in {one_line(one.workspace or '?')}")
     said = ask_on_terminal(request, number, of, source=source, plain=options.plain)
     if said.answer is None:
         return
     try:
         answer_request(options, structs.replace(one, request=said.request), said.answer, asked=True)
     except (Stop, HandrailError) as error:
-        note(f"handrail: {error}")
+        warn(f"handrail: {error}")
 
 
 def _tell(options: Namespace, one: Waiting, change: str, known: dict[str, Waiting]) -> bool:

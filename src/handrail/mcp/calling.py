@@ -38,7 +38,6 @@ class Calls:
     def __init__(self, rail: "Handrail") -> None:
         self.rail = rail
         self._left = rail.left_calls
-        self._left.adopt(digest_of)
         self._held: set[str] = set()
         """The calls that are in hand here and waited at least once."""
 
@@ -49,13 +48,14 @@ class Calls:
         found = self._taken_up(name, arguments, met) if self._left.some() else None
         if found is not None:
             return found
-        result = self.rail.call(name, arguments, tool_call_id=call_id)
+        call_id = call_id or self.rail.new_call_id()
+        with self._left.expect(call_id, lambda: digest_of(name, arguments)):
+            result = self.rail.call(name, arguments, tool_call_id=call_id)
         asks = self._waits(result, digest_of(name, arguments)) if _may_ask(result) else None
         if asks is None:
             return result
         if asks.digest:
             self._held.add(asks.call_id)
-            self._left.note(asks.call_id, asks.digest)
         return asks
 
     def answer(self, asks: Asks, said: Said) -> ToolResult[Any] | Asks:

@@ -31,7 +31,8 @@ def refuse_unknown_tool(result: ToolResult[Any]) -> None:
     """A tool that is not there is an error of the protocol, as its specification says: ProtocolError; all else is a
     result that the model can read and mend."""
     if result.error is not None and result.error.code == "UNKNOWN_TOOL":
-        raise ProtocolError(INVALID_PARAMS, result.error.message, {"tools": result.error.details})
+        message = ". ".join((result.error.message, *result.warnings))
+        raise ProtocolError(INVALID_PARAMS, message, {"tools": result.error.details})
 
 
 def tool_list(entries: list[Any], caller: Caller) -> dict[str, Any]:

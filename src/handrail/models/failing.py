@@ -1,5 +1,7 @@
 """What a failure of a provider means: one line for the person, and whether waiting helps."""
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 from handrail.models.model import ModelError, ModelRequest
 from handrail.models.provider import Place
 from handrail.models.quoting import unquoted
+from handrail.protocol.error import EXHAUSTED
 
 _LOOKED_AT = 10_000
 _TOO_LONG = re.compile(
@@ -138,10 +141,22 @@ def _silent(error: Exception, place: Place) -> ModelError:
 def _unreachable(error: Exception, place: Place) -> ModelError:
     if not _in_connecting(error):
         return ModelError("UNAVAILABLE", f"The connection to {place.name} broke.", retryable=True)
+    if _is_out_of_descriptors():
+        text = f"{EXHAUSTED[errno.EMFILE][1]}, so {place.provider.name} was not asked. Next: ulimit -n 65536"
+        return ModelError("UNAVAILABLE", text, retryable=True)
     help_ = " Is the server running?" if place.provider.local else " Check the network."
     return ModelError(
         "UNAVAILABLE", f"{place.provider.name} at {_host(place)} cannot be reached.{help_}", retryable=True
     )
+
+
+def _is_out_of_descriptors() -> bool:
+    """Whatever the error says of it: looking up a name fails otherwise than connecting."""
+    try:
+        os.close(os.dup(0))
+    except OSError as error:
+        return error.errno == errno.EMFILE
+    return False
 
 
 def _in_connecting(error: Exception) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from handrail.policy.name_tables import CREDENTIAL_ENDINGS, CREDENTIAL_FILES, CREDENTIAL_FOLDERS
+from handrail.policy.name_tables import CREDENTIAL_ENDINGS, CREDENTIAL_FILES, CREDENTIAL_FOLDERS, PLAIN_FILES
 
 _ENOUGH = 2
 """Characters that a glob fixes of a name before it counts as aimed at it."""
@@ -27,7 +27,9 @@ def aims(component: str, *, hidden: bool = False) -> bool:
         return True
     tokens = tuple(_tokens(component))
     names = [name for name in _NAMES if hidden or _can_begin(tokens, name)]
-    return any(_fixed(tokens, name, hidden=hidden) >= _ENOUGH for name in names) or _aims_at_part(tokens)
+    if any(_fixed(tokens, name, hidden=hidden) >= _ENOUGH for name in names) or _aims_at_part(tokens):
+        return True
+    return any(_fixed(tokens, name) == len(name.partition(".")[0]) for name in PLAIN_FILES)
 
 
 _NAMES = tuple(sorted(CREDENTIAL_FILES | CREDENTIAL_FOLDERS))

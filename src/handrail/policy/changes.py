@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from handrail.policy.configuration import Rules
-from handrail.policy.harm import is_deletion, moved_away, runs_as_owner
+from handrail.policy.harm import is_deletion, is_generated, moved_away, runs_as_owner
 from handrail.policy.judging.deciding import decision_of
 from handrail.policy.judging.judged import Judged, allowed, moded, ruled, secret
+from handrail.policy.judging.paths import LOCKED
 from handrail.policy.modes import Subject
-from handrail.policy.names import is_packaged, may_be_in_repository, protection, steers_repository
+from handrail.policy.names import is_packaged, locks_repository, may_be_in_repository, protection, steers_repository
 from handrail.policy.repository import Upkeep, changed_settings, upkeep
 from handrail.policy.rules.book import book_of
 from handrail.policy.rules.rule import Rule
@@ -108,6 +109,8 @@ def _by_kind(
         ("protected", "fs.config", "sets what git runs or where it is led:", list(steered.values())),
         ("protected", "fs.link", "makes links that lead outside:", [_shown(one) for one in notable if _leads_out(one)]),
         ("protected", "fs.hard-link", _SHARED, [change.path for change in changes if change.shared]),
+        ("protected", "fs.read-only-file", "changes files that are read-only:", _read_only(changes)),
+        ("protected", "fs.lock", f"{LOCKED}:", [one.path for one in changes if _leaves_lock(one)]),
         ("delete", "fs.delete", "deletes", deleted),
         ("bulk", "fs.bulk", bulk, ["files"] if bulk else []),
         ("write", "fs.executable", "makes executable", [change.path for change in notable if change.executable]),
@@ -117,6 +120,15 @@ def _by_kind(
         if paths:
             why = does if kind == "bulk" else f"{does} {_listed(paths)}"
             yield moded(_listed(paths), rule, kind, rules.mode, undo=undo, why=why)
+
+
+def _read_only(changes: tuple[Change, ...]) -> list[str]:
+    """What programs generate, they renew whatever its mode."""
+    return [change.path for change in changes if change.read_only and not is_generated(change.path)]
+
+
+def _leaves_lock(change: Change) -> bool:
+    return change.action != "deleted" and locks_repository(change.path)
 
 
 def _leads_out(change: Change) -> bool:

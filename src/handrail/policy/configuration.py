@@ -20,7 +20,7 @@ class Restriction(msgspec.Struct, frozen=True):
 
 
 class Vouching(msgspec.Struct, frozen=True):
-    """What the person who uses this machine, or who manages it, vouches for of another server."""
+    """What settings that count (managed, the user's, a trusted project's) vouch for of another server."""
 
     server: str
     read_only: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ def _ordinary(change: Change, moved: frozenset[str]) -> int:
         return _DELETED
     if change.executable:
         return _RUNNABLE
-    if change.outside or change.shared:
+    if change.outside or change.shared or change.read_only:
         return _OUTSIDE
     if change.layout_only:
         return _LAYOUT

@@ -19,14 +19,31 @@ CREDENTIAL_FILES = frozenset(
         ".vault-token", ".dockercfg", "service-account.json", ".credentials.json", "oauth_creds.json", ".my.cnf",
         ".mylogin.cnf", ".s3cfg", ".boto", ".databrickscfg", ".terraformrc", "rclone.conf", ".rclone.conf", ".authinfo",
         ".msmtprc", ".fetchmailrc", ".smbcredentials", ".bash_history", ".zsh_history", ".psql_history",
-        ".mysql_history", ".claude.json",
+        ".mysql_history", ".claude.json", ".dev.vars",
     }
 )  # fmt: skip
 CREDENTIAL_ENDINGS = (
     *(".pem", ".key", ".p12", ".pfx", ".p8", ".pk8", ".jks", ".keystore", ".kdbx", ".kdb", ".ppk", ".asc.key"),
     *(".keychain", ".keychain-db", ".ovpn"),
 )
-PUBLIC_ENDINGS = (".pub.pem", ".pub.key")
+PLAIN_FILES = frozenset(
+    {
+        # Not secrets.py and the like: that is source code, and a module of Python's own.
+        *("secrets.yaml", "secrets.yml", "secrets.json", "secrets.toml", "secrets.ini", "secrets.txt"),
+        *("secrets.properties", "secrets.conf", "secrets.cfg", "secrets.xml"),
+        *("kubeconfig", "kubeconfig.yaml", "kubeconfig.yml", "application_default_credentials.json"),
+        *("ssh_host_rsa_key", "ssh_host_dsa_key", "ssh_host_ecdsa_key", "ssh_host_ed25519_key"),
+    }
+)  # fmt: skip
+"""Credentials whose names are ordinary words: a glob aims at one only if it fixes the whole word."""
+PLAIN_ENDINGS = (".env", ".tfvars", ".tfvars.json", ".tfstate", ".tfstate.backup", ".kubeconfig")
+"""The same for endings: a glob must have the ending as it is."""
+PUBLIC_ENDINGS = (
+    *(".pub.pem", ".pub.key"),
+    *(f"{word}{ending}" for word in ("example", "sample", "template") for ending in (".env", ".tfvars")),
+)
+VARIANTS = (".env.", ".dev.vars.")
+"""How names of credentials begin of which only templates are none: `.env.local`, not `.env.example`."""
 TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"})
 CREDENTIAL_PLACES = frozenset(
     {

@@ -11,18 +11,22 @@ from handrail.policy.name_tables import (
     CREDENTIAL_PLACES,
     GIT_INTERNALS,
     PACKAGE_FOLDERS,
+    PLAIN_ENDINGS,
+    PLAIN_FILES,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PLACES,
     PUBLIC_ENDINGS,
     REPOSITORY_PARTS,
     TEMPLATES,
+    VARIANTS,
 )
 from handrail.policy.spelling import folded, short_name, short_names, trimmed, without_stream
 
 Protection = Literal["credential", "protected"]
 
-_CREDENTIALS = CREDENTIAL_FOLDERS | CREDENTIAL_FILES
+_CREDENTIALS = CREDENTIAL_FOLDERS | CREDENTIAL_FILES | PLAIN_FILES
+_ENDINGS = (*CREDENTIAL_ENDINGS, *PLAIN_ENDINGS)
 _STEERING = PROTECTED_FOLDERS | PROTECTED_FILES | GIT_INTERNALS | {".git"}
 _SHORT = {
     **short_names(_STEERING),
@@ -86,6 +90,12 @@ def steers_repository(name: str) -> bool:
     return _compared(name) in GIT_INTERNALS
 
 
+def locks_repository(path: str) -> bool:
+    """Whether git takes a file of this name for a lock: while it is there, git refuses to work."""
+    *folders, name = (_compared(part) for part in path.split("/"))
+    return name.endswith(".lock") and any(folder.endswith(".git") for folder in folders)
+
+
 def holds_credentials(folder: str) -> bool:
     """Whether tools keep credentials somewhere in a folder of this name: `.config`, of which `.config/gh` is one."""
     way = "/".join(["", *(_compared(part) for part in folder.split("/") if part)])
@@ -125,9 +135,9 @@ def _long_name(name: str) -> str:
 def _credential(part: str) -> bool:
     if part in _CREDENTIALS:
         return True
-    if part.startswith(".env."):
+    if part.startswith(VARIANTS):
         return part.rpartition(".")[2] not in TEMPLATES
-    if part.endswith(CREDENTIAL_ENDINGS):
+    if part.endswith(_ENDINGS):
         return not part.endswith(PUBLIC_ENDINGS)
     return part.endswith(_COPIES) and _is_copy(part)
 

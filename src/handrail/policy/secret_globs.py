@@ -6,8 +6,11 @@ from handrail.policy.name_tables import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,
+    PLAIN_ENDINGS,
+    PLAIN_FILES,
     PUBLIC_ENDINGS,
     TEMPLATES,
+    VARIANTS,
 )
 
 _LOOKED_AT = 3
@@ -21,9 +24,9 @@ def secret_globs() -> tuple[str, ...]:
     nearly are a template's) is left out: who uses these globs asks `protection` as well. They are few, since a search
     program builds them anew each time it starts.
     """
-    exact = [*sorted(CREDENTIAL_FOLDERS | CREDENTIAL_FILES)]
+    exact = [*sorted(CREDENTIAL_FOLDERS | CREDENTIAL_FILES | PLAIN_FILES)]
     endings: list[str] = []
-    for ending in CREDENTIAL_ENDINGS:
+    for ending in (*CREDENTIAL_ENDINGS, *PLAIN_ENDINGS):
         public = [end.removesuffix(ending) for end in PUBLIC_ENDINGS if end.endswith(ending)]
         pieces = list(_other_endings(public))
         exact += [f"{suffix}{ending}" for suffix, _ in pieces]
@@ -32,7 +35,7 @@ def secret_globs() -> tuple[str, ...]:
     environments = [
         f"[!{before}{'' if suffix else '. '}]{suffix}" for suffix, before in _other_endings(f".{w}" for w in TEMPLATES)
     ]
-    return _either("", exact), _either("*", endings), _either(".env.*", environments)
+    return _either("", exact), _either("*", endings), _either(f"{{{','.join(VARIANTS)}}}*", environments)
 
 
 def _either(start: str, ends: list[str]) -> str:

@@ -131,11 +131,11 @@ def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
 
 
 def _counts(said: Judged, fact: PathFact) -> bool:
-    """No name tells that a file steers a repository, that it has other names, or that somebody would have to open its
-    folder: a rule about names does not allow that, and of what is outside it can only say no."""
+    """No name tells that a file steers a repository, has other names or is read-only, or that somebody would have to
+    open its folder: a rule about names does not allow that, and of what is outside it can only say no."""
     if fact.real is None:
         return said.part.decision == "deny"
-    unnamed = fact.repository or (fact.shared and fact.access == "write")
+    unnamed = fact.repository or ((fact.shared or fact.read_only) and fact.access == "write")
     return not (unnamed and said.part.decision == "allow")
 
 

@@ -88,10 +88,15 @@ _OF_ANY: Mapping[int, str] = {
 
 def meaning_of(program: str | None, exit_code: int) -> str | None:
     """What it says, in a sentence; None where it says no more than the number does."""
-    meanings = (_MEANINGS.get(name, {}).get(exit_code) for name in _names_of(program or ""))
-    meaning = next(filter(None, meanings), None) or _OF_ANY.get(exit_code)
     name = signal_of(exit_code)
-    return meaning or (f"It was killed by the signal {name}." if name else None)
+    killed = f"It was killed by the signal {name}." if name else None
+    return _explained(program, exit_code) or _OF_ANY.get(exit_code) or killed
+
+
+def _explained(program: str | None, exit_code: int) -> str | None:
+    """What the program itself means by it."""
+    meanings = (_MEANINGS.get(name, {}).get(exit_code) for name in _names_of(program or ""))
+    return next(filter(None, meanings), None)
 
 
 def _names_of(program: str) -> tuple[str, ...]:
@@ -100,8 +105,10 @@ def _names_of(program: str) -> tuple[str, ...]:
     return (program, rest.removeprefix("-m ") if first.startswith("python") else "", first)
 
 
-def signal_of(exit_code: int) -> str | None:
-    """The signal that a shell's exit code stands for, by its name."""
+def signal_of(exit_code: int, program: str | None = None) -> str | None:
+    """The signal that a shell's exit code stands for, by its name; None if the program means something else by it."""
+    if _explained(program, exit_code):
+        return None
     try:
         return signal.Signals(exit_code - 128).name
     except ValueError:

@@ -11,7 +11,17 @@ from handrail.protocol.wire import Wire
 from handrail.protocol.wording import shown, unknown_within, visible, worded
 
 ALIASES = {
-    "path": ("file_path", "filePath", "filename", "file", "target_file", "dir", "directory", "folder"),
+    "path": (
+        "file_path",
+        "filePath",
+        "filename",
+        "file",
+        "target_file",
+        "target_directory",
+        "dir",
+        "directory",
+        "folder",
+    ),
     "oldText": ("old_string", "old_str", "old_text", "oldString", "search"),
     "newText": ("new_string", "new_str", "new_text", "newString", "replace"),
     "replaceAll": ("replace_all",),
@@ -25,6 +35,7 @@ ALIASES = {
     "command": ("cmd", "script"),
     "timeoutMs": ("timeout", "timeout_ms"),
     "yieldMs": ("yield_ms",),
+    "background": ("is_background", "run_in_background"),
     "cwd": ("workdir", "working_directory"),
     "sessionId": ("session_id", "id"),
     "offset": ("start_line", "startLine", "line_offset"),
@@ -32,12 +43,18 @@ ALIASES = {
     "depth": ("max_depth", "maxDepth"),
 }
 """What other systems call our arguments. Never accepted: named in the refusal."""
-_FIRST_MATCH = (
-    "it means the first match only: lengthen oldText until it is in the file once, "
-    'or use multi_edit with occurrence "first"'
-)
-
-_CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
+_OPTIONS = {"-i": "caseSensitive", "-A": "contextLines", "-B": "contextLines", "-C": "contextLines"}
+_CANONICAL = _OPTIONS | {alias: name for name, aliases in ALIASES.items() for alias in aliases}
+_ADVICE = {
+    "-i": ("caseSensitive", "use caseSensitive: false"),
+    "multiline": ("pattern", "leave it out, a pattern matches within one line"),
+    "allow_multiple_matches": (
+        "oldText",
+        "it means the first match only: lengthen oldText until it is in the file once, "
+        'or use multi_edit with occurrence "first"',
+    ),
+}
+"""Arguments of other systems that mean something else: what they are about, and what to do."""
 _MOST_UNKNOWN = 20
 _REFUSED = (msgspec.ValidationError, UnicodeEncodeError, RecursionError)
 
@@ -94,10 +111,10 @@ def _problems(shape: type[msgspec.Struct], arguments: object) -> tuple[Problem, 
 def _unknown(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> Problem:
     use = _suggestion(key, given, names)
     name = key if isinstance(key, str) and key.isidentifier() and len(key) <= 80 else shown(key)
-    hint = f"use {use}" if use else f"the arguments are {', '.join(names)}" if names else "there are none"
-    if not use and name == "allow_multiple_matches" and "oldText" in names:
-        hint = _FIRST_MATCH
-    return Problem(field=name, problem=f"{name} is not an argument; {hint}", value=shown(given[key]), use=use)
+    about, advice = _ADVICE.get(str(key), ("", ""))
+    if about not in names or use not in {None, about}:
+        advice = f"use {use}" if use else f"the arguments are {', '.join(names)}" if names else "there are none"
+    return Problem(field=name, problem=f"{name} is not an argument; {advice}", value=shown(given[key]), use=use)
 
 
 def _suggestion(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> str | None:

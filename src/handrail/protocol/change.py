@@ -55,6 +55,8 @@ class Change(Wire, frozen=True):
     """Whether a link leads out of the folders that the session works in."""
     shared: bool = False
     """Whether the file has other names (hard links), which get the change too."""
+    read_only: bool = False
+    """Whether a file is changed whose mode let nobody write it (0444)."""
 
 
 class ChangeSet(Wire, frozen=True):

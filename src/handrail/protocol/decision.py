@@ -43,6 +43,8 @@ class PathFact(Wire, frozen=True):
     """Whether the file has other names (hard links), which a write changes too."""
     credential: bool = False
     """Whether one of its other names in the roots is that of a credential."""
+    read_only: bool = False
+    """Whether the file's mode lets nobody write it (0444)."""
 
 
 class SeenCommand(Wire, frozen=True):

@@ -8,6 +8,7 @@ Exception
     └── SettingsError    a setting cannot be read or makes no sense (handrail.settings)
 """
 
+import errno
 from typing import Literal, get_args
 
 from handrail.protocol.wire import Envelope, Json
@@ -98,11 +99,12 @@ class ErrorInfo(Envelope, frozen=True):
 class ToolError(Exception):
     """A failure the model should read: what happened, the value, what to do next."""
 
-    def __init__(self, code: ErrorCode, message: str, *, details: Json = None) -> None:
+    def __init__(self, code: ErrorCode, message: str, *, details: Json = None, warnings: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.code: ErrorCode = code
         self.message = message
         self.details = details
+        self.warnings = warnings
 
     @property
     def named_details(self) -> dict[str, Json]:
@@ -125,4 +127,43 @@ class UsageError(HandrailError):
 
 
 class StoreError(HandrailError):
-    """The state folder cannot be read or written."""
+    """The state folder cannot be read or written. The text ends with the next step: its own, or that of its cause."""
+
+    def __init__(self, text: str, brief: str = "handrail's records cannot be used") -> None:
+        super().__init__(text)
+        self.brief = brief
+        """The same for a model, which learns no path of the state folder."""
+
+    def in_result(self, became: str) -> ToolError:
+        """The error of a call that fails for this reason; `became`: what the call did."""
+        cause, brief = self.__cause__, self.brief
+        code, why = EXHAUSTED.get((isinstance(cause, OSError) and cause.errno) or 0, ("IO_ERROR", ""))
+        text = f"{why}, so {brief}" if why else f"{brief[0].upper()}{brief[1:]}"
+        return ToolError(code, f"{text}. {became} Only the user can mend this: handrail doctor")
+
+    def __str__(self) -> str:
+        text, cause = super().__str__(), self.__cause__
+        if text.endswith(".") or "Next: " in text:
+            return text
+        if isinstance(cause, OSError) and cause.errno in EXHAUSTED:
+            return f"{text}. {EXHAUSTED[cause.errno][1]}.{_next_command(cause)}"
+        return f"{text}. Next: handrail doctor"
+
+
+EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
+    errno.EMFILE: ("LIMIT_EXCEEDED", "This program has too many files open"),
+    errno.ENFILE: ("LIMIT_EXCEEDED", "The machine has too many files open"),
+    errno.ENOMEM: ("LIMIT_EXCEEDED", "The machine is out of memory"),
+    errno.ENOSPC: ("NO_SPACE", "The disk is full"),
+    errno.EDQUOT: ("NO_SPACE", "The disk quota is used up"),
+}
+"""What a machine answers that has no more to give, whoever asks: no defect of ours."""
+
+
+def _next_command(cause: OSError) -> str:
+    if cause.errno == errno.EMFILE:
+        return " Next: ulimit -n 65536"
+    if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:
+        return ""
+    path: object = cause.filename
+    return f" Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else " Next: df -h"

@@ -11,6 +11,8 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 Kind = TypeVar("Kind")
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError)
+"""What reading raises where the value is not of the type, whatever bytes, or other things, a damaged file gives."""
 
 _FIRST = allocate_lock()  # threading would be loaded for it by all that reads settings
 _json: dict[Any, msgspec.json.Decoder[Any]] = {}

@@ -15,7 +15,7 @@ from handrail.protocol.reading import converted
 from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
 from handrail.runtime.closing import seal_error, sealed
-from handrail.runtime.pipeline import DECIDING, RUNNING, close, cut_short, fly, take_steps
+from handrail.runtime.pipeline import DECIDING, RUNNING, close, cut_short, fail_unrecorded, fly, take_steps
 from handrail.runtime.recovery import recover
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
@@ -41,11 +41,13 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
 
 def _run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
     flights = [Flight(call, time.perf_counter(), session.characters) for call in calls]
-    known = {} if fresh else _known(session, flights)
-    if isinstance(known, Parked):
-        return known
-    todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
+    known: dict[str, ToolResult[Any]] | Parked = {}
+    todo = flights
     try:
+        known = {} if fresh else _known(session, flights)
+        if isinstance(known, Parked):
+            return known
+        todo = [flight for flight in flights if flight.call.tool_call_id not in known] if known else flights
         _decide_all(session, todo, fresh)
         asks = len(calls) == 1 and todo and todo[0].tool.asks is not None
         if asks and (asked := _put_question(session, todo[0])) is not None:
@@ -55,6 +57,11 @@ def _run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Do
         return _outcome(_run_all(session, flights, known))
     except DuplicateCallError:
         return _run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
+    except StoreError as error:  # every call has a result, also where it cannot be written down
+        for flight in todo:
+            fail_unrecorded(session, flight, error)
+        found = known if isinstance(known, dict) else {}
+        return Done(results=tuple(found.get(one.call.tool_call_id) or sealed(one) for one in flights))
     except BaseException as error:
         if not isinstance(error, Exception):
             _cut_short(session, todo)

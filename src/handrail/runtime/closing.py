@@ -201,7 +201,7 @@ def _failure(flight: Flight, error: ErrorInfo) -> ToolResult[Any]:
         meta=_NOTHING,
         artifacts=_NO_ARTIFACTS if flight.made is None else Artifacts(files_changed=files_of(flight.made)),
         attachments=(),
-        warnings=(),
+        warnings=flight.warnings,
         duration_ms=_elapsed(flight),
     )
 

@@ -94,7 +94,7 @@ def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
 
 def _fact(workspace: Workspace, use: Use) -> PathFact:
     try:
-        return workspace.look(use.path, use.access)
+        return workspace.look(use.path, use.access, past_files=True)
     except ToolError:  # no path can be like this, or nobody can tell where it leads
         return _outside(use)
 

@@ -1,6 +1,7 @@
 """What the loop writes into the journal of its session, and reads back: the talk with the model, and its events."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.call import ToolCall
@@ -18,21 +19,23 @@ from handrail.store.messages import Messages, Numbered
 class Conversation:
     """The talk of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, enter: Callable[..., Any]) -> None:
+        """`enter` does what the end of the session waits for, and raises UsageError once it is closed."""
         self._session = session
+        self._enter = enter
         self._messages = Messages(session.journal)
 
     def lease(self) -> Lease:
         """To be held by whoever runs the loop; UsageError where somebody else does."""
-        return Lease(self._session.folder, self._session.id)
+        return self._enter(Lease, self._session.folder, self._session.id)
 
     def new_call_id(self) -> str:
         """An id for a call that the model wants to be made."""
-        return self._session.journal.new_call_id()
+        return self._enter(self._session.journal.new_call_id)
 
     def begin_turn(self, turn: str) -> None:
         """What is changed from here on belongs to this turn, for who takes a whole turn back."""
-        self._session.turn = turn
+        self._enter(setattr, self._session, "turn", turn)
 
     @property
     def cancelled(self) -> bool:
@@ -42,35 +45,35 @@ class Conversation:
     def refuse(self, calls: tuple[ToolCall, ...], error: ToolError) -> Done | Parked:
         """Gives calls that nobody began this error as their result; those that were begun keep their own. Parked where
         one of them waits for a person."""
-        return refuse_batch(self._session, calls, error)
+        return self._enter(refuse_batch, self._session, calls, error)
 
     def tell(self, *drafts: Draft) -> None:
         """Writes events."""
-        self._session.journal.append(*drafts)
+        self._enter(self._session.journal.append, *drafts)
 
     def add(self, messages: Iterable[Message], *drafts: Draft) -> None:
         """Writes messages, and the events that stand or fall with them."""
-        self._messages.add(messages, *drafts)
+        self._enter(self._messages.add, messages, *drafts)
 
     def messages(self, after: int = 0) -> list[Numbered]:
         """All messages behind a number, oldest first."""
-        return self._messages.after(after)
+        return self._enter(self._messages.after, after)
 
     def last_mark(self) -> User | End | Error | None:
         """Where the last turn is: it began, it ended, or it failed. None where there was none."""
-        found = self._session.journal.last_of("user", "end", "error")
+        found = self._enter(self._session.journal.last_of, "user", "end", "error")
         return found if isinstance(found, User | End | Error) else None
 
     def last_prompt(self) -> int:
         """The number of the event with which the last turn began; 0 where there was none."""
-        found = self._session.journal.last_of("user")
+        found = self._enter(self._session.journal.last_of, "user")
         return found.seq if found is not None else 0
 
     def instructions(self) -> Instructions | None:
         """What the workspace says about how to work in it, as it is now."""
-        return project_instructions(self._session)
+        return self._enter(project_instructions, self._session)
 
     def active_skills(self) -> tuple[str, ...]:
         """The names of the skills that are active, in their order: a look into the journal where nothing is new."""
-        self._session.skills.refresh()
+        self._enter(self._session.skills.refresh)
         return tuple(sorted(self._session.skills.active_names()))

@@ -5,23 +5,15 @@ import errno
 import os
 from collections.abc import Callable
 
-from handrail.protocol.error import ErrorCode, StoreError, ToolError
+from handrail.protocol.error import EXHAUSTED, StoreError, ToolError
+from handrail.store.folder import for_the_owner
 from handrail.store.identity import new_id
-
-_FULL: dict[int, tuple[ErrorCode, str]] = {
-    errno.EMFILE: ("LIMIT_EXCEEDED", "This program has too many files open"),
-    errno.ENFILE: ("LIMIT_EXCEEDED", "The machine has too many files open"),
-    errno.ENOMEM: ("LIMIT_EXCEEDED", "The machine is out of memory"),
-    errno.ENOSPC: ("NO_SPACE", "A disk is full"),
-    errno.EDQUOT: ("NO_SPACE", "A disk quota is used up"),
-}
-"""What a full machine answers, wherever it is asked: no defect of ours."""
 
 
 def internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError:
     """The refusal for a full machine, or for a defect, after its report was written, where there is room for one."""
-    if isinstance(error, OSError) and error.errno in _FULL:
-        code, words = _FULL[error.errno]
+    if isinstance(error, OSError) and error.errno in EXHAUSTED:
+        code, words = EXHAUSTED[error.errno]
         return ToolError(code, f"{words} ({errno.errorcode[error.errno]}), so the call was given up: try again later.")
     with contextlib.suppress(OSError, StoreError):
         write_report(error, folder())
@@ -36,13 +28,9 @@ def write_report(error: BaseException, folder: str) -> str:
     """Writes down what kind of error came from where; the path of the report."""
     report = os.path.join(folder, f"{new_id('crash')}.txt")
     # The text of the exception stays out: it may quote a file or an argument.
-    with open(report, "w", encoding="utf-8", opener=_for_the_owner) as out:
+    with open(report, "w", encoding="utf-8", opener=for_the_owner) as out:
         out.write("\n".join([type(error).__name__, *places(error), ""]))
     return report
-
-
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def places(error: BaseException) -> list[str]:

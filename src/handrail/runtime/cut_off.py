@@ -1,5 +1,6 @@
 """What became of a call that was cut off: its change was made, or nothing was changed, or nobody can know."""
 
+import os
 from typing import TYPE_CHECKING
 
 from handrail.changes.recorder import TAKEN_BACK
@@ -7,6 +8,7 @@ from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError
 from handrail.runtime.closing import files_of
 from handrail.runtime.session import Flight, Session
+from handrail.tools.marks import Whole, encode_mark
 from handrail.workspace.errors import clipped
 
 if TYPE_CHECKING:
@@ -34,8 +36,17 @@ def what_became(session: Session, flight: Flight) -> str:
         return f"{_NOTHING}{_sent(session, flight)}"
     if entry.state != "done" or not entry.body.certain:
         return _UNKNOWN
+    if flight.facts.command is None and flight.decision.rule != BY_PERSON:
+        _mark_seen(session, entry)
     made = f"Its change was made: {_told(flight, entry)}."
     return f"{made}{_sent(session, flight)}"
+
+
+def _mark_seen(session: Session, entry: "Entry") -> None:
+    """The session knows what its own tool wrote, also where the call did not come to say so."""
+    for step in entry.body.steps:
+        if step.after is not None and step.after.kind == "file":
+            session.journal.mark_seen(os.fsdecode(step.path), encode_mark(Whole(step.after.hash)))
 
 
 def _of_command(session: Session, flight: Flight) -> str:

@@ -1,6 +1,8 @@
 """Finds custom tools: in installed packages (entry points) and in folders that were named."""
 
 import os
+import sys
+from hashlib import sha256
 from types import ModuleType
 
 from handrail.protocol.error import UsageError
@@ -41,13 +43,16 @@ def tools_in_folder(folder: str) -> list[Tool]:
     found: list[Tool] = []
     for name in names:
         path = os.path.join(folder, name)
-        spec = spec_from_file_location(f"handrail_tools_{name.removesuffix('.py')}", path)
+        # Two folders may have a file of the same name.
+        place = sha256(os.path.abspath(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        spec = spec_from_file_location(f"handrail_tools_{place}_{name.removesuffix('.py')}", path)
         if spec is None or spec.loader is None:
             raise UsageError(f"the tool file {path!r} cannot be loaded")
-        module = module_from_spec(spec)
+        sys.modules[spec.name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
         try:
             spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:  # whatever a stranger's file does wrong, it is named
+            sys.modules.pop(spec.name, None)
             raise UsageError(f"the tool file {path!r} does not load: {_told(error)}") from error
         found += tools_in(module, path)
     return found

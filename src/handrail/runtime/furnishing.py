@@ -174,4 +174,5 @@ def _other_servers(terms: Terms, folder: str, journal: Journal) -> "OtherServers
         journal.append((WarningEvent, {"code": code, "text": text}))
         journal.deliver()
 
-    return OtherServers(terms.sources, Known(KnownTools(folder)), terms.rules.servers, warn)
+    known, disable = Known(KnownTools(folder)), terms.settings.tools.disable
+    return OtherServers(terms.sources, known, terms.rules.servers, warn, *disable)

@@ -1,7 +1,7 @@
 """What a session would offer, for who only wants to know: no session is opened."""
 
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 from handrail.policy.configuration import Vouching
 from handrail.protocol.error import ToolError
@@ -13,22 +13,12 @@ from handrail.settings import Settings
 from handrail.tools.commands import Commands
 
 if TYPE_CHECKING:
-    from handrail.changes.planned import Planned
-    from handrail.changes.recorder import Recorded, Recorder
-    from handrail.process.sessions.session import ProcessSession
-    from handrail.process.sessions.sessions import ProcessSessions
-    from handrail.protocol.skill import SkillEntry
     from handrail.runtime.sources import ToolSource
-    from handrail.skills.finding import Found
-    from handrail.skills.skill import Skill
-    from handrail.store.change_log import Step
-    from handrail.workspace.current import Current
-    from handrail.workspace.walk import Landing
 
 
 def offered(settings: Settings) -> Offer:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
-    nothing = _NoSession()
+    nothing: Any = _NoSession()
     parts = Parts(
         seen=nothing,
         outputs=nothing,
@@ -73,77 +63,8 @@ def foreign_specs(
 class _NoSession:
     """What the tools need of a session, where there is none."""
 
-    durable = False
-    idle_seconds = 0.0
-    folder = ""
+    def __getattr__(self, name: str) -> Any:
+        return self
 
-    @property
-    def awaited(self) -> dict[str, str]:
-        return {}
-
-    @property
-    def sessions(self) -> "ProcessSessions":
+    def __call__(self, *_: object, **__: object) -> Any:
         raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
-
-    def recorder(self) -> "Recorder":
-        raise ToolError("UNAVAILABLE", "Without a session nothing is changed.")
-
-    def make_room(self) -> None:
-        pass
-
-    def entries(self) -> "tuple[SkillEntry, ...]":
-        return ()
-
-    def found(self) -> "Found":
-        raise ToolError("UNAVAILABLE", "Without a session no skill is active.")
-
-    def skill(self, name: str) -> "Skill | None":  # noqa: ARG002  the protocol names it
-        return None
-
-    def activate(self, skill: "Skill") -> object:  # noqa: ARG002  the protocol names it
-        return self.found()
-
-    def deactivate(self, name: str) -> bool:  # noqa: ARG002  as above
-        return False
-
-    def active_names(self) -> tuple[str, ...]:
-        return ()
-
-    def reaches(self, folder: str) -> bool:  # noqa: ARG002  as above
-        return False
-
-    def told_begun(self, process: "ProcessSession") -> None:
-        pass
-
-    def told_ended(self, process: "ProcessSession") -> None:
-        pass
-
-    def forget(self, process: "ProcessSession") -> None:
-        pass
-
-    def seen(self, path: str) -> bytes | None:  # noqa: ARG002  the protocol names it
-        return None
-
-    def mark_seen(self, path: str, mark: bytes) -> None:
-        pass
-
-    def open(self, call_id: str) -> int:
-        raise ToolError("NOT_FOUND", f"There is no kept output {call_id[:80]!r}.")
-
-    def content(self, digest: str) -> bytes | None:  # noqa: ARG002  the protocol names it
-        return None
-
-    def keep(self, before: "Current", landing: "Landing") -> None:
-        pass
-
-    def keep_bytes(self, digest: str, data: bytes) -> None:
-        pass
-
-    def keep_link(self, landing: "Landing") -> None:
-        pass
-
-    def carry_out(self, temporary: str, steps: "tuple[Step, ...]") -> "list[Step]":  # noqa: ARG002  as above
-        return []
-
-    def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> "Recorded":  # noqa: ARG002
-        raise ToolError("UNAVAILABLE", "Without a session nothing is changed.")

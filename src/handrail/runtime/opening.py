@@ -12,6 +12,7 @@ from handrail.settings import Settings
 from handrail.store.audit import Chain
 from handrail.store.database import Database
 from handrail.store.folder import make_private
+from handrail.store.places import note_place
 from handrail.store.runner import Runner
 from handrail.tools.contract import Tool
 from handrail.workspace.root import Root
@@ -73,6 +74,7 @@ def _lay_ground(root: str, terms: Terms, opened: ExitStack) -> Ground:
     """Opens what a session stands on."""
     terms.state.make()
     folder = terms.state.session(root, terms.session_id)
+    note_place(terms.state.home(root), root)
     workspace = opened.enter_context(_open_workspace(terms, folder))
     path, durability = os.path.join(folder, "journal.db"), terms.settings.journal.durability
     return Ground(

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
 import msgspec
@@ -78,11 +79,12 @@ class OutsideFolders:
     def open(self, facts: Facts, kind: AnswerKind) -> tuple[Root, ...]:
         """Opens what a call asked for, as far as the answer goes; the roots that are for this call only."""
         asked = [self._opened(folder, facts, _SCOPES.get(kind)) for folder, facts in asked_folders(facts).items()]
-        roots = [self._checked(folder) for folder in asked]
-        if kind not in _SCOPES:
-            return tuple(roots)
-        for root, folder in zip(roots, asked, strict=True):
-            root.close()
+        with ExitStack() as checked:
+            roots = [checked.enter_context(closing(self._checked(folder))) for folder in asked]
+            if kind not in _SCOPES:
+                checked.pop_all()
+                return tuple(roots)
+        for folder in asked:
             self._stores[_SCOPES[kind]].add(folder)
         self._known = ()
         self.refresh()

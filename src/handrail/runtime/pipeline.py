@@ -1,6 +1,7 @@
 """The way of a call: three tuples of steps. To wrap a call in something new, add a step."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from handrail.protocol.error import StoreError, ToolError
 from handrail.runtime import closing, steps
@@ -48,8 +49,10 @@ def take_steps(session: Session, flight: Flight, todo: tuple[Step, ...]) -> None
                 step(session, flight)
     except ToolError as error:
         flight.fail(error)
-    except (StoreError, DuplicateCallError, AsksError):
+    except (DuplicateCallError, AsksError):
         raise
+    except StoreError as error:  # of something else than the journal: then this is the call's result
+        flight.fail(error.in_result(_far(session, flight)))
     except Exception as error:  # a defect of ours or of a custom tool: it becomes a result too
         flight.fail(internal_error(error, session.crashes))
 
@@ -58,6 +61,26 @@ def _take_with_roots(session: Session, flight: Flight, todo: tuple[Step, ...]) -
     with session.workspace.variable.lent(flight.roots):
         for step in todo:
             step(session, flight)
+
+
+def fail_unrecorded(session: Session, flight: Flight, error: StoreError) -> None:
+    """Gives a call a result that cannot be written down; one that is written down stays."""
+    if flight.result is None or flight.recorded != "finished":
+        became = _far(session, flight)
+        flight.error = flight.result = None
+        flight.fail(error.in_result(became))
+        closing.seal_error(session, flight)
+
+
+def _far(session: Session, flight: Flight) -> str:
+    """How far a call came whose record failed."""
+    if flight.recorded is None:
+        return "Nothing was run." if flight.output is None else "Nothing was changed."
+    if flight.output is not None or flight.result is not None:
+        return "The call ran, and its result is not recorded: look before you repeat it."
+    with suppress(StoreError):
+        return what_became(session, flight)
+    return "What it did is not known; look before you repeat it."
 
 
 def fly(session: Session, flight: Flight, running: tuple[Step, ...] = RUNNING) -> None:

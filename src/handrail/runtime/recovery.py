@@ -53,27 +53,27 @@ def settle_others(session: Session) -> None:
         return
     from handrail.runtime.person import settle_killed  # noqa: PLC0415  hardly ever needed
 
-    settle_killed(session)
     home = os.path.dirname(session.folder)
-    for runner, name in others.items():
-        if is_dead(os.path.join(home, name), runner):
-            history.forget_work(runner)
+    with suppress(StoreError):  # a change log that cannot be read stops changes, and nothing else
+        settle_killed(session)
+        for runner, name in others.items():
+            if is_dead(os.path.join(home, name), runner):
+                history.forget_work(runner)
 
 
 def end_work(session: Session, runner: Runner) -> None:
     """To be called when a session is closed. What cannot be settled now is left to whoever opens it next."""
+    end = runner.abandon
     try:
         with session.closing:
             pay(session)
-        settled = not session.journal.has_begun_calls()
-        if settled:
+        if not session.journal.has_begun_calls():
             session.journal.forget_runner(runner.id)
+            end = runner.close
     except StoreError:
-        settled = False
-    if settled:
-        runner.close()
-    else:
-        runner.abandon()
+        pass
+    finally:
+        end()
 
 
 class Remains(msgspec.Struct, frozen=True):

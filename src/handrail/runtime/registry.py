@@ -11,7 +11,8 @@ from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.protocol.wording import shown
 from handrail.tools.contract import Tool
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every provider takes; a list with one other name in it fails as a whole."""
 
 _OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
@@ -43,7 +44,8 @@ class Registry:
             raise UsageError(f"{tool!r} is no tool; declare a function with @tool")
         name = tool.spec.name
         if not _NAME.fullmatch(name):
-            raise UsageError(f"a tool's name is made of letters, digits, _, - and ., at most 128: {name[:140]!r}")
+            rule = "a tool's name has letters, digits, _ and - only, at most 64, or model providers reject it"
+            raise UsageError(f"{rule}: {name[:140]!r}")
         if name.casefold() in BASE_NAMES:
             raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
         if tool.spec.category == "builtin":
@@ -103,6 +105,16 @@ class Offer:
         """The same over another registry, which is made of this one and of whether a tool is disabled."""
         given = {"enable": self._enable, "disable": self._disable}
         return Offer(make(self._registry, self._is_disabled), **given, deny=self._deny, allowed=self._allowed)
+
+    def unmatched(self) -> tuple[str, ...]:
+        """What the settings enable or disable that is no tool here, in words: another program may bring it."""
+        return tuple(
+            f"[tools] {setting}: there is no tool {shown(name)} here, so nothing was {setting}d."
+            " handrail tools lists the tools."
+            for setting, names in (("enable", self._enable), ("disable", self._disable))
+            for name in names
+            if not _may_be(name, self._registry)
+        )
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name, if it is offered."""
@@ -171,18 +183,22 @@ def _used_by(spec: ToolSpec) -> tuple[Permission, ...]:
 def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) -> None:
     """A misspelt name would be a tool that is missing, or one that is still there, without a word.
 
-    A name that is like none here is left alone: a user's settings may speak of tools that only some programs bring. So
+    A name that is like none here is only told: a user's settings may speak of tools that only some programs bring. So
     is one that is like a tool of another server: what that lists in the middle of a session ends none.
     """
     for name in names:
-        if name in BASE_NAMES or name in registry.names or name.casefold().startswith(FOREIGN):
-            continue
-        if near := _nearest(name, registry):
+        if not _may_be(name, registry) and (near := nearest(name, registry.other_names)):
             raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")
 
 
-def _nearest(name: str, registry: Registry) -> str | None:
+def _may_be(name: str, registry: Registry) -> bool:
+    """Whether there is a tool of this name, or may be one once its server has listed it."""
+    return name in BASE_NAMES or name in registry.names or name.casefold().startswith(FOREIGN)
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant."""
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    near = get_close_matches(name[:128].lower(), registry.other_names, n=1, cutoff=0.75)
+    near = get_close_matches(name[:128].lower(), list(names), n=1, cutoff=0.75)
     return near[0] if near else None

@@ -1,5 +1,8 @@
 """Adds the audit lines that killed processes left out, without opening their sessions."""
 
+from contextlib import suppress
+
+from handrail.protocol.error import StoreError
 from handrail.runtime.locks import Locks
 from handrail.runtime.recovery import RECOVERY_SECONDS, Remains, restore_lines
 from handrail.runtime.registry import Offer
@@ -22,7 +25,8 @@ def restore_audit(state: StateFolder, offer: Offer) -> int:
     chain, locks, restored = Chain(state.audit), Locks(state.locks()), 0
     try:
         for folder in folders:
-            restored += _restore(folder, chain, locks, offer)
+            with suppress(StoreError):  # one that cannot be read stops none of the others
+                restored += _restore(folder, chain, locks, offer)
     finally:
         chain.close()
     return restored

@@ -1,4 +1,4 @@
-"""A session: everything the steps of the pipeline work with, put together by rail.py."""
+"""A session: everything the steps of the pipeline work with; furnishing.py builds it."""
 
 import threading
 from collections.abc import Callable
@@ -148,6 +148,7 @@ class Flight:
         "stopped",
         "tool",
         "tried",
+        "warnings",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
@@ -183,6 +184,8 @@ class Flight:
         self.made: ChangeSet | None = None
         """What a call had changed that was cut off, or that another process ran."""
         self.error: ErrorInfo | None = None
+        self.warnings: tuple[str, ...] = ()
+        """What there is to say beside the error."""
         self.result: ToolResult[Any] | None = None
         self.recorded: str | None = None
         """The state in which the journal knows the call."""
@@ -205,6 +208,7 @@ class Flight:
             code = error.code if error.code in CODES else "INTERNAL"
             message, details = readable(str(error.message)[:_LONGEST_MESSAGE]), plain(error.details)[0]
             self.error = ErrorInfo(code=code, message=message, details=details, retryable=code in RETRYABLE)
+            self.warnings = tuple(readable(str(one)[:_LONGEST_MESSAGE]) for one in error.warnings)
 
     @property
     def decided(self) -> Decided:

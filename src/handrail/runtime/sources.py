@@ -4,7 +4,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from handrail.tools.contract import Context, Output
+from handrail.protocol.permission import Permission
+from handrail.tools.contract import CommandContext, Output
 
 
 class ForeignTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +32,11 @@ class ToolSource(Protocol):
         ...
 
     @property
+    def reach(self) -> tuple[Permission, ...]:
+        """What the server can do: `[tools] deny` takes its tools away by that. Empty: it only computes."""
+        ...
+
+    @property
     def revision(self) -> int:
         """Another number whenever `listed` gives something else. Asked before every call, so it costs nothing."""
         ...
@@ -39,7 +45,7 @@ class ToolSource(Protocol):
         """What it offers; empty while it cannot be reached. It may wait for the server to start, within bounds."""
         ...
 
-    def call(self, context: Context, name: str, arguments: dict[str, Any]) -> Output:
+    def call(self, context: CommandContext, name: str, arguments: dict[str, Any]) -> Output:
         """Has the server do it; ToolError where that fails, is cancelled or takes too long."""
         ...
 

@@ -22,9 +22,10 @@ from handrail.protocol.plain import plain, readable
 from handrail.protocol.tool import SideEffect, ToolSpec, major
 from handrail.runtime.closing import named, write_down
 from handrail.runtime.locks import Lock
+from handrail.runtime.registry import nearest
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.waiting_trials import sealed_in
-from handrail.tools.contract import Command, Context, Limits, ProcessUse, Touched
+from handrail.tools.contract import Command, CommandContext, Context, Limits, ProcessUse, Touched
 from handrail.workspace.errors import clipped
 from handrail.workspace.workspace import Workspace
 
@@ -54,11 +55,14 @@ def find_tool(session: Session, flight: Flight) -> None:
 
 
 def _unknown(session: Session, flight: Flight) -> ToolError:
+    session.look_at_servers()
+    names = session.offer.names
     message = f"Unknown Agent tool: {readable(flight.call.name)[:200]}"
     if session.others is not None and (why := session.others.why_gone(flight.call.name)):
         message = f"{message} ({why})"
     warn(flight, "UNKNOWN_TOOL", message)
-    return ToolError("UNKNOWN_TOOL", message, details=list(session.offer.names))
+    near = nearest(flight.call.name, names)
+    return ToolError("UNKNOWN_TOOL", message, details=list(names), warnings=(f"Did you mean {near}?",) if near else ())
 
 
 def check_version(_: Session, flight: Flight) -> None:
@@ -380,26 +384,18 @@ def turn_of(session: Session, flight: Flight) -> str:
 
 
 def context_of(session: Session, flight: Flight) -> Context:
-    """What the tool gets to know about its call. Partial: functions within this one would be made anew at every call,
-    which costs twice as much."""
-    call = flight.call
-    return Context(
-        session_id=session.id,
-        tool_call_id=call.tool_call_id,
-        trace_id=call.trace_id,
-        message_id=call.message_id,
-        workspace=session.workspace,
-        limits=Limits(
-            characters=flight.budget,
-            restricted=session.rules.restriction is not None,
-            offloads="read" in session.skills.offer.names,
-            offline=is_network_closed(call.requested_permissions, session.rules),
-            bulk=(flight.rules or session.rules).mode == "full",
-        ),
+    """What the tool gets to know about its call."""
+    if flight.tool.context is CommandContext:
+        return command_context_of(session, flight)
+    return Context(**_of_call(session, flight))
+
+
+def command_context_of(session: Session, flight: Flight) -> CommandContext:
+    """The same for handrail's own tools for commands, and those of servers."""
+    return CommandContext(
+        **_of_call(session, flight),
         facts=flight.facts,
         answered=flight.answer is not None,
-        cancelled=_ending(session, flight),
-        metadata=partial(_tell, session, flight),
         attempted=partial(_tell_attempt, session, flight),
         answer=flight.answer.kind if flight.answer is not None else None,
         sealed=sealed_in(flight.asked) if flight.asked is not None else None,
@@ -407,6 +403,27 @@ def context_of(session: Session, flight: Flight) -> Context:
         needs_undo=partial(_needs_undo, flight),
         alone=partial(_alone, session, flight),
     )
+
+
+def _of_call(session: Session, flight: Flight) -> dict[str, Any]:
+    """Partial: functions within this one would be made anew at every call, which costs twice as much."""
+    call = flight.call
+    return {
+        "session_id": session.id,
+        "message_id": call.message_id,
+        "tool_call_id": call.tool_call_id,
+        "trace_id": call.trace_id,
+        "workspace": session.workspace,
+        "cancelled": _ending(session, flight),
+        "limits": Limits(
+            characters=flight.budget,
+            restricted=session.rules.restriction is not None,
+            offloads="read" in session.skills.offer.names,
+            offline=is_network_closed(call.requested_permissions, session.rules),
+            bulk=(flight.rules or session.rules).mode == "full",
+        ),
+        "metadata": partial(_tell, session, flight),
+    }
 
 
 def _tell(

@@ -12,6 +12,7 @@ from handrail.protocol.permission import Preview
 from handrail.protocol.tool import ASIDE
 from handrail.runtime.session import Flight, Session
 from handrail.runtime.steps import context_of, judged
+from handrail.tools.contract import CommandContext
 
 if TYPE_CHECKING:
     from handrail.runtime.rehearsing import Below
@@ -154,9 +155,9 @@ def _shown(
     if flight.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
-    silent = replace(context_of(session, flight), metadata=tell_nobody, below=tuple(one.examined for one in below))
-    if meanwhile is not None:
-        silent = replace(silent, meanwhile=meanwhile)
+    silent = replace(context_of(session, flight), metadata=tell_nobody)
+    if isinstance(silent, CommandContext):
+        silent = replace(silent, below=tuple(one.examined for one in below), meanwhile=meanwhile or silent.meanwhile)
     preview = flight.tool.preview(silent, flight.arguments)
     return replace(preview, time=preview.time or datetime.now(UTC))
 

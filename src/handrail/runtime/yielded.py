@@ -29,7 +29,7 @@ from handrail.runtime.latch import park
 from handrail.runtime.question import worded
 from handrail.runtime.reloading import reloaded
 from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import check_arguments, context_of, judged, turn_of
+from handrail.runtime.steps import check_arguments, command_context_of, judged, turn_of
 from handrail.sandbox.layer.layer import Layer
 from handrail.sandbox.layer.owner import taken_back
 from handrail.store.requests import answer_to
@@ -127,7 +127,7 @@ def _concluded(session: Session, flight: Flight, trial: Trial, sealed: str, deci
 
 
 def _kept(session: Session, flight: Flight, trial: Trial) -> str:
-    context = context_of(session, flight)
+    context = command_context_of(session, flight)
     # One of its own: that of the session goes by the turn of the call that runs beside this.
     recorder = Recorder(session.workspace, session.recorder.history, session.id, session.journal.runner)
     recorder.turn = turn_of(session, flight)

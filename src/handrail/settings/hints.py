@@ -15,7 +15,7 @@ def hint(key: str, value: object) -> str:
         return _about_variables(value)
     if key == "network.allow":
         return _about_hosts(value)
-    if key == "tools.deny" and FOREIGN in str(value):
+    if key == "tools.deny" and FOREIGN in shown(value):
         return "; tools of other servers are taken away by tools.disable"
     section, _, name = key.partition(".")
     meant = nearest(name, value) if section == "limits" else None

@@ -25,6 +25,7 @@ Toolchain = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
 Variable = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
 Time = Annotated[str, msgspec.Meta(pattern=TIME)] | Annotated[int, msgspec.Meta(ge=1)]
 Size = Annotated[str, msgspec.Meta(pattern=SIZE)] | Annotated[int, msgspec.Meta(ge=1)]
+Days = Annotated[str, msgspec.Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z")]
 Tier = Annotated[int, msgspec.Meta(ge=0, le=3)]
 ModelName = Annotated[str, msgspec.Meta(pattern=r"\A[!-~]{1,200}\Z")]
 """The provider and its name for the model: `anthropic:claude-…`. Whether there is one, the providers say."""
@@ -69,6 +70,12 @@ class Journal(Section, frozen=True, kw_only=True):
     """How safe a recorded event is."""
 
     durability: Durability = "crash"
+
+
+class Store(Section, frozen=True, kw_only=True):
+    """How long the state folder keeps things."""
+
+    keep: Days = "365d"
 
 
 class Events(Section, frozen=True, kw_only=True):
@@ -200,6 +207,7 @@ class Settings(Section, frozen=True, kw_only=True):
     read: Read = Read()
     results: Results = Results()
     journal: Journal = Journal()
+    store: Store = Store()
     events: Events = Events()
     paths: Paths = Paths()
     bulk: Bulk = Bulk()

@@ -39,7 +39,7 @@ def rules_of(
 
 
 def vouched(loaded: Loaded) -> tuple[Vouching, ...]:
-    """What the settings vouch for of other servers' tools; .mcp.json vouches for nothing."""
+    """What the settings vouch for of other servers' tools: a project's once it is trusted, .mcp.json never."""
     said = ((name, table) for name, table in loaded.servers.items() if table.read_only or table.hints)
     return tuple(Vouching(name, table.read_only, table.hints) for name, table in said)
 

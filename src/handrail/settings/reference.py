@@ -49,6 +49,7 @@ REFERENCE: dict[str, Entry] = {
     "journal.durability": Entry(
         "What a recorded event survives; power flushes the disk at each commit.", "crash or power"
     ),
+    "store.keep": Entry("How long a session is kept that nobody uses.", 'a number of days such as "90d"'),
     "events.jsonl": Entry(
         "Folder in the workspace that live event lines are appended to.",
         "a folder relative to the workspace, without ..",

@@ -102,6 +102,7 @@ STRICTNESS: dict[str, Strictness] = {
     "results.characters": Strictness(_least, "more of a result costs more, and crowds out the person's words"),
     "results.batch_characters": Strictness(_least, "as above"),
     "journal.durability": Strictness(_first("power", "crash"), "power loses less"),
+    "store.keep": Strictness(_as_below, "how long the person's state folder keeps things is the person's", PERSON),
     "events.jsonl": Strictness(_as_below, "it writes into the workspace whatever was said, unasked", FILES),
     "paths.read_only": Strictness(_common, "another root is more to read"),
     "paths.writable": Strictness(_common, "another root is more to change"),

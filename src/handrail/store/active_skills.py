@@ -6,7 +6,7 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Notice
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.protocol.wire import encode
 from handrail.store.database import Row
 from handrail.store.journal import Journal
@@ -74,7 +74,7 @@ class ActiveSkills:
         """What cannot be read might have narrowed something, so nothing goes on without it."""
         try:
             return from_json(data, ActiveSkill)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise StoreError(
                 f"the active skill {name} of session {self._journal.session_id} cannot be read: {error}"
             ) from None

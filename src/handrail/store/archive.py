@@ -10,24 +10,28 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Event
-from handrail.store.audit import Record, decode_record
-from handrail.store.database import Database
+from handrail.store.audit import Record, decode_record, lines_of
+from handrail.store.database import Database, Durability
 from handrail.store.folder import StateFolder
 from handrail.store.journal import Journal
+from handrail.store.read_only import ReadOnlyDatabase
 
 
-class Kept(msgspec.Struct, frozen=True):
+class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     """A session that has a journal."""
 
     id: str
     events: int
     last: datetime | None
+    problem: str | None = None
+    """Why its journal cannot be read."""
 
 
 @contextmanager
-def reading(folder: str) -> Generator[Journal]:
-    """The journal in the folder of a session, which must have one."""
-    database = Database(os.path.join(folder, "journal.db"), "crash")
+def reading(folder: str, durability: Durability | None = None) -> Generator[Journal]:
+    """The journal in the folder of a session, which must have one: to look at it, or with a durability to append."""
+    path = os.path.join(folder, "journal.db")
+    database = ReadOnlyDatabase(path) if durability is None else Database(path, durability)
     try:
         yield Journal(database, os.path.basename(folder), "")
     finally:
@@ -35,26 +39,23 @@ def reading(folder: str) -> Generator[Journal]:
 
 
 def kept_sessions(state: StateFolder, workspace: str) -> list[Kept]:
-    """The sessions of a workspace, the one with the latest event first."""
+    """The sessions of a workspace, the one with the latest event first; last those that cannot be read."""
     found = [_kept(folder) for folder in state.sessions(workspace)]
     return sorted(found, key=lambda kept: kept.last.timestamp() if kept.last else 0, reverse=True)
 
 
 def last_records(state: StateFolder, limit: int) -> list[Record | None]:
     """The last records of the audit, oldest first; None for a line that is not what was sealed."""
-    try:
-        with open(state.audit, "rb") as lines:
-            last = deque(lines, maxlen=limit)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise StoreError(f"the audit {state.audit} cannot be read: {error.strerror}") from error
-    whole = [line for line in last if line.endswith(b"\n")]  # the last one may be torn, or be written just now
+    whole = [line for line in deque(lines_of(state.audit), maxlen=limit) if line.endswith(b"\n")]
     return [found[0] if (found := decode_record(line)) else None for line in whole]
 
 
 def _kept(folder: str) -> Kept:
-    with reading(folder) as journal:
-        count = journal.last_seq()
-        event = journal.event(count) if count else None
-    return Kept(os.path.basename(folder), count, event.time if isinstance(event, Event) else None)
+    session = os.path.basename(folder)
+    try:
+        with reading(folder) as journal:
+            count = journal.last_seq()
+            event = journal.event(count) if count else None
+    except StoreError as error:
+        return Kept(session, 0, None, str(error))
+    return Kept(session, count, event.time if isinstance(event, Event) else None)

@@ -1,21 +1,25 @@
 """The audit: one line a call, each line sealed with the hash of the line before it.
 
 Whoever changes, inserts or removes a line breaks the chain; whoever cuts the end is found by the journals, which know
-the calls they finished. Whoever can write the chain and all journals is not found.
+the calls they finished. Whoever can write the chain and all journals is not found. Old records move to files of an
+archive beside it, each named by the number of its first record; the chain goes on.
 """
 
 import errno
 import fcntl
 import hashlib
 import os
+from collections import deque
+from collections.abc import Iterator
 from datetime import datetime
 from threading import Lock
 
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.protocol.wire import Envelope, Json, encode
+from handrail.store.folder import make_private, write_private
 
 START = "0" * 64
 _TAIL = 64 * 1024
@@ -101,18 +105,27 @@ class Chain:
                 raise StoreError(f"the audit {self.path} cannot be written: {error.strerror}") from error
 
     def contains(self, session_id: str, calls: set[str], start: int) -> set[str]:
-        """Those of a session's calls that have a whole line behind a position."""
-        found: set[str] = set()
-        try:
-            with open(self.path, "rb") as lines:
-                lines.seek(max(0, start))
-                for line in lines:
-                    record = decode_record(line)
-                    if record is not None and record[0].session_id == session_id:
-                        found.add(record[0].tool_call_id)
-        except OSError as error:
-            raise StoreError(f"the audit {self.path} cannot be read: {error.strerror}") from error
-        return found & calls
+        """Those of a session's calls that have a whole line behind a position; an archive makes positions void."""
+        lines = lines_of(self.path, 0 if archives(self.path) else start)
+        records = (record[0] for line in lines if (record := decode_record(line)))
+        return calls & {record.tool_call_id for record in records if record.session_id == session_id}
+
+    def archive(self, before: datetime) -> None:
+        """Moves all records to the archive if the first of them is from before a time."""
+        with self._lock, open(self.path, "rb") as lines:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+                first = decode_record(lines.readline())
+                if first is None or first[0].time >= before:
+                    return
+                self._find_end()
+                lines.seek(0)
+                make_private(_archive_of(self.path))
+                name = os.path.join(_archive_of(self.path), f"{first[0].seq:012d}.jsonl")
+                write_private(name, lines.read(), ".new")  # killed now: the records are in both, and count once
+                os.ftruncate(self._descriptor, 0)
+            finally:
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Closes the file. Whoever appends afterwards gets an error, not a file that has its number by then."""
@@ -125,7 +138,8 @@ class Chain:
         """Somebody else wrote: reads the last whole line and drops a torn one."""
         size = os.fstat(self._descriptor).st_size
         if size == 0:
-            self._end, self._seq, self._head = 0, 0, START
+            last = decode_record(deque(lines_of(self.path), maxlen=1)[0]) if archives(self.path) else None
+            self._end, self._seq, self._head = (0, last[0].seq, last[1]) if last else (0, 0, START)
             return
         start, line = self._last_line(size)
         if start + len(line) < size:
@@ -153,6 +167,35 @@ class Chain:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
 
+def lines_of(path: str, start: int = 0) -> Iterator[bytes]:
+    """The lines of an audit, those of its archive first, then those of its file from a position on. The last one may be
+    torn, or be written just now: it has no newline."""
+    try:
+        with open(path, "rb") as lines:
+            first = decode_record(lines.readline())
+            lines.seek(max(0, start))
+            for old in archives(path):
+                if first is None or int(os.path.basename(old)[:12]) < first[0].seq:
+                    with open(old, "rb") as archived:
+                        yield from archived
+            yield from lines
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"the audit {path} cannot be read: {error.strerror}") from error
+
+
+def archives(path: str) -> list[str]:
+    """The files in the archive of an audit, oldest first."""
+    folder = _archive_of(path)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in sorted(names) if name[:12].isdigit() and name.endswith(".jsonl")]
+
+
+def _archive_of(path: str) -> str:
+    return f"{path.removesuffix('.jsonl')}-archive"
+
+
 def sealed(record: Record, seq: int, prev: str) -> tuple[bytes, str]:
     """The line of a record at its place in the chain: its JSON with the hash of that JSON at its end; and the hash."""
     body = b'%b,"seq":%d,"prev":"%b"}' % (encode(record)[:-1], seq, prev.encode())
@@ -169,5 +212,5 @@ def decode_record(line: bytes) -> tuple[Linked, str] | None:
         return None
     try:
         return from_json(whole, Linked), digest
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None

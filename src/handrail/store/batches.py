@@ -31,6 +31,6 @@ def claim_ready(database: Database, runner: str, batch_id: str) -> list[str]:
                     return []
                 found = database.execute("SELECT calls FROM batch WHERE id = ?", (batch_id,)).fetchone()
         except sqlite3.Error as error:
-            raise database.unusable(error) from error
+            database.fail(error)
     calls: str = found[0]
     return calls.split()

@@ -1,18 +1,16 @@
 """What led to a call, and what was decided about it, as its session's journal tells. It is only looked at."""
 
 import os
-import sqlite3
 from contextlib import closing
 from datetime import datetime
 
 import msgspec
 
-from handrail.protocol.error import StoreError
 from handrail.protocol.event import Event, ToolCallPermissionGranted, ToolCallStart, User, decode_event
 from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.store.journal import Decided
-from handrail.store.read_only import read_only
+from handrail.store.read_only import ReadOnlyDatabase
 
 _OF_CALL = "SELECT seq, data, decided FROM event WHERE call_id = ? AND kind IN (?, ?) ORDER BY seq"
 _SAID_BEFORE = "SELECT data FROM event WHERE kind = 'user' AND seq < ? ORDER BY seq DESC LIMIT 1"
@@ -35,13 +33,9 @@ def call_story(folder: str, call_id: str) -> CallStory | None:
     path = os.path.join(folder, "journal.db")
     if not os.path.exists(path):
         return None
-    try:
-        with closing(read_only(path)) as connection:
-            kinds = ("tool_call.start", "tool_call.permission-granted")
-            rows = connection.execute(_OF_CALL, (call_id, *kinds)).fetchall()
-            said = connection.execute(_SAID_BEFORE, (rows[0][0],)).fetchone() if rows else None
-    except sqlite3.Error as error:
-        raise StoreError(f"the journal {path} cannot be read: {error}") from error
+    with closing(ReadOnlyDatabase(path)) as database:
+        rows = database.rows(_OF_CALL, (call_id, "tool_call.start", "tool_call.permission-granted"))
+        said = database.row(_SAID_BEFORE, (rows[0][0],)) if rows else None
     events = [_event(data) for _, data, _ in rows]
     start = next((one for one in events if isinstance(one, ToolCallStart)), None)
     if start is None:
@@ -61,12 +55,12 @@ def call_story(folder: str, call_id: str) -> CallStory | None:
 def _event(data: bytes) -> Event | None:
     try:
         return decode_event(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
 
 
 def _decided(data: bytes | None) -> Decided | None:
     try:
         return from_json(data or b"", Decided)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None

@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.protocol.change import Change, Kind, State
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import msgpack_decoder
+from handrail.protocol.reading import UNREADABLE, msgpack_decoder
 from handrail.store.database import Database, Row
 
 
@@ -88,6 +88,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgpack_decoder(Body).decode
 _unpack = msgpack_decoder(tuple[str, ...]).decode
 _UNREADABLE = Body("unknown", "(this change cannot be read)", (), (), undoable=False)
+_LAST = 1 << 62
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
 _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
 
@@ -174,25 +175,15 @@ class ChangeLog:
 
     def latest(self, before: int | None = None) -> Iterator[Entry]:
         """The change sets, the latest first."""
-        while True:
-            limit = "" if before is None else f" WHERE number < {before:d}"
-            rows = self._database.rows(f"{_SELECT}{limit} ORDER BY number DESC LIMIT 100")
-            yield from map(_entry, rows)
-            if len(rows) < 100:
-                return
-            before = rows[-1][0]
+        query = f"{_SELECT} WHERE number < ? ORDER BY number DESC LIMIT 100"
+        return map(_entry, self._database.pages(query, _LAST if before is None else before))
 
     def begun(self) -> list[Entry]:
         """The sets that are on their way, or were when their process was killed."""
         return [_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
 
-    def touching(self, path: bytes, after: int) -> list[Entry]:
-        """Later sets that touched a path, oldest first."""
-        where = "WHERE number IN (SELECT number FROM touched WHERE path = ? AND number > ?) ORDER BY number"
-        return [_entry(row) for row in self._database.rows(f"{_SELECT} {where}", (path, after))]
-
     def numbers_touching(self, path: bytes, after: int) -> list[int]:
-        """The numbers of the same, begun or done: less to read, for who asks about many paths."""
+        """The numbers of later sets that touched a path, begun or done, oldest first."""
         query = "SELECT number FROM touched WHERE path = ? AND number > ? ORDER BY number"
         return [row[0] for row in self._database.rows(query, (path, after))]
 
@@ -201,7 +192,7 @@ class ChangeLog:
         row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (number,))
         try:
             return _unpacked(row[0]) if row and row[0] is not None else None
-        except (zlib.error, msgspec.DecodeError):
+        except (zlib.error, *UNREADABLE):
             return None
 
     def contents(self) -> set[str]:
@@ -209,6 +200,14 @@ class ChangeLog:
         entries = (entry for entry in self.latest() if entry.body.undoable)
         states = (state for entry in entries for step in entry.body.steps for state in (step.before, step.after))
         return {state.hash for state in states if state is not None}
+
+    def check(self) -> None:
+        """Reads all of it; StoreError where a set or its differences cannot be read."""
+        self._database.check()
+        for entry in self.latest():
+            row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (entry.number,))
+            if entry.body == _UNREADABLE or (row and row[0] is not None and self.diffs(entry.number) is None):
+                raise StoreError(f"change {entry.number} cannot be read")
 
     def close(self) -> None:
         """Closes the file."""
@@ -227,7 +226,11 @@ def _unpacked(packed: bytes) -> tuple[str, ...]:
 
 def _entry(row: Row) -> Entry:
     number, session, call_id, turn, runner, state, time, undone_by, data = row
-    return Entry(number, session, call_id, turn, runner, state, datetime.fromisoformat(time), undone_by, _body(data))
+    try:
+        when = datetime.fromisoformat(time)
+    except (ValueError, TypeError):
+        raise StoreError(f"the change log is damaged: change {number} has no time") from None
+    return Entry(number, session, call_id, turn, runner, state, when, undone_by, _body(data))
 
 
 @lru_cache(maxsize=8)
@@ -235,5 +238,5 @@ def _body(data: bytes) -> Body:
     """What is stored; a row that cannot be read says so, and does not stand in the way of the others."""
     try:
         return _decode(data)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return _UNREADABLE

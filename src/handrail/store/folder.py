@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import time
 from contextlib import suppress
 
 from handrail.protocol.error import StoreError, UsageError
@@ -12,6 +13,7 @@ GRANTED, OPENED = "granted", "opened"
 sessions are too, they begin with a dot, as no session does."""
 PRINTED = "printed"
 """What commands print while they run: a folder for each process that may have started one."""
+_DAY = 86_400
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -70,10 +72,32 @@ class StateFolder:
 
     def sessions(self, workspace: str | None = None) -> list[str]:
         """The folders of all sessions that have a journal, of one workspace or of all."""
+        homes = self.homes() if workspace is None else [self.home(workspace)]
+        folders = [os.path.join(home, name) for home in homes for name in _names(home) if name[0] != "."]
+        return [folder for folder in folders if os.path.lexists(os.path.join(folder, "journal.db"))]
+
+    def homes(self) -> list[str]:
+        """The parts of all workspaces."""
         every = os.path.join(self.path, "workspaces")
-        homes = _names(every) if workspace is None else [os.path.basename(self._workspace(workspace))]
-        folders = [os.path.join(every, home, name) for home in homes for name in _names(os.path.join(every, home))]
-        return [folder for folder in folders if os.path.exists(os.path.join(folder, "journal.db"))]
+        return [os.path.join(every, home) for home in _names(every)]
+
+    def change_logs(self) -> list[str]:
+        """The folders of all change logs that there are."""
+        folders = [os.path.join(home, ".changes") for home in self.homes()]
+        return [folder for folder in folders if os.path.lexists(os.path.join(folder, "changes.db"))]
+
+    @property
+    def sweep_marker(self) -> str:
+        """A file whose time is that of the last sweep."""
+        return os.path.join(self.path, "swept")
+
+    def is_swept(self) -> bool:
+        """Whether that was less than a day ago; the first sweep, which only begins to count, is this one."""
+        with suppress(FileNotFoundError):
+            return abs(time.time() - os.stat(self.sweep_marker).st_mtime) < _DAY
+        with suppress(OSError):  # a full disk: then the next one begins to count
+            os.close(for_the_owner(self.sweep_marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
+        return True
 
     def _workspace(self, workspace: str) -> str:
         return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
@@ -115,6 +139,11 @@ def make_private(path: str) -> None:
         ) from error
 
 
+def for_the_owner(path: str, flags: int) -> int:
+    """An opener: what it makes is for its owner only."""
+    return os.open(path, flags, 0o600)
+
+
 def write_private(path: str, data: bytes, unfinished: str) -> None:
     """Writes a small file whole or not at all, for its owner only; `unfinished` is how its name ends until then."""
     temporary = f"{path}.{os.urandom(6).hex()}{unfinished}"
@@ -129,6 +158,11 @@ def write_private(path: str, data: bytes, unfinished: str) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def moved_away(folder: str, name: str = "journal.db") -> str:
+    """Where doctor's command moves a damaged database of a folder. A session then begins anew under its name."""
+    return os.path.join(folder, f"{name}.damaged")
 
 
 def _names(path: str) -> list[str]:

@@ -1,7 +1,6 @@
 """What waits for people and what they granted, over all sessions: only looked at, whoever is at work on them."""
 
 import os
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -15,15 +14,15 @@ from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import Answer, Granted, OpenedFolder, PermissionRequest
 from handrail.protocol.question import Question
-from handrail.protocol.reading import from_json
-from handrail.store.database import Row
+from handrail.protocol.reading import UNREADABLE, from_json
+from handrail.store.database import Database, Row
 from handrail.store.folder import GRANTED, OPENED, StateFolder
 from handrail.store.grants import GrantFiles
 from handrail.store.journal import Decided
 from handrail.store.opened import OpenedFolders
 from handrail.store.places import place_of
 from handrail.store.questions import ASKED, question_in
-from handrail.store.read_only import read_only
+from handrail.store.read_only import ReadOnlyDatabase, Stamp, stamp_of
 from handrail.store.runner import is_dead
 
 _OPEN = """
@@ -39,8 +38,6 @@ SELECT id FROM request WHERE answer IS NULL
 UNION ALL SELECT id FROM call WHERE state = 'parked' AND id NOT IN (SELECT call_id FROM request)
 """
 _FRESH_NANOSECONDS = 2 * 10**9
-
-Stamp = tuple[tuple[int, int], ...]
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,28 +109,28 @@ class Inbox:
         """The ids of all that waits to be answered, and no more of it: quicker than to read what they are about."""
         found: list[str] = []
         for folder in self._folders():
-            with suppress(StoreError):
-                found += [row[0] for row in _rows(folder, _IDS)]
+            found += [str(row[0]) for row in self._rows(folder, _IDS)]
         return found
 
     def questions(self) -> list[Asked]:
         """What models ask, the oldest first. A journal that cannot be read is named among the unreadable."""
         found: list[Asked] = []
         for folder in self._folders():
-            try:
-                place = self._place(os.path.dirname(folder))
-                found += [_asked(folder, place, row[0]) for row in _rows(folder, ASKED)]
-            except (StoreError, msgspec.DecodeError, UnicodeDecodeError) as error:
-                self.unreadable[folder] = str(error)
+            place = self._place(os.path.dirname(folder))
+            for row in self._rows(folder, ASKED):
+                try:
+                    found.append(_asked(folder, place, row[0]))
+                except UNREADABLE as error:
+                    self.unreadable[folder] = f"a question in {folder} cannot be read: {error}"
         return sorted(found, key=lambda one: one.time)
 
     def answered(self) -> dict[str, Answer]:
         """What was answered before, by the ids of the requests."""
         found: dict[str, Answer] = {}
         for folder in self._folders():
-            with suppress(StoreError):
-                rows = _rows(folder, _ANSWERED)
-                found |= {request_id: from_json(answer, Answer) for request_id, answer in rows}
+            for request_id, answer in self._rows(folder, _ANSWERED):
+                with suppress(*UNREADABLE):
+                    found[str(request_id)] = from_json(answer, Answer)
         return found
 
     def granted(self) -> list[Kept]:
@@ -153,7 +150,7 @@ class Inbox:
         return self._workspace or place_of(home)
 
     def _of_session(self, folder: str) -> list[Waiting]:
-        stamp = _stamp(folder)
+        stamp = stamp_of(os.path.join(folder, "journal.db"))
         known = self._known.get(folder)
         if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
             known = self._known[folder] = (stamp, self._read(folder))
@@ -162,10 +159,23 @@ class Inbox:
     def _read(self, folder: str) -> list[Waiting]:
         self.unreadable.pop(folder, None)
         try:
-            return list(_waiting_in(folder, self._place(os.path.dirname(folder))))
+            with closing(_opened(folder)) as database:
+                return list(_waiting_in(database, folder, self._place(os.path.dirname(folder))))
+        except (StoreError, TypeError) as error:  # TypeError: of a damaged row that holds something else
+            self.unreadable[folder] = str(error)
+            return []
+
+    def _rows(self, folder: str, query: str) -> list[Row]:
+        try:
+            with closing(_opened(folder)) as database:
+                return database.rows(query)
         except StoreError as error:
             self.unreadable[folder] = str(error)
             return []
+
+
+def _opened(folder: str) -> Database:
+    return ReadOnlyDatabase(os.path.join(folder, "journal.db"))
 
 
 def _asked(folder: str, workspace: str | None, data: bytes) -> Asked:
@@ -177,19 +187,19 @@ def _granted_in(beginning: str) -> tuple[Granted | OpenedFolder, ...]:
     return (*GrantFiles(f"{beginning}{GRANTED}").listed(), *OpenedFolders(f"{beginning}{OPENED}").listed())
 
 
-def _waiting_in(folder: str, workspace: str | None) -> Iterator[Waiting]:
-    for data, answer, state, runner, start, decided in _rows(folder, _OPEN):
+def _waiting_in(database: Database, folder: str, workspace: str | None) -> Iterator[Waiting]:
+    for data, answer, state, runner, start, decided in database.rows(_OPEN):
         if state == "claimed" and not is_dead(folder, runner):
             continue  # somebody runs it
         try:
             request = from_json(data, PermissionRequest)
             event = decode_event(start)
             mode = from_json(decided or b"", Decided).mode
-            tools = tuple(_tool(row[0]) for row in _rows(folder, _BATCH, request.batch_id))
-            environment = _environment(folder, request.batch_id)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            tools = tuple(_tool(row[0]) for row in database.rows(_BATCH, (request.batch_id,)))
+            environment = _environment(database, request.batch_id)
+            given = None if answer is None else from_json(answer, Answer)
+        except UNREADABLE:
             continue  # what cannot be read cannot be answered either
-        given = None if answer is None else from_json(answer, Answer)
         yield Waiting(
             request=request,
             folder=folder,
@@ -207,34 +217,12 @@ def _tool(data: bytes) -> str:
     return event.tool_call_name if isinstance(event, ToolCallStart) else ""
 
 
-def _environment(folder: str, batch_id: str) -> str | None:
+def _environment(database: Database, batch_id: str) -> str | None:
     """One process asked for the whole batch, so there is one."""
-    requests = (from_json(row[0], PermissionRequest) for row in _rows(folder, _ASKED, batch_id))
+    requests = (from_json(row[0], PermissionRequest) for row in database.rows(_ASKED, (batch_id,)))
     return next((request.environment for request in requests if request.environment is not None), None)
-
-
-def _rows(folder: str, query: str, *values: str) -> list[Row]:
-    path = os.path.join(folder, "journal.db")
-    try:
-        with closing(read_only(path)) as connection:
-            return connection.execute(query, values).fetchall()
-    except sqlite3.Error as error:
-        raise StoreError(f"the journal {path} cannot be read: {error}") from error
-
-
-def _stamp(folder: str) -> Stamp:
-    """What changes whenever the journal does."""
-    return tuple(_size_and_time(os.path.join(folder, name)) for name in ("journal.db", "journal.db-wal"))
 
 
 def _is_fresh(stamp: Stamp) -> bool:
     """Whether it was written just now: then it may be written again without looking any different."""
     return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS
-
-
-def _size_and_time(path: str) -> tuple[int, int]:
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return 0, 0
-    return status.st_size, status.st_mtime_ns

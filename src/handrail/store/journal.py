@@ -26,7 +26,7 @@ from handrail.protocol.event import (
     ToolCallError,
     decode_event,
 )
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.store import parking
@@ -125,6 +125,11 @@ class Journal:
         """Marks that go with the next transaction."""
         self._marks: dict[str, bytes] = {}
         """Marks that are stored, as far as this process knows."""
+        self._conversation: Callable[[], str] | None = None
+        self._seen_by: set[tuple[str, str]] = set()
+        """Conversations, each with a path that it has seen."""
+        self.digests: dict[str, Callable[[], str]] = {}
+        """What calls on their way are found again by, should they wait: their callers know no ids."""
 
     # Writing
 
@@ -132,14 +137,18 @@ class Journal:
         """An id for a call that comes in now."""
         return new_call_id(self._seq)
 
-    def append(self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = ()) -> None:
-        """Writes events, and statements that must stand or fall with them."""
+    def append(
+        self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = (), stored: Callable[[], object] | None = None
+    ) -> None:
+        """Writes events, and statements that must stand or fall with them. `stored` is called before the listeners."""
 
         def statements(_first: int, _last: int) -> None:
             for statement, values in also:
                 self.database.execute(statement, values)
 
         self._write(drafts, statements)
+        if stored is not None:
+            stored()
         self.deliver()
 
     def record(self, call_id: str, decided: Decided, state: str, drafts: tuple[Draft, ...], *, given: bool) -> None:
@@ -189,6 +198,7 @@ class Journal:
             parking.insert_batch(self.database, batch_id, tuple(call.id for call in calls))
             for request in requests:
                 parking.insert_request(self.database, batch_id, request)
+            self._note_left(calls)
 
         self._write(tuple(draft for call in calls for draft in call.drafts), insert)
 
@@ -207,8 +217,13 @@ class Journal:
             parking.insert_calls(self.database, self.runner, batch_id, later, first + len(begun.drafts))
             parking.insert_batch(self.database, batch_id, calls)
             parking.insert_request(self.database, batch_id, request)
+            self._note_left((begun, *later))
 
         self._write(tuple(draft for call in (begun, *later) for draft in call.drafts), update)
+
+    def _note_left(self, calls: tuple[NewCall, ...]) -> None:
+        found = ((call.id, self.digests[call.id]()) for call in calls if call.id in self.digests)
+        parking.insert_left(self.database, self.runner, (one for one in found if one[1]))
 
     def renew(self, request_id: str, shown: bytes, anew: tuple[str, bytes], call: NewCall) -> bool:
         """Puts another question in the place of one that is stored as it was shown, and has no answer; whether it did.
@@ -386,14 +401,9 @@ class Journal:
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
         """Every event after a number, oldest first."""
-        while True:
-            query = "SELECT seq, kind, data FROM event WHERE seq > ? ORDER BY seq LIMIT 500"
-            rows = self.database.rows(query, (after,))
-            for seq, kind, data in rows:
-                yield _read_event(seq, kind, data)
-            if len(rows) < 500:
-                return
-            after = rows[-1][0]
+        query = "SELECT seq, kind, data FROM event WHERE seq > ? ORDER BY seq LIMIT 500"
+        for row in self.database.pages(query, after):
+            yield _read_event(*row)
 
     def event(self, seq: int) -> AnyEvent | Broken:
         """The event of one number."""
@@ -450,7 +460,7 @@ class Journal:
         row = self.database.row("SELECT decided FROM event WHERE seq = ?", (start_seq,))
         try:
             decided = from_json(row[0] if row and row[0] else b"", Decided)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             decided = _UNREADABLE
         end = None
         if state == "finished":
@@ -468,12 +478,9 @@ class Journal:
 
     def finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
         """The calls that have a result, in the order they got it; None for a result that cannot be read."""
-        after = 0
-        while rows := self.database.rows(_ENDS, (after,)):
-            for seq, call_id, kind, data in rows:
-                event = _read_event(seq, kind, data)
-                yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
-            after = rows[-1][0]
+        for seq, call_id, kind, data in self.database.pages(_ENDS, 0):
+            event = _read_event(seq, kind, data)
+            yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
 
     def last_seq(self) -> int:
         """The number of the last event."""
@@ -483,7 +490,9 @@ class Journal:
     # What the session has seen of files
 
     def seen(self, path: str) -> bytes | None:
-        """The mark that was last put on a file."""
+        """The mark that was last put on a file; None if the conversation has not seen the file."""
+        if self._conversation is not None and (self._conversation(), path) not in self._seen_by:
+            return None
         mark = self._unseen.get(path)
         if mark is None:
             row = self.database.row("SELECT mark FROM seen WHERE path = ?", (path,))
@@ -494,6 +503,16 @@ class Journal:
         """Marks a file; written with the result of the call that read or wrote it."""
         with self.database.lock:
             self._unseen[path] = mark
+            if self._conversation is not None:
+                self._seen_by.add((self._conversation(), path))
+
+    def begin_conversations(self, current: Callable[[], str]) -> None:
+        """Removes all marks. From here on a mark counts for conversations that have seen the file themselves."""
+        with self.database.lock, self.database.transaction:
+            self.database.execute("DELETE FROM seen")
+            self._unseen.clear()
+            self._marks.clear()
+            self._conversation = current
 
 
 @cache
@@ -505,5 +524,5 @@ def _insert_events(count: int) -> str:
 def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
     try:
         return decode_event(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         return Broken(seq, kind, str(error))

@@ -6,24 +6,19 @@ had taken and not yet handed over is there for the next one, and what was handed
 """
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
 
-import msgspec
-
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import ToolCallStart, decode_event
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.question import Question
 from handrail.store.database import Row
 from handrail.store.journal import Broken, Journal
+from handrail.store.parking import left_mark
 from handrail.store.questions import waiting_questions
 from handrail.store.requests import request_about, waiting_requests
 from handrail.store.runner import is_dead
 
-_INSERT = "INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)"
 _SAME = """
 SELECT call_id, holder FROM left_call l WHERE digest = ?
 ORDER BY EXISTS (SELECT 1 FROM call c WHERE c.id = l.call_id), call_id
@@ -32,10 +27,6 @@ _ONE = "SELECT call_id, holder FROM left_call WHERE call_id = ? AND digest = ?"
 _TAKE = "UPDATE left_call SET holder = ? WHERE call_id = ? AND holder IS ?"
 _LET_GO = "UPDATE left_call SET holder = NULL WHERE call_id = ? AND holder = ?"
 _FORGET = "DELETE FROM left_call WHERE call_id = ? AND holder = ?"
-_ORPHANS = """
-SELECT c.id, c.runner, e.data FROM call c JOIN event e ON e.seq = c.start_seq
-WHERE c.state = 'parked' AND c.id NOT IN (SELECT call_id FROM left_call)
-"""
 _AT_WORK = "SELECT state, runner FROM call WHERE id = ?"
 
 
@@ -52,7 +43,7 @@ class LeftCalls:
         self._journal = journal
         self._database = journal.database
         self._runner = journal.runner
-        self._mark = f"{journal.database.path}-left"
+        self._mark = left_mark(journal.database)
         self._marked = False
         self._version = -1
         self._some = True
@@ -73,23 +64,16 @@ class LeftCalls:
         row = self._database.row("PRAGMA data_version")
         return row[0] if row else 0
 
-    def note(self, call_id: str, digest: str) -> None:
-        """A call that waits; it is in this runner's hand."""
-        self._make_mark()
-        self._some = True
-        self._database.run(_INSERT, (call_id, digest, self._runner))
-
-    def adopt(self, digest_of: Callable[[str, Any], str]) -> None:
-        """Notes calls that wait, and whose runner was killed just before it noted them."""
-        for call_id, runner, data in self._database.rows(_ORPHANS):
-            if not is_dead(self.folder, runner):
-                continue
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                event = decode_event(data)
-                digest = digest_of(event.tool_call_name, event.args) if isinstance(event, ToolCallStart) else ""
-                if digest:
-                    self._make_mark()
-                    self._database.run(_INSERT, (call_id, digest, None))
+    @contextmanager
+    def expect(self, call_id: str, digest: Callable[[], str]) -> Generator[None]:
+        """Notes a call if it is parked while this is open: in the same transaction, and in this runner's hand. So what
+        waits is found again whenever this process is killed."""
+        self._journal.digests[call_id] = digest
+        try:
+            yield
+        finally:
+            del self._journal.digests[call_id]
+            self._version = -1
 
     def take(self, digest: str) -> str | None:
         """Takes one of these name and arguments into this runner's hand that is in nobody's; one that
@@ -154,13 +138,6 @@ class LeftCalls:
             self._database.run(_TAKE, (self._runner, call_id, holder))
             found = self._database.row("SELECT changes()")
         return found is not None and found[0] == 1
-
-    def _make_mark(self) -> None:
-        try:
-            os.close(os.open(self._mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        except OSError as error:
-            where = f"beside the journal {self._database.path}"
-            raise StoreError(f"{where} nothing can be written: {error.strerror}") from error
 
     def _look(self) -> None:
         self._some = self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None

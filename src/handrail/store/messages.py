@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.message import AssistantMessage, Message, UserMessage
-from handrail.protocol.reading import json_decoder
+from handrail.protocol.reading import UNREADABLE, json_decoder
 from handrail.protocol.wire import encode
 from handrail.store.journal import Draft, Journal
 
@@ -56,7 +56,7 @@ class Messages:
     def _read(self, number: int, data: bytes) -> Message:
         try:
             return _decoder().decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise StoreError(
                 f"message {number} of session {self._journal.session_id} cannot be read: {error}"
             ) from None

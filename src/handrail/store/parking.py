@@ -1,7 +1,10 @@
 """The rows of batches that wait for answers. All of it is written within a transaction of the journal's."""
 
+import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from handrail.protocol.error import StoreError
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
 
@@ -31,6 +34,23 @@ def insert_request(database: Database, batch_id: str, request: Row) -> None:
     """What is asked: (request id, call id, request)."""
     request_id, call_id, data = request
     database.execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", (request_id, batch_id, call_id, data))
+
+
+def insert_left(database: Database, runner: str, digests: "Iterable[tuple[str, str]]") -> None:
+    """Calls that are found again by a digest (`LeftCalls`), in this runner's hand. Before the first one there is a file
+    beside the journal that says that there may be some."""
+    for call_id, digest in digests:
+        try:
+            os.close(os.open(left_mark(database), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            where = f"beside the journal {database.path}"
+            raise StoreError(f"{where} nothing can be written: {error.strerror}") from error
+        database.execute("INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)", (call_id, digest, runner))
+
+
+def left_mark(database: Database) -> str:
+    """The file that says that there may be such calls."""
+    return f"{database.path}-left"
 
 
 def park_begun(database: Database, runner: str, batch_id: str, call_id: str) -> bool:

@@ -1,42 +1,114 @@
-"""Opens a journal that others may be at work on, to look at it and no more."""
+"""Reads a database that others may be at work on: nothing in it changes, and nothing is left beside it."""
 
 import os
+import shutil
 import sqlite3
 
-from handrail.store.migrations import JOURNAL
+from handrail.protocol.error import StoreError
+from handrail.store.database import Database, Durability, Row
+from handrail.store.locked_folder import temporary_folder
+from handrail.store.migrations import JOURNAL, version_of
 
 _BUSY_SECONDS = 10
 
+Stamp = tuple[tuple[int, int], ...]
+
+
+class ReadOnlyDatabase(Database):
+    """A journal or a change log, to look at. One of an older handrail stays as it is; tables that it lacks are empty.
+
+    SQLite makes files for readers to share, and would leave them. A database of which nothing is unfinished is read
+    without, as long as its stamp stays the same.
+    """
+
+    _verb = "read"
+
+    def __init__(self, path: str, steps: tuple[str, ...] = JOURNAL) -> None:
+        self._is_older = False
+        self._stamp: Stamp | None = None
+        super().__init__(path, "crash", steps)
+
+    def _connect(self, durability: Durability, steps: tuple[str, ...]) -> sqlite3.Connection:  # noqa: ARG002
+        stamp = stamp_of(self.path)
+        unshared = not stamp[1][0]
+        connection = _checked(self.path, "immutable=1") if unshared else read_only(self.path)
+        self._stamp = stamp if unshared else None
+        try:
+            self._is_older = version_of(connection, steps) < len(steps)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def rows(self, statement: str, values: Row = ()) -> list[Row]:
+        """All rows of a query."""
+        with self.lock:
+            try:
+                found = super().rows(statement, values)
+            except StoreError as error:
+                if self._is_older and "no such table" in str(error):
+                    return []
+                if self._is_current():
+                    raise
+            else:
+                if self._is_current():
+                    return found
+            return self.rows(statement, values)  # somebody wrote meanwhile: what was read may be of two times
+
+    def row(self, statement: str, values: Row = ()) -> Row | None:
+        """The first row of a query."""
+        return next(iter(self.rows(statement, values)), None)
+
+    def _is_current(self) -> bool:
+        """Whether what was read counts. If not, the connection is one that shares with writers from here on."""
+        if self._stamp is None or self._stamp == stamp_of(self.path):
+            return True
+        self._stamp = None
+        self._connection.close()
+        try:
+            self._connection = read_only(self.path)
+        except (sqlite3.Error, OSError) as error:
+            self._fail(self._verb, error)
+        self.execute = self._connection.cursor().execute
+        return False
+
 
 def read_only(path: str) -> sqlite3.Connection:
-    """A connection that only looks.
-
-    Where nothing may be written, SQLite cannot make the files that readers share. A journal that nobody has left
-    unfinished can then be read as a file that does not change.
-    """
-    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    """A connection that only looks. Where nothing may be written, SQLite cannot make the files that readers share: then
+    a copy is read."""
     try:
-        return _checked(f"file:{name}?mode=ro")
+        return _checked(path, "mode=ro")
     except sqlite3.OperationalError:
-        if _has_content(f"{path}-wal"):
+        if os.access(os.path.dirname(path), os.W_OK) or not os.access(path, os.R_OK):
             raise
-        return _checked(f"file:{name}?immutable=1")
+    with temporary_folder("handrail-journal-") as folder:
+        copy = os.path.join(folder, "journal.db")
+        for ending in ("", "-wal"):
+            shutil.copyfile(path + ending, copy + ending)
+        return _checked(copy, "mode=rw")
 
 
-def _checked(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, _BUSY_SECONDS, isolation_level=None, uri=True)
+def stamp_of(path: str) -> Stamp:
+    """Size and time of a database and of what is not in it yet: one of them changes whenever it does."""
+    return tuple(_size_and_time(path + ending) for ending in ("", "-wal"))
+
+
+def _checked(path: str, how: str) -> sqlite3.Connection:
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = sqlite3.connect(
+        f"file:{name}?{how}", _BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
+    )
     try:
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > len(JOURNAL):
-            raise sqlite3.DatabaseError(f"it was written by a newer handrail (step {version})")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:
         connection.close()
         raise
     return connection
 
 
-def _has_content(path: str) -> bool:
+def _size_and_time(path: str) -> tuple[int, int]:
     try:
-        return os.stat(path).st_size > 0
-    except FileNotFoundError:
-        return False
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns

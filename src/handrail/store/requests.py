@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.reading import from_json
 from handrail.store.database import Database
 
 _WAITING = "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id"
@@ -23,31 +22,42 @@ class Stored(NamedTuple):
 
 def waiting_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
     """The questions that nobody has answered: of one batch, or of the session."""
-    return tuple(_request(row[0]) for row in database.rows(_WAITING, (batch_id,)))
+    return tuple(database.decoded(row[0], PermissionRequest) for row in database.rows(_WAITING, (batch_id,)))
 
 
 def stored_request(database: Database, request_id: str) -> Stored | None:
     """One question, answered or not, and the bytes that it is stored as."""
     row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
-    return Stored(_request(row[0]), row[0], row[1] is not None) if row else None
+    return Stored(database.decoded(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
 
 
 def request_about(database: Database, call_id: str) -> PermissionRequest | None:
     """What was last asked about a call, answered or not."""
     row = database.row(_ABOUT, (call_id,))
-    return _request(row[0]) if row else None
+    return database.decoded(row[0], PermissionRequest) if row else None
 
 
 def answer_to(database: Database, call_id: str) -> tuple[PermissionRequest, Answer] | None:
     """What was asked about a call and what was said; None while nothing was."""
     row = database.row(_ANSWERED, (call_id,))
-    return (_request(row[0]), _answer(row[1])) if row else None
+    return (database.decoded(row[0], PermissionRequest), database.decoded(row[1], Answer)) if row else None
 
 
 def requests_of_batch(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
     """What was asked about the calls of a batch, and what was said as far as anything was."""
     rows = database.rows("SELECT data, answer FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
-    return [(_request(data), None if said is None else _answer(said)) for data, said in rows]
+    return [
+        (database.decoded(data, PermissionRequest), None if said is None else database.decoded(said, Answer))
+        for data, said in rows
+    ]
+
+
+def check_requests(database: Database) -> None:
+    """Reads all that was asked and said; StoreError where something cannot be read."""
+    for data, said in database.rows("SELECT data, answer FROM request"):
+        database.decoded(data, PermissionRequest)
+        if said is not None:
+            database.decoded(said, Answer)
 
 
 def calls_of_batch(database: Database, batch_id: str) -> list[str]:
@@ -59,12 +69,5 @@ def calls_of_batch(database: Database, batch_id: str) -> list[str]:
 
 def answers_of_open_calls(database: Database) -> list[tuple[PermissionRequest, Answer]]:
     """What was asked and said about the calls that have no result yet."""
-    return [(_request(data), _answer(said)) for data, said in database.rows(_OPEN)]
-
-
-def _request(data: bytes) -> PermissionRequest:
-    return from_json(data, PermissionRequest)
-
-
-def _answer(data: bytes) -> Answer:
-    return from_json(data, Answer)
+    rows = database.rows(_OPEN)
+    return [(database.decoded(data, PermissionRequest), database.decoded(said, Answer)) for data, said in rows]

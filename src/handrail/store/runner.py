@@ -6,6 +6,7 @@ import os
 from weakref import WeakSet
 
 from handrail.protocol.error import StoreError
+from handrail.store.locked_folder import is_locked
 
 _NAME = ".runner"
 _NEW = ".runner-new"
@@ -54,34 +55,23 @@ class Runner:
 
 def dead_runners(folder: str) -> list[str]:
     """The runners whose process ended without saying so."""
-    found: list[str] = []
-    for name in os.listdir(folder):
-        if name.endswith(_NAME) and not _alive(os.path.join(folder, name)):
-            found.append(name.removesuffix(_NAME))
-    return sorted(found)
+    names = sorted(name for name in os.listdir(folder) if name.endswith(_NAME))
+    dead = [name for name in names if not is_locked(os.path.join(folder, name))]
+    # One that is gone by now has ended in an orderly way.
+    return [name.removesuffix(_NAME) for name in dead if os.path.exists(os.path.join(folder, name))]
+
+
+def is_in_use(folder: str) -> bool:
+    """Whether a process has the session of this folder open."""
+    return any(name.endswith(_NAME) and is_locked(os.path.join(folder, name)) for name in os.listdir(folder))
 
 
 def is_dead(folder: str, runner: str) -> bool:
     """Whether a runner that left something undone is gone: one that ended in an orderly way leaves nothing."""
-    path = os.path.join(folder, runner + _NAME)
-    return not os.path.exists(path) or not _alive(path)
+    return not is_locked(os.path.join(folder, runner + _NAME))
 
 
 def bury(folder: str, runner: str) -> None:
     """Removes what is left of a dead runner, once everything it left undone is settled."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, runner + _NAME))
-
-
-def _alive(path: str) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True  # it has just ended in an orderly way
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

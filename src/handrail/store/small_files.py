@@ -3,10 +3,8 @@
 import os
 from typing import Generic, TypeVar
 
-import msgspec
-
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import UNREADABLE, from_json
 from handrail.protocol.wire import encode
 from handrail.store.folder import make_private, write_private
 
@@ -40,7 +38,7 @@ class SmallFiles(Generic[Kind]):
         try:
             with open(os.path.join(self._path, name), "rb") as file:
                 return from_json(file.read(), self._kind)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, *UNREADABLE):
             return None
 
     def write(self, name: str, kept: Kind) -> None:

@@ -4,7 +4,7 @@ one."""
 import msgspec
 
 from handrail.protocol.event import ToolCallEnd, decode_event
-from handrail.protocol.reading import converted
+from handrail.protocol.reading import UNREADABLE, converted
 from handrail.protocol.todo import TodoItem
 from handrail.store.database import Database
 
@@ -29,6 +29,6 @@ def last_todo(database: Database) -> tuple[TodoItem, ...]:
             event = decode_event(row[1])
             if isinstance(event, ToolCallEnd) and event.tool_call_name == "todo":
                 return converted(event.result.data, _Data).items
-        except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             pass  # what cannot be read is not the last list that can
     return ()

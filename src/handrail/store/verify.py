@@ -1,18 +1,18 @@
 """Checks the audit chain line by line, and against the journals."""
 
 import os
-from contextlib import closing
+from collections import Counter
 from typing import Any
 
 import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.result import ToolResult
-from handrail.store.audit import START, decode_record
-from handrail.store.database import Database
-from handrail.store.folder import StateFolder
-from handrail.store.journal import Journal
+from handrail.store.archive import reading
+from handrail.store.audit import START, decode_record, lines_of
+from handrail.store.folder import StateFolder, moved_away
 from handrail.store.redact import redacted_commands
+from handrail.store.retention import removed_calls
 
 _MOST = 10
 """Missing calls that are named."""
@@ -24,10 +24,12 @@ class Verification(msgspec.Struct, frozen=True):
     records: int
     head: str
     problems: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    """Journals that could not be read: their calls were not checked. That breaks no chain."""
 
     @property
     def intact(self) -> bool:
-        """Whether every record is as it was written and none is missing."""
+        """Whether every record is as it was written, and none is missing as far as journals could be read."""
         return not self.problems
 
 
@@ -35,21 +37,21 @@ def verify(state: StateFolder) -> Verification:
     """Reads the whole chain. Every call that a journal has a result of must be in it, and say what the journal says:
     a hash shows that a line was changed, but whoever can write the file can also seal it anew."""
     results, unread = finished_calls(state)
-    sessions = {session for session, _ in results}
+    begun_anew = {os.path.basename(folder) for folder in state.sessions() if os.path.lexists(moved_away(folder))}
+    sessions = {session for session, _ in results} - unread.keys() - begun_anew
+    removed = removed_calls(state)
     head, count, problems = START, 0, list[str]()
-    if os.path.exists(state.audit):
-        with open(state.audit, "rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.endswith(b"\n"):
-                    break  # a crash tore it; the journal knows the call, and it is written anew
-                problem, digest = _judge(line, number, head, results, sessions)
-                if problem:
-                    problems.append(f"Record {number} {problem}; {count} before it are sound.")
-                    break
-                head, count = digest, number
+    for number, line in enumerate(lines_of(state.audit), start=1):
+        if not line.endswith(b"\n"):
+            break  # a crash tore it; the journal knows the call, and it is written anew
+        problem, digest = _judge(line, number, head, results, sessions, removed)
+        if problem:
+            problems.append(f"Record {number} {problem}; {count} before it are sound.")
+            break
+        head, count = digest, number
     if not problems:
         problems += _missing([key for key, left in results.items() if left])
-    return Verification(count, head, (*problems, *unread))
+    return Verification(count, head, tuple(problems), tuple(unread.values()))
 
 
 Outcome = tuple[object, ...] | None
@@ -58,7 +60,9 @@ Results = dict[tuple[str, str], list[Outcome]]
 """By session and call; sessions of several workspaces may share a name, so there may be several."""
 
 
-def _judge(line: bytes, number: int, head: str, results: Results, sessions: set[str]) -> tuple[str | None, str]:
+def _judge(
+    line: bytes, number: int, head: str, results: Results, sessions: set[str], removed: Counter[str]
+) -> tuple[str | None, str]:
     """What is wrong with a line, if anything, and its hash. The result it stands for is crossed out."""
     found = decode_record(line)
     if found is None:
@@ -67,8 +71,10 @@ def _judge(line: bytes, number: int, head: str, results: Results, sessions: set[
     if record.prev != head or record.seq != number:
         return "was changed or removed" if record.seq > number else "was inserted or changed", ""
     known = results.get((record.session_id, record.tool_call_id))
-    if not known:  # a session that was removed has no journal to ask
-        return ("is of a call that its journal does not know" if record.session_id in sessions else None), digest
+    if not known:  # no journal to ask: it was removed or moved away, or cannot be read
+        removed[record.session_id] -= 1
+        unknown = record.session_id in sessions and removed[record.session_id] < 0
+        return ("is of a call that its journal does not know" if unknown else None), digest
     said = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
     for outcome in known:
         if outcome is None or outcome == said:
@@ -82,18 +88,18 @@ def _missing(calls: list[tuple[str, str]]) -> list[str]:
     return [*told, f"{len(calls) - _MOST} more calls have no record."] if len(calls) > _MOST else told
 
 
-def finished_calls(state: StateFolder) -> tuple[Results, list[str]]:
-    """What the journals have come to; and which of them cannot be read."""
+def finished_calls(state: StateFolder) -> tuple[Results, dict[str, str]]:
+    """What the journals have come to; and by their sessions those that cannot be read, each with the reason."""
     found: Results = {}
-    unread: list[str] = []
+    unread: dict[str, str] = {}
     for folder in state.sessions():
         session = os.path.basename(folder)
         try:
-            with closing(Database(os.path.join(folder, "journal.db"), "crash")) as database:
-                for call, result in Journal(database, session, "").finished():
+            with reading(folder) as journal:
+                for call, result in journal.finished():
                     found.setdefault((session, call), []).append(_outcome(result))
         except StoreError as error:
-            unread.append(f"The calls of session {session} could not be looked up: {error}.")
+            unread[session] = f"The calls of session {session} could not be checked: {error}"
     return found, unread
 
 

@@ -50,7 +50,12 @@ def _fitting(text: str, width: int) -> int:
     return len(text)
 
 
+def is_mark(char: str) -> bool:
+    """Whether it is drawn onto the character before it."""
+    return bool(unicodedata.combining(char)) or unicodedata.category(char) in {"Mn", "Me"}
+
+
 def _cells_of(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) in {"Mn", "Me"}:
+    if is_mark(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -92,6 +92,13 @@ class Keys:
             burst += more
         return self._pasted(burst) if _PASTE_BEGINS in burst else self._pressed(burst)
 
+    def rest(self) -> bytes:
+        """What comes right after a paste: it belongs to it."""
+        rest = b""
+        while more := self._bytes_within(self._timing.deaf):
+            rest = (rest + more)[:_MOST_BYTES]
+        return rest
+
     def _pressed(self, burst: bytes) -> Key:
         if burst in _NAMED:
             return Key(_NAMED[burst], " " if burst == b" " else "")
@@ -100,7 +107,7 @@ class Keys:
             return Key("text", text) if text.isprintable() else Key("unknown")
         if text.startswith("\x1b") and text[1:].isprintable() and len(text) < 12:
             return Key("unknown")  # some other key that sends several bytes
-        self._drop_rest()
+        self.rest()
         return Key("paste", text)
 
     def _pasted(self, burst: bytes) -> Key:
@@ -109,13 +116,8 @@ class Keys:
             if not more:
                 break
             burst += more
-        self._drop_rest()
+        self.rest()
         return Key("paste", burst.replace(_PASTE_BEGINS, b"").replace(_PASTE_ENDS, b"").decode(errors="replace"))
-
-    def _drop_rest(self) -> None:
-        """What comes right after a paste belongs to it."""
-        while self._bytes_within(self._timing.deaf):
-            pass
 
     def _bytes_within(self, seconds: float) -> bytes:
         """What there is, waiting so long for it; empty when nothing came, or nothing can come any more."""

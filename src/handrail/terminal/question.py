@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from handrail.protocol.error import HandrailError
+from handrail.protocol.error import HandrailError, ToolError
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.terminal.browsing import Sheet, browse, diff_sheets, output_sheet
 from handrail.terminal.cells import cut
@@ -153,7 +153,7 @@ class Question:
         try:
             self.replaced = self._source.retry(self._request.id, edited if letter == "e" else None)
             self._screen.clear_status()
-        except HandrailError as error:
+        except (HandrailError, ToolError) as error:
             self._screen.write([cut(one_line(f"Not tried again: {error}"), self._screen.size()[0] - 1)])
             self.hidden = True
 

@@ -9,11 +9,15 @@ from msgspec.structs import replace
 from handrail.protocol.error import UsageError
 from handrail.protocol.question import Question, Reply
 from handrail.terminal.cells import wrapped
+from handrail.terminal.keys import Keys, Timing
 from handrail.terminal.screen import Screen
+from handrail.terminal.single_keys import single_keys
 from handrail.terminal.visible import one_line
 from handrail.tools.companions.replying import reply_to
 
 _LONGEST = 10_000
+_PASTE_SECONDS = 0.2
+"""In which the next piece of a paste comes."""
 
 
 def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply | None:
@@ -23,16 +27,25 @@ def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply 
     screen.write(question_lines(question, screen))
     while True:
         try:
-            typed = os.read(descriptor, 65_536)
-        except OSError:
+            typed = _read(descriptor)
+        except (OSError, termios.error):
             return None
         if not typed:
             screen.write(["Left for later."])
             return None
-        reply, problem = understood(question, typed.decode(errors="replace").strip()[:_LONGEST])
+        reply, problem = understood(question, typed.decode(errors="replace").strip())
         if reply is not None:
             return reply
         screen.write([problem])
+
+
+def _read(descriptor: int) -> bytes:
+    """A line, and the rest of a paste that it is the beginning of: a shell would run what is left behind."""
+    typed = os.read(descriptor, 65_536)
+    if typed:
+        with single_keys(descriptor, lambda: None, lambda: None):  # else an unfinished line could not be read
+            typed += Keys(descriptor, Timing(deaf=_PASTE_SECONDS)).rest()
+    return typed
 
 
 def question_lines(question: Question, screen: Screen) -> list[str]:
@@ -46,29 +59,41 @@ def question_lines(question: Question, screen: Screen) -> list[str]:
     return [*lines, f"  {_how(question)}"]
 
 
+def parse_reply(question: Question, typed: str) -> Reply | str:
+    """What a person typed, in whatever face: the numbers of options, with commas or blanks between them, or words. An
+    option that is a number itself goes before the number of one: what is typed is what the model reads."""
+    numbered = {str(number): option for number, option in enumerate(question.options, start=1)}
+    numbered |= {option: option for option in question.options if option.isdigit()}
+    parts = _parts(typed)
+    if typed in question.options or not parts or not all(part in numbered for part in parts):
+        return typed
+    return Reply(chosen=tuple(dict.fromkeys(numbered[part] for part in parts)))
+
+
+def spell_out(question: Question, typed: str) -> str:
+    """The same in words: a prompt is a text."""
+    said = parse_reply(question, typed)
+    return "\n".join(said.chosen) if isinstance(said, Reply) else said
+
+
 def understood(question: Question, typed: str) -> tuple[Reply | None, str]:
-    """The reply that a line is; otherwise what to type instead. An option that is a number itself goes before the
-    number of one: what is typed is what the model reads."""
-    if not typed:
-        return None, _how(question)
-    words = [word.strip() for word in typed.split(",")]
-    are_numbers = all(word.isascii() and word.isdigit() and len(word) < 4 for word in words)
-    if question.options and are_numbers and typed not in question.options:
-        return _chosen(question, typed, list(dict.fromkeys(map(int, words))))
+    """The reply that a text is; otherwise what to type instead."""
+    said, count = parse_reply(question, typed), len(question.options)
+    if isinstance(said, Reply):
+        is_one = question.multiple or len(said.chosen) == 1
+        return (said, "") if is_one else (None, "One of them, please: type its number.")
+    if len(said) > _LONGEST:
+        return None, f"A reply has at most {_LONGEST:,} characters. This one has {len(said):,}."
     try:
-        return reply_to(replace(question, custom=question.custom or not question.options), typed), ""
+        return reply_to(replace(question, custom=question.custom or not question.options), said), ""
     except UsageError:
+        if "".join(_parts(typed)).isdigit():
+            return None, f"There are {count} choices: type a number from 1 to {count}."
         return None, _how(question)
 
 
-def _chosen(question: Question, typed: str, numbers: list[int]) -> tuple[Reply | None, str]:
-    if all(1 <= number <= len(question.options) for number in numbers):
-        if len(numbers) > 1 and not question.multiple:
-            return None, "One of them, please: type its number."
-        return Reply(chosen=tuple(question.options[number - 1] for number in numbers)), ""
-    if question.custom:
-        return Reply(text=typed), ""
-    return None, f"There are {len(question.options)} choices: type a number from 1 to {len(question.options)}."
+def _parts(typed: str) -> list[str]:
+    return typed.replace(",", " ").split()
 
 
 def _how(question: Question) -> str:

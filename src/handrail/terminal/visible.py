@@ -1,7 +1,11 @@
 """Text as it may reach a terminal: whatever steers one, or shows nothing, is written out."""
 
 import re
+from collections.abc import Iterator
 
+from handrail.terminal.cells import is_mark
+
+_MOST_MARKS = 4
 _PICTURE = re.compile("([\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]\ufe0f)")
 """A sign in the form of a picture: behind one of these, what chooses the form is seen by what it does."""
 
@@ -9,20 +13,21 @@ _PICTURE = re.compile("([\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]\ufe0f)"
 def visible(text: str) -> str:
     """The text with everything that steers a terminal or shows nothing written out, in the form JSON has for it."""
     if "\ufe0f" not in text:
-        return text.translate(_VISIBLE)
+        return _shown(text)
     pieces = _PICTURE.split(text)  # every second one is a picture
-    return "".join(piece if at % 2 else piece.translate(_VISIBLE) for at, piece in enumerate(pieces))
+    return "".join(piece if at % 2 else _shown(piece) for at, piece in enumerate(pieces))
 
 
 def written_out(text: str) -> tuple[str, ...]:
     """The characters of a text that are written out, each once."""
-    return tuple(dict.fromkeys(shown for char in text if (shown := visible(char)) != char))
+    pieces = zip(text, _with_few_marks(text), strict=True)
+    return tuple(dict.fromkeys(shown for char, piece in pieces if (shown := visible(piece)) != char))
 
 
 def exact(line: str) -> str:
     """One line of which every character counts: blanks that only look like one, and blanks at its end, too."""
     end = line.rstrip(" ")
-    shown = "".join(escaped(char) if char == "\t" or char in _SPACES else char for char in end.translate(_VISIBLE))
+    shown = "".join(escaped(char) if char == "\t" or char in _SPACES else char for char in _shown(end))
     return shown + escaped(" ") * (len(line) - len(end))
 
 
@@ -40,6 +45,19 @@ def escaped(char: str) -> str:
     """A character as JSON writes it without using it."""
     pairs = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{pairs[at]:02x}{pairs[at + 1]:02x}" for at in range(0, len(pairs), 2))
+
+
+def _shown(text: str) -> str:
+    shown = text.translate(_VISIBLE)
+    return shown if shown.isascii() or not any(map(is_mark, set(shown))) else "".join(_with_few_marks(shown))
+
+
+def _with_few_marks(text: str) -> Iterator[str]:
+    """Each character. Marks beyond those that a letter of a language has would cover the lines around: as escapes."""
+    marks = 0
+    for char in text:
+        marks = marks + 1 if is_mark(char) else 0
+        yield char if marks <= _MOST_MARKS else escaped(char)
 
 
 class _Visible(dict[int, str]):

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from handrail.sandbox.limits import Limits
     from handrail.sandbox.sandbox import Sandbox
     from handrail.store.printed import PrintedFolder
-    from handrail.tools.contract import Context
+    from handrail.tools.contract import CommandContext
     from handrail.workspace.root import Root
     from handrail.workspace.withheld import Found, Withheld
 
-_RESTRICTED_SECONDS = 3.0
+RESTRICTED_SECONDS = 3.0
 _RESTRICTED_OUTPUT = 256 * 1024
 
 
@@ -122,7 +122,7 @@ class Commands:
         folder = os.path.join(self._state, PRINTED)
         if os.path.isdir(folder) and os.listdir(folder):
             from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
-            from handrail.store.printed import remove_left  # noqa: PLC0415
+            from handrail.store.locked_folder import remove_left  # noqa: PLC0415
 
             remove_left(folder, end_abandoned)
 
@@ -140,10 +140,10 @@ class Commands:
         chosen = limits_of(self._settings.limits, timeout_ms)
         if not restricted:
             return chosen
-        seconds, output = min(chosen.seconds, _RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
+        seconds, output = min(chosen.seconds, RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
         return msgspec.structs.replace(chosen, seconds=seconds, output=output, spilled=0)
 
-    def hosts_open_to(self, context: "Context", todo: "Runnable") -> tuple[str, ...]:
+    def hosts_open_to(self, context: "CommandContext", todo: "Runnable") -> tuple[str, ...]:
         """What a command may reach: what settings list, and what it named in the request that somebody said yes to.
         What only looks reaches nothing; without namespaces there is nothing to open, and a yes fails at its start."""
         command = context.facts.command
@@ -153,7 +153,9 @@ class Commands:
         listed = self._settings.network.allow if command.tier >= 2 else ()
         return tuple(dict.fromkeys((*listed, *approved)))
 
-    def confinement(self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable") -> "Confinement":
+    def confinement(
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "Runnable"
+    ) -> "Confinement":
         """What a command may see and do that runs in a folder, named as results name it."""
         found = self._withheld.look(context.workspace.roots)
         return self._confinement(context, cwd, timeout_ms, todo, found)
@@ -164,7 +166,7 @@ class Commands:
         return _tracked((*found.credentials, *found.credential_folders), roots)
 
     def expected_confinement(
-        self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable"
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "Runnable"
     ) -> "Confinement | None":
         """The same where all is hidden that was the last time, which nobody looks at here; None where nobody ever
         did."""
@@ -172,7 +174,7 @@ class Commands:
         return None if found is None else self._confinement(context, cwd, timeout_ms, todo, found)
 
     def _confinement(
-        self, context: "Context", cwd: str, timeout_ms: int | None, todo: "Runnable", found: "Found"
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "Runnable", found: "Found"
     ) -> "Confinement":
         from handrail.sandbox.confinement import Confinement  # noqa: PLC0415  as said above
         from handrail.workspace.root import check_places  # noqa: PLC0415
@@ -213,7 +215,7 @@ def _git_settings(configs: tuple[str, ...], todo: "Runnable") -> tuple[tuple[str
     return driver_settings(configs)
 
 
-def _shows_tracked(context: "Context", todo: "Runnable") -> bool:
+def _shows_tracked(context: "CommandContext", todo: "Runnable") -> bool:
     """Whether a command sees credentials that git tracks: to git, an empty file in their place would be a change, which
     it would show, with what was there before, and commit. Without a layer nobody could drop that commit."""
     command = context.facts.command

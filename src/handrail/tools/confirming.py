@@ -11,7 +11,7 @@ from typing import TypeVar
 from handrail.policy.confinement import Runnable
 from handrail.sandbox.confinement import Confinement
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Context
+from handrail.tools.contract import CommandContext
 from handrail.tools.running import Confirm, command_of, folder_of
 
 Result = TypeVar("Result")
@@ -22,7 +22,7 @@ class _OutdatedError(Exception):
 
 
 def confined(
-    context: Context,
+    context: CommandContext,
     todo: Runnable,
     timeout_ms: int | None,
     commands: Commands,

@@ -1,7 +1,7 @@
 """What a tool is to the runtime: a spec, what a call of it touches, and a function that does it."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -9,7 +9,9 @@ import msgspec
 from handrail.protocol.change import Change, ChangeSet
 from handrail.protocol.decision import Decision, Facts, ForeignFact
 from handrail.protocol.error import ToolError
+from handrail.protocol.event import Event
 from handrail.protocol.permission import AnswerKind, Preview
+from handrail.protocol.question import Question
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from handrail.changes.layered.trial import Examined
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
-    from handrail.protocol.event import Event
-    from handrail.protocol.question import Question
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -50,56 +50,49 @@ def _nothing_to_do() -> None:
     """Where nobody has anything to do meanwhile."""
 
 
-def _nobody_judges(_changes: tuple[Change, ...], _configs: Mapping[str, str]) -> Decision:
-    return Decision(decision="allow", rule="fs.unjudged", reason="nobody judges it")
-
-
-def _nobody_relies() -> None:
-    return None
-
-
-def _nobody_hears(_host: str, _port: int, _allowed: bool, _reason: str) -> None:
-    pass
-
-
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the call's own. Everything else a tool needs, its factory was given."""
+    """What a tool knows about its call. Everything else a tool needs, its factory was given."""
 
     session_id: str
+    message_id: str | None
     tool_call_id: str
     trace_id: str
-    message_id: str | None
     workspace: Workspace
-    limits: Limits
-    facts: Facts
-    """What the decision about the call was made from."""
-    answered: bool
-    """Whether a person said yes to this very call."""
     cancelled: Callable[[], bool]
+    limits: Limits
     metadata: Callable[..., None]
-    """`metadata(title=…, output=…)` tells live views what is going on."""
-    attempted: Callable[[str, int, bool, str], None] = _nobody_hears
-    """Tells of an attempt to reach a host: which one and its port, whether it was let through, and why not."""
-
-    answer: AnswerKind | None = None
-    """What the person said, where somebody was asked."""
-    sealed: str | None = None
-    """What the person said it of: a trial that was sealed."""
-    below: "tuple[Examined, ...]" = ()
-    """What earlier calls of the batch would change, in their order: a command is tried as if that had been kept."""
-    meanwhile: Callable[[], object] = _nothing_to_do
-    """What is best done while the sandbox of a command is made, and nobody waits for it; it may never be, or again."""
-    judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision] = _nobody_judges
-    """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
-    needs_undo: Callable[[], Decision | None] = _nobody_relies
-    """What policy says if undo does not cover what it changes; None where it is allowed all the same."""
-    alone: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Keeps other sessions from changing files of the workspace meanwhile; ToolError CONFLICT where that takes long."""
+    """`metadata(title=…, output=…)` updates live views."""
 
     def check_cancelled(self) -> None:
         """Raises when the call was cancelled: to be asked between steps of long work."""
         if self.cancelled():
             raise ToolError("CANCELLED", "The call was cancelled.")
+
+
+class CommandContext(Context, frozen=True, kw_only=True):
+    """The context of handrail's own tools for commands and of the tools of servers: also what was decided and approved,
+    and how to judge the changes of a command."""
+
+    facts: Facts
+    """What the decision about the call was made from."""
+    answered: bool
+    """Whether a person said yes to this very call."""
+    attempted: Callable[[str, int, bool, str], None]
+    """Logs an attempt to reach a host: which one and its port, whether it was let through, and why not."""
+    answer: AnswerKind | None
+    """What the person said, where somebody was asked."""
+    sealed: str | None
+    """What the person said it of: a trial that was sealed."""
+    below: "tuple[Examined, ...]" = ()
+    """What earlier calls of the batch would change, in their order: a command is tried as if that had been kept."""
+    meanwhile: Callable[[], object] = _nothing_to_do
+    """What is best done while the sandbox of a command is made, and nobody waits for it; it may never be, or again."""
+    judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision]
+    """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
+    needs_undo: Callable[[], Decision | None]
+    """What policy says if undo does not cover what it changes; None where it is allowed all the same."""
+    alone: Callable[[], AbstractContextManager[object]]
+    """Keeps other sessions from changing files of the workspace meanwhile; ToolError CONFLICT where that takes long."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -178,7 +171,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[Attachment, ...] = ()
     warnings: tuple[str, ...] = ()
     changes: ChangeSet | None = None
-    events: "tuple[tuple[type[Event], dict[str, Any]], ...]" = ()
+    events: tuple[tuple[type[Event], dict[str, Any]], ...] = ()
     """What else there is to tell, of tools of our own only: it is written with the result, or not at all."""
 
 
@@ -252,8 +245,11 @@ class Tool(msgspec.Struct, frozen=True):
     """One tool, ready to be called."""
 
     spec: ToolSpec
-    run: Callable[[Context, Any], Output]
+    run: Callable[[Any, Any], Output]
+    """Gets its context and the arguments."""
     touches: Callable[[Any], Touched] = touches_nothing
-    preview: Callable[[Context, Any], Preview] | None = None
-    asks: "Callable[[str, Any], Question] | None" = None
+    preview: Callable[[Any, Any], Preview] | None = None
+    asks: Callable[[str, Any], Question] | None = None
     """What a call of this id asks the person: it is not run, and the reply is its result."""
+    context: type[Context] = Context
+    """What `run` and `preview` get: a CommandContext is for handrail's own tools."""

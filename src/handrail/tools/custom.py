@@ -39,15 +39,17 @@ def tool(
     enabled: bool = True,
     format_error: Callable[[tuple[str, ...]], str] | None = None,
 ) -> Any:
-    """Declares a function as a tool: `@tool` or `@tool(read_only=True, …)`. A parameter `context` gets the call's."""
+    """Declares a function as a tool: `@tool` or `@tool(read_only=True, …)`. A parameter of the type Context, or named
+    `context`, gets the context of the call."""
 
     def declare(body: Callable[..., Any]) -> Tool:
         own_name = name or getattr(body, "__name__", "")
+        arguments, contexts = _arguments(body, own_name)
         spec = ToolSpec(
             name=own_name,
             title=title or own_name.replace("_", " ").capitalize(),
             description=description or inspect.getdoc(body) or _undescribed(own_name),
-            arguments=_arguments(body, own_name),
+            arguments=arguments,
             data=CustomData,
             version=version,
             permissions=permissions,
@@ -57,7 +59,7 @@ def tool(
             enabled=enabled,
             format_error=format_error,
         )
-        return Tool(checked_spec(spec), _runner(body, own_name))
+        return Tool(checked_spec(spec), _runner(body, own_name, contexts))
 
     return declare if function is None else declare(function)
 
@@ -97,14 +99,19 @@ def as_output(value: Any, name: str) -> Output:
     return Output(summary=f"{name} is done", content=text, data=CustomData(value=value))
 
 
-def _arguments(body: Callable[..., Any], name: str) -> type[msgspec.Struct]:
+def _arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct], tuple[str, ...]]:
+    """The arguments of a tool, and the names of the parameters that get its context."""
     if inspect.iscoroutinefunction(body):
         raise UsageError(f"the tool {name!r} is async; declare a plain function, calls run in threads of their own")
     try:
         hints = get_type_hints(_annotated(body), include_extras=True)
+        hints["context"] = Context
         parameters = inspect.signature(body).parameters.values()
-        fields = [_field(parameter, hints, name) for parameter in parameters if parameter.name != "context"]
-        return msgspec.defstruct(f"{name}Arguments", fields, bases=(Arguments,), frozen=True, kw_only=True)
+        fields = {parameter.name: _field(parameter, hints, name) for parameter in parameters}
+        contexts = tuple(one for one in fields if hints[one] is Context)
+        given = [field for one, field in fields.items() if one not in contexts]
+        arguments = msgspec.defstruct(f"{name}Arguments", given, bases=(Arguments,), frozen=True, kw_only=True)
+        return arguments, contexts
     except (TypeError, ValueError, NameError, AttributeError) as error:
         raise UsageError(f"the tool {name!r} has a signature that no schema can express: {error}") from error
 
@@ -125,12 +132,10 @@ def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> An
     return field if parameter.default is parameter.empty else (*field, parameter.default)
 
 
-def _runner(body: Callable[..., Any], name: str) -> Callable[[Context, Any], Output]:
-    wants_context = "context" in inspect.signature(body).parameters
-
+def _runner(body: Callable[..., Any], name: str, contexts: tuple[str, ...]) -> Callable[[Context, Any], Output]:
     def run(context: Context, arguments: msgspec.Struct) -> Output:
         given = {field: getattr(arguments, field) for field in arguments.__struct_fields__}
-        return as_output(body(context=context, **given) if wants_context else body(**given), name)
+        return as_output(body(**dict.fromkeys(contexts, context), **given), name)
 
     return run
 

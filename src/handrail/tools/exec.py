@@ -7,7 +7,7 @@ from msgspec import Meta
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Command, Context, Output, Tool, Touched
+from handrail.tools.contract import Command, CommandContext, Output, Tool, Touched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,17 +82,17 @@ EXEC = ToolSpec(
 def exec_tool(commands: "Commands", background: "Background", recorder: "Callable[[], Recorder]") -> Tool:
     """The tool exec. What it is done with is loaded on first use; `recorder` is what writes changes down."""
 
-    def run(context: Context, arguments: ExecArguments) -> Output:
+    def run(context: CommandContext, arguments: ExecArguments) -> Output:
         from handrail.tools.executing import execute  # noqa: PLC0415  as said
 
         return execute(context, arguments, commands, background, recorder())
 
-    def preview(context: Context, arguments: ExecArguments) -> "Preview":
+    def preview(context: CommandContext, arguments: ExecArguments) -> "Preview":
         from handrail.tools.trying import preview_command  # noqa: PLC0415  as said
 
         return preview_command(context, arguments, commands, recorder())
 
-    return Tool(EXEC, run, _touches, preview)
+    return Tool(EXEC, run, _touches, preview, context=CommandContext)
 
 
 def _touches(arguments: ExecArguments) -> Touched:

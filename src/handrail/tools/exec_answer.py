@@ -11,7 +11,8 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.layer.hints import layer_hints
 from handrail.sandbox.limits import Limits
-from handrail.tools.contract import Context, Output
+from handrail.tools.commands import RESTRICTED_SECONDS
+from handrail.tools.contract import CommandContext, Output
 from handrail.tools.exec import MOST_MILLISECONDS, ExecData
 from handrail.tools.fitted_output import Fitted, fitted
 from handrail.tools.outcome import NOTHING, Outcome
@@ -26,7 +27,7 @@ _REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
 
 
 def answer_of(
-    context: Context,
+    context: CommandContext,
     ran: Ran,
     todo: Runnable,
     limits: Limits,
@@ -39,7 +40,8 @@ def answer_of(
     below = f"{_lines((*blocked, *_hints(ran, sandbox)))}{outcome.lines}"
     told = fitted(context, ran, len(below))
     data = _data(ran, todo, told)
-    stopped = _stopped(ran, limits, _left(todo, sandbox))
+    most = int(RESTRICTED_SECONDS * 1000) if context.limits.restricted else MOST_MILLISECONDS
+    stopped = _stopped(ran, limits, _left(todo, sandbox), most)
     more = (outcome.row, _offline(context, todo, sandbox, told.shown))
     changes = outcome.made.changes if outcome.made is not None else None
     return Output(
@@ -64,14 +66,14 @@ def _data(ran: Ran, todo: Runnable, told: Fitted) -> ExecData:
         output=told.shown,
         exit_code=code,
         duration_ms=round(ran.seconds * 1000, 3),
-        signal=None if code is None else signal_of(code),
+        signal=None if code is None else signal_of(code, todo.last),
         meaning=None if code is None else meaning_of(todo.last, code),
         stdout=None if ran.errors is None else cleaned(ran.output.head + ran.output.tail),
         stderr=None if ran.errors is None else cleaned(ran.errors.head + ran.errors.tail),
     )
 
 
-def _offline(context: Context, todo: Runnable, sandbox: SandboxUsed, shown: str) -> str:
+def _offline(context: CommandContext, todo: Runnable, sandbox: SandboxUsed, shown: str) -> str:
     """What to say to a program that has found no network."""
     if sandbox.net == "listed":
         return ""  # it has some; what it may not reach is told
@@ -131,7 +133,7 @@ def _left(todo: Runnable, sandbox: SandboxUsed) -> str:
     return "What it had changed by then stays changed."
 
 
-def _stopped(ran: Ran, limits: Limits, left: str) -> ToolError | None:
+def _stopped(ran: Ran, limits: Limits, left: str, most: int) -> ToolError | None:
     if ran.ending == "exit":
         return None
     details: dict[str, Any] = {"limits": list(ran.limits)}
@@ -139,7 +141,8 @@ def _stopped(ran: Ran, limits: Limits, left: str) -> ToolError | None:
         return ToolError("CANCELLED", f"The call was cancelled; the command is gone with all its children. {left}")
     if ran.ending == "timeout":
         seconds = f"{limits.seconds:g}"
-        how = f"Raise timeoutMs (max {MOST_MILLISECONDS}) if it needs longer."
+        more = f"Raise timeoutMs (max {most}) if it needs longer."
+        how = more if limits.seconds * 1000 < most else "No command may take longer here."
         return ToolError("TIMEOUT", f"Stopped after {seconds} s with all its children. {left} {how}", details=details)
     what = {
         "memory": f"more memory than {limits.memory >> 20:,} MB (limits.memory)",

@@ -6,7 +6,7 @@ from handrail.process.ran import Ran
 from handrail.sandbox.confinement import Confinement
 from handrail.tools.commands import Commands
 from handrail.tools.confirming import confined
-from handrail.tools.contract import Background, Context, Output
+from handrail.tools.contract import Background, CommandContext, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 from handrail.tools.running import (
@@ -24,7 +24,7 @@ from handrail.tools.sandbox_words import sandbox_of
 
 
 def execute(
-    context: Context, arguments: ExecArguments, commands: Commands, background: Background, recorder: Recorder
+    context: CommandContext, arguments: ExecArguments, commands: Commands, background: Background, recorder: Recorder
 ) -> Output:
     """Runs the command, and says how it went, or what goes on."""
     if context.sealed is not None:
@@ -49,7 +49,7 @@ def execute(
 
 
 def _execute_confirmed(
-    context: Context, arguments: ExecArguments, todo: Runnable, commands: Commands, recorder: Recorder
+    context: CommandContext, arguments: ExecArguments, todo: Runnable, commands: Commands, recorder: Recorder
 ) -> Output:
     """Of one that ends with its call, and changes nothing of the real tree while it runs."""
 
@@ -65,7 +65,7 @@ def _execute_confirmed(
 
 
 def _execute_beyond(
-    context: Context,
+    context: CommandContext,
     arguments: ExecArguments,
     todo: Runnable,
     confinement: Confinement,
@@ -86,7 +86,7 @@ def _execute_beyond(
     return _answered(context, todo, keeping.went(ran, confinement), commands)
 
 
-def _answered(context: Context, todo: Runnable, went: Went, commands: Commands) -> Output:
+def _answered(context: CommandContext, todo: Runnable, went: Went, commands: Commands) -> Output:
     """How it went on the real tree, and what it tried to reach."""
     try:
         used = sandbox_of(context, went.confinement, commands)

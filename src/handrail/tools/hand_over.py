@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from handrail.protocol.result import SandboxUsed
-from handrail.tools.contract import Context, Output
+from handrail.tools.contract import CommandContext, Output
 from handrail.tools.exec import ExecData
 from handrail.tools.polling import take_news
 
@@ -17,7 +17,7 @@ _ROOM_FOR_STATE = 600
 _CHANGES = {"read-only": "", "layer": "; what it changes is in its layer, seen by nobody else, until it ends"}
 
 
-def handed_over(context: Context, process: "ProcessSession", sandbox: SandboxUsed, *, waited: bool) -> Output:
+def handed_over(context: CommandContext, process: "ProcessSession", sandbox: SandboxUsed, *, waited: bool) -> Output:
     """What there is by now, where the call waited for it; the next poll goes on behind it."""
     news = take_news(process, max(1_000, context.limits.characters - _ROOM_FOR_STATE) if waited else 0)
     record = process.record()

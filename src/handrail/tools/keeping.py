@@ -13,7 +13,7 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
-from handrail.tools.contract import Background, Context
+from handrail.tools.contract import Background, CommandContext
 from handrail.tools.exec import ExecArguments
 from handrail.tools.kept_output import printed_of
 from handrail.tools.running import Went
@@ -31,7 +31,9 @@ _BLOCK = 1 << 20
 class Keeping:
     """One command that may go on: how it is started, waited for, and read back where it ended in time."""
 
-    def __init__(self, context: Context, arguments: ExecArguments, background: Background, spill_folder: str) -> None:
+    def __init__(
+        self, context: CommandContext, arguments: ExecArguments, background: Background, spill_folder: str
+    ) -> None:
         self._tried: Tried | None = None
         """What it tried to reach, where it has a network and ended in time."""
         self._context, self._arguments = context, arguments

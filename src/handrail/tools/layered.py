@@ -11,7 +11,7 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
 from handrail.tools.commands import Commands
-from handrail.tools.contract import AsksError, Context, Output
+from handrail.tools.contract import AsksError, CommandContext, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import answer_of
 from handrail.tools.outcome import Outcome
@@ -22,7 +22,7 @@ _SUMMARY = 200
 
 
 def execute_layered(
-    context: Context,
+    context: CommandContext,
     arguments: ExecArguments,
     todo: Runnable,
     confinement: Confinement,
@@ -40,7 +40,12 @@ def execute_layered(
 
 
 def conclude(
-    context: Context, arguments: ExecArguments, trial: Trial, commands: Commands, recorder: Recorder, layer: Layer
+    context: CommandContext,
+    arguments: ExecArguments,
+    trial: Trial,
+    commands: Commands,
+    recorder: Recorder,
+    layer: Layer,
 ) -> Output:
     """Judges what came of a command that was allowed, and keeps it or does not."""
     try:
@@ -54,7 +59,7 @@ def conclude(
 
 
 def keep_sealed(
-    context: Context, arguments: ExecArguments, sealed: str, commands: Commands, recorder: Recorder
+    context: CommandContext, arguments: ExecArguments, sealed: str, commands: Commands, recorder: Recorder
 ) -> Output:
     """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten
     when the call has its result, which takes over the file of what was printed."""
@@ -63,7 +68,7 @@ def keep_sealed(
     return _answered(context, arguments, trial, commands, outcome)
 
 
-def _still_allowed(context: Context, trial: Trial, recorder: Recorder) -> Outcome:
+def _still_allowed(context: CommandContext, trial: Trial, recorder: Recorder) -> Outcome:
     """Keeps it, but for what policy has come to forbid since somebody was asked: a yes lifts no deny."""
     decision = context.judge(trial.examined.changes, {})
     if decision.decision == "deny":
@@ -71,7 +76,7 @@ def _still_allowed(context: Context, trial: Trial, recorder: Recorder) -> Outcom
     return keep(context, trial, recorder, None)
 
 
-def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None) -> Outcome:
+def keep(context: CommandContext, trial: Trial, recorder: Recorder, layer: Layer | None) -> Outcome:
     """Makes the changes, all of them or none. What stands in the way is told beside what the command printed."""
     unkept = trial.examined.unkept
     if not trial.examined.steps:
@@ -97,7 +102,7 @@ def keep(context: Context, trial: Trial, recorder: Recorder, layer: Layer | None
     return Outcome(made=made, unkept=unkept)
 
 
-def _in_words(context: Context, error: ToolError) -> ToolError:
+def _in_words(context: CommandContext, error: ToolError) -> ToolError:
     """Where nobody saw a preview, none was out of date."""
     path = error.named_details.get("path")
     if context.sealed is not None or error.code != "CONFLICT" or path is None:
@@ -106,7 +111,7 @@ def _in_words(context: Context, error: ToolError) -> ToolError:
     return ToolError("CONFLICT", message, details=error.details)
 
 
-def _judged(context: Context, trial: Trial, recorder: Recorder, layer: Layer) -> Outcome:
+def _judged(context: CommandContext, trial: Trial, recorder: Recorder, layer: Layer) -> Outcome:
     if trial.ran.ending != "exit":
         return Outcome()
     decision = context.judge(trial.examined.changes, configs_of(context.workspace, layer, trial.examined))
@@ -135,7 +140,9 @@ def _only_printed(trial: Trial) -> Outcome:
     return Outcome(dropped=bool(trial.examined.steps))
 
 
-def _answered(context: Context, arguments: ExecArguments, trial: Trial, commands: Commands, outcome: Outcome) -> Output:
+def _answered(
+    context: CommandContext, arguments: ExecArguments, trial: Trial, commands: Commands, outcome: Outcome
+) -> Output:
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
     limits = commands.limits(arguments.timeout_ms, restricted=context.limits.restricted)

@@ -12,7 +12,7 @@ from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.place import new_place
 from handrail.sandbox.proxy.proxy import Proxy
-from handrail.tools.contract import Context
+from handrail.tools.contract import CommandContext
 
 MOST_BLOCKED = 1_000
 """Of one command, each an event; those after them are counted, and the result says how many. Whatever is let through
@@ -26,7 +26,7 @@ _MOST_REACHED = 20
 class Tried:
     """What a command tried to reach: told as it comes, and in short at the end."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: CommandContext) -> None:
         self._context = context
         command = context.facts.command
         self._approved = frozenset(command.hosts if command is not None and context.answered else ())

@@ -35,7 +35,7 @@ def refuse_broken(limits: Limits, path: str, data: bytes) -> None:
         return
     if problem := parse_problem(path, data):
         message = f"{clipped(path)} was not written: {problem}. The restricted profile keeps only data that parses."
-        raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]})
+        raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]}, warnings=(problem,))
 
 
 def parse_problem(path: str, data: bytes) -> str | None:

@@ -10,7 +10,7 @@ from handrail.protocol.permission import Preview
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, ProcessUse, Tool, Touched
+from handrail.tools.contract import CommandContext, Output, ProcessUse, Tool, Touched
 
 if TYPE_CHECKING:
     from handrail.tools.contract import Background
@@ -84,12 +84,12 @@ PROCESS = ToolSpec(
 def process_tool(background: "Background") -> Tool:
     """The tool process. What it is done with is loaded on first use."""
 
-    def run(context: Context, arguments: ProcessArguments) -> Output:
+    def run(context: CommandContext, arguments: ProcessArguments) -> Output:
         from handrail.tools.processing import process  # noqa: PLC0415  as said
 
         return process(context, arguments, background)
 
-    return Tool(PROCESS, run, _touches, _preview)
+    return Tool(PROCESS, run, _touches, _preview, context=CommandContext)
 
 
 def _touches(arguments: ProcessArguments) -> Touched:
@@ -122,7 +122,7 @@ def _problems(arguments: ProcessArguments) -> list[Problem]:
     return found
 
 
-def _preview(_: Context, arguments: ProcessArguments) -> Preview:
+def _preview(_: CommandContext, arguments: ProcessArguments) -> Preview:
     """What would be written, for the person who is asked."""
     end = "(and the end of its input)" if arguments.eof else ""
     return Preview(kind="input", text="\n".join(filter(None, (arguments.data, end))))

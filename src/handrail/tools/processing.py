@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from handrail.protocol.error import ToolError
 from handrail.protocol.process import ProcessRecord
-from handrail.tools.contract import Background, Context, Output
+from handrail.tools.contract import Background, CommandContext, Output
 from handrail.tools.log_pages import log_page
 from handrail.tools.polling import poll
 from handrail.tools.process import Action, ProcessArguments, ProcessData
@@ -21,7 +21,7 @@ _SHOWN = 200
 """Characters of a command or a last line in a list."""
 
 
-def process(context: Context, arguments: ProcessArguments, background: Background) -> Output:
+def process(context: CommandContext, arguments: ProcessArguments, background: Background) -> Output:
     """Does it."""
     if arguments.action == "list":
         return _list(background)
@@ -48,7 +48,7 @@ def _row(record: ProcessRecord) -> str:
     return f"{record.id}  {state_of(record)}  {age_of(record)}{ports}  {record.command[:_SHOWN]}{last}"
 
 
-def _poll(found: "ProcessSession", context: Context, _: ProcessArguments, background: Background) -> Output:
+def _poll(found: "ProcessSession", context: CommandContext, _: ProcessArguments, background: Background) -> Output:
     news = poll(found, max(1_000, context.limits.characters - _ROOM_FOR_STATE), context.cancelled)
     record = found.record()
     if record.state != "running":
@@ -65,7 +65,7 @@ def _poll(found: "ProcessSession", context: Context, _: ProcessArguments, backgr
     )
 
 
-def _log(found: "ProcessSession", context: Context, arguments: ProcessArguments, _: Background) -> Output:
+def _log(found: "ProcessSession", context: CommandContext, arguments: ProcessArguments, _: Background) -> Output:
     offset = 1 if arguments.offset is None else arguments.offset
     page = log_page(found.log, offset, arguments.limit or _ROWS, context.limits.characters)
     record, total = found.record(), page.total or 0
@@ -84,7 +84,7 @@ def _log(found: "ProcessSession", context: Context, arguments: ProcessArguments,
     )
 
 
-def _write(found: "ProcessSession", _: Context, arguments: ProcessArguments, __: Background) -> Output:
+def _write(found: "ProcessSession", _: CommandContext, arguments: ProcessArguments, __: Background) -> Output:
     data = (arguments.data or "").encode()
     found.write(data, eof=arguments.eof)
     end = " and the end of its input" if arguments.eof else ""
@@ -92,7 +92,7 @@ def _write(found: "ProcessSession", _: Context, arguments: ProcessArguments, __:
     return Output(summary=said, content=f"{said} Poll it for its answer.\n", data=ProcessData(process=found.record()))
 
 
-def _kill(found: "ProcessSession", _: Context, __: ProcessArguments, background: Background) -> Output:
+def _kill(found: "ProcessSession", _: CommandContext, __: ProcessArguments, background: Background) -> Output:
     if found.wait(0):
         said = f"{found.id} had ended before: {how_it_is(found.record())}."
     else:
@@ -102,7 +102,7 @@ def _kill(found: "ProcessSession", _: Context, __: ProcessArguments, background:
     return Output(summary=said, content=f"{said}\n", data=ProcessData(process=found.record()))
 
 
-def _clear(found: "ProcessSession", _: Context, __: ProcessArguments, ___: Background) -> Output:
+def _clear(found: "ProcessSession", _: CommandContext, __: ProcessArguments, ___: Background) -> Output:
     before = found.record().dropped
     found.log.clear()
     record = found.record()
@@ -110,7 +110,7 @@ def _clear(found: "ProcessSession", _: Context, __: ProcessArguments, ___: Backg
     return Output(summary=said, content=f"{said}\n", data=ProcessData(process=record))
 
 
-def _remove(found: "ProcessSession", _: Context, __: ProcessArguments, background: Background) -> Output:
+def _remove(found: "ProcessSession", _: CommandContext, __: ProcessArguments, background: Background) -> Output:
     record = found.record()
     background.forget(found)
     ended = "ended with all that it had started, and " if record.state == "running" else ""
@@ -118,7 +118,7 @@ def _remove(found: "ProcessSession", _: Context, __: ProcessArguments, backgroun
     return Output(summary=said, content=f"{said}\n", data=ProcessData(process=record))
 
 
-_ACTIONS: "dict[Action, Callable[[ProcessSession, Context, ProcessArguments, Background], Output]]" = {
+_ACTIONS: "dict[Action, Callable[[ProcessSession, CommandContext, ProcessArguments, Background], Output]]" = {
     "poll": _poll,
     "log": _log,
     "write": _write,

@@ -19,7 +19,7 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.layer.layer import Layer
 from handrail.sandbox.layer.mounting import NOT_MOUNTED
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Context
+from handrail.tools.contract import CommandContext
 
 Confirm = Callable[[], None]
 """Looks whether a command may begin, while its sandbox is made; raises where it may not."""
@@ -38,7 +38,7 @@ class Went(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_command(
-    context: Context,
+    context: CommandContext,
     todo: Runnable,
     confinement: Confinement,
     commands: Commands,
@@ -64,7 +64,7 @@ def run_command(
 
 
 def _run(
-    context: Context,
+    context: CommandContext,
     todo: Runnable,
     confinement: Confinement,
     commands: Commands,
@@ -92,7 +92,7 @@ def check_ran(ran: Ran, commands: Commands, layer: Layer | None = None) -> None:
         raise commands.sandbox.failed(_why_not(ran) if layer is None else cleaned(ran.output.head), layer)
 
 
-def watch_disk(context: Context, confinement: Confinement, layer: Layer, most: int | None = None) -> Confinement:
+def watch_disk(context: CommandContext, confinement: Confinement, layer: Layer, most: int | None = None) -> Confinement:
     """The confinement of a command that is stopped if it writes more than `most` to its layer. Without `most` the limit
     is its own, unless somebody approved the command or its mode allows bulk changes."""
     if most is None and (context.answered or context.limits.bulk):
@@ -102,7 +102,7 @@ def watch_disk(context: Context, confinement: Confinement, layer: Layer, most: i
 
 
 def launch_of(
-    context: Context,
+    context: CommandContext,
     todo: Runnable,
     confinement: Confinement,
     commands: Commands,
@@ -124,7 +124,7 @@ def weaker_sandbox() -> ToolError:
     return ToolError("CONFLICT", f"{_WEAKER} Nothing was run. Call again.")
 
 
-def updates_of(context: Context) -> Updates:
+def updates_of(context: CommandContext) -> Updates:
     """What tells live views how it goes on."""
 
     def tell(update: Update) -> None:
@@ -134,7 +134,7 @@ def updates_of(context: Context) -> Updates:
     return Updates(tell)
 
 
-def command_of(context: Context) -> CommandFact:
+def command_of(context: CommandContext) -> CommandFact:
     """What was judged."""
     fact = context.facts.command
     if fact is None:
@@ -142,7 +142,7 @@ def command_of(context: Context) -> CommandFact:
     return fact
 
 
-def folder_of(context: Context, cwd: str) -> str:
+def folder_of(context: CommandContext, cwd: str) -> str:
     """Where it starts, without the links on the way."""
     fact = context.workspace.look(cwd, "read")
     if fact.real is None or fact.kind != "directory":

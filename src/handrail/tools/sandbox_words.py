@@ -6,13 +6,13 @@ from handrail.protocol.decision import CommandFact
 from handrail.protocol.result import SandboxUsed
 from handrail.sandbox.confinement import Confinement
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Context
+from handrail.tools.contract import CommandContext
 from handrail.tools.running import command_of
 
 _GOES_ON = "it may go on after its call, on the real tree"
 
 
-def sandbox_of(context: Context, confinement: Confinement, commands: Commands) -> SandboxUsed:
+def sandbox_of(context: CommandContext, confinement: Confinement, commands: Commands) -> SandboxUsed:
     """Of a command that ran on the real tree."""
     used = _used(confinement, commands)
     if confinement.only_looks and used.net != "open":
@@ -44,7 +44,7 @@ def layered_sandbox_of(confinement: Confinement, commands: Commands, reached: tu
     return replace(used, tier=3, undo="layer", not_covered=sent, gaps=gaps)
 
 
-def _why_no_layer(context: Context, fact: CommandFact, commands: Commands) -> str:
+def _why_no_layer(context: CommandContext, fact: CommandFact, commands: Commands) -> str:
     if fact.background:
         return _GOES_ON
     return commands.why_no_layer(context.workspace.roots) or "it was decided for a sandbox without one"

@@ -7,7 +7,7 @@ from handrail.changes.snapshots.scanning import OTHER, REPOSITORY
 from handrail.changes.snapshots.watch import Watch
 from handrail.protocol.change import Change
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Context
+from handrail.tools.contract import CommandContext
 from handrail.workspace.workspace import Workspace
 
 MOST_SEALED = 1_000
@@ -16,7 +16,7 @@ _STEERS = ("hooks", "config", "config.worktree", "info", "modules", "worktrees",
 """What in a repository says which programs git runs; commits write none of it."""
 
 
-def seals(context: Context, watch: Watch, commands: Commands) -> tuple[str, ...]:
+def seals(context: CommandContext, watch: Watch, commands: Commands) -> tuple[str, ...]:
     """Absolute paths of files and folders. Whoever was allowed only since undo covers it writes to nothing that undo
     does not cover; who was allowed otherwise may, but for what steers git, where changing that asks."""
     if context.answered or commands.tier < 2:

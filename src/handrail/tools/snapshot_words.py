@@ -11,7 +11,7 @@ from handrail.protocol.decision import Decision
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.result import SandboxUsed
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Context
+from handrail.tools.contract import CommandContext
 from handrail.tools.running import Went
 from handrail.tools.sandbox_words import sandbox_of
 from handrail.workspace.errors import clipped
@@ -21,7 +21,7 @@ _NEVER = "extended attributes and times of files"
 _UNWRITABLE = re.compile(rb"Read-only file system|Device or resource busy|EROFS|EBUSY")
 
 
-def snapshot_sandbox_of(context: Context, went: Went, commands: Commands, watched: Watched) -> SandboxUsed:
+def snapshot_sandbox_of(context: CommandContext, went: Went, commands: Commands, watched: Watched) -> SandboxUsed:
     """How it was confined, and what undo does not cover."""
     used = sandbox_of(context, went.confinement, commands)
     if watched.examined is None:

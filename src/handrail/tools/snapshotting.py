@@ -21,7 +21,7 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import Preview
 from handrail.sandbox.confinement import Confinement
 from handrail.tools.commands import Commands
-from handrail.tools.contract import AsksError, Context, Output
+from handrail.tools.contract import AsksError, CommandContext, Output
 from handrail.tools.exec_answer import answer_of
 from handrail.tools.outcome import Outcome
 from handrail.tools.running import Went, command_of, remove_printed, run_command
@@ -34,7 +34,7 @@ _SUMMARY = 200
 
 
 def execute_watched(
-    context: Context, todo: Runnable, confinement: Confinement, commands: Commands, recorder: Recorder
+    context: CommandContext, todo: Runnable, confinement: Confinement, commands: Commands, recorder: Recorder
 ) -> Output:
     """Runs a command that is allowed. AsksError where somebody has to say yes: to what it changed, which waits, or to
     running it at all, where undo would not cover it."""
@@ -61,7 +61,13 @@ def execute_watched(
 
 
 def _concluded(
-    context: Context, todo: Runnable, went: Went, commands: Commands, recorder: Recorder, watch: Watch, number: int
+    context: CommandContext,
+    todo: Runnable,
+    went: Went,
+    commands: Commands,
+    recorder: Recorder,
+    watch: Watch,
+    number: int,
 ) -> Output:
     watched = watch.over(tidy=not context.answered)
     sandbox = snapshot_sandbox_of(context, went, commands, watched)
@@ -81,7 +87,7 @@ def _concluded(
 
 
 def _recorded(
-    context: Context, recorder: Recorder, number: int, watched: Watched, not_covered: tuple[str, ...]
+    context: CommandContext, recorder: Recorder, number: int, watched: Watched, not_covered: tuple[str, ...]
 ) -> Recorded | None:
     history, summary = recorder.history, command_of(context).text[:_SUMMARY]
     if watched.examined is not None:
@@ -89,7 +95,7 @@ def _recorded(
     return finish_unkept(history, number, summary, watched.changes)
 
 
-def _cut_off(context: Context, recorder: Recorder, number: int, watched: Watched) -> None:
+def _cut_off(context: CommandContext, recorder: Recorder, number: int, watched: Watched) -> None:
     """Of one that an interrupt stopped too, nothing stays that somebody would have to say yes to."""
     made = _recorded(context, recorder, number, watched, ())
     if made is None or watched.examined is None or context.answered:
@@ -99,7 +105,7 @@ def _cut_off(context: Context, recorder: Recorder, number: int, watched: Watched
         _take_back(context, recorder, made)
 
 
-def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) -> Outcome:
+def _judged(context: CommandContext, recorder: Recorder, trial: Trial, made: Recorded) -> Outcome:
     """What policy says to it: what it does not let be is taken back."""
     examined = trial.examined
     decision = context.judge(examined.changes, config_texts(context.workspace, examined.steps))
@@ -115,7 +121,7 @@ def _judged(context: Context, recorder: Recorder, trial: Trial, made: Recorded) 
     raise AsksError(decision, previewed(waiting, seal(context.workspace, recorder.history, waiting, None)))
 
 
-def _take_back(context: Context, recorder: Recorder, made: Recorded) -> None:
+def _take_back(context: CommandContext, recorder: Recorder, made: Recorded) -> None:
     """At once, on the record like any undo, which keeps what it takes away. ToolError where that cannot be."""
     own = replace(context, tool_call_id=f"{context.tool_call_id}{TAKEN_BACK}")
     undo_tool(context.workspace, recorder).run(own, UndoArguments(numbers=(made.changes.number or 0,)))

@@ -27,7 +27,7 @@ from handrail.sandbox.layer.layer import Layer
 from handrail.sandbox.limits import MEGABYTE
 from handrail.tools.commands import Commands
 from handrail.tools.confirming import confined
-from handrail.tools.contract import Context
+from handrail.tools.contract import CommandContext
 from handrail.tools.exec import ExecArguments
 from handrail.tools.running import Confirm, Went, command_of, remove_printed, run_command, watch_disk, weaker_sandbox
 from handrail.tools.sandbox_words import layered_sandbox_of
@@ -45,7 +45,9 @@ _REPOSITORY = re.compile(r"((?:.*/)?)\.git/(?:index$|objects/)", re.DOTALL)
 """What git writes when it notes the contents of files; the folder that its repository is in."""
 
 
-def preview_command(context: Context, arguments: ExecArguments, commands: Commands, recorder: Recorder) -> Preview:
+def preview_command(
+    context: CommandContext, arguments: ExecArguments, commands: Commands, recorder: Recorder
+) -> Preview:
     """Tries the command as one that nobody was asked about: it sees no credentials and reaches nobody."""
     fact = command_of(context)
     todo = runnable(fact.text, fact.cwd, fact.there)
@@ -63,7 +65,7 @@ def preview_command(context: Context, arguments: ExecArguments, commands: Comman
 
 
 def _previewed_in(
-    context: Context,
+    context: CommandContext,
     todo: Runnable,
     confinement: Confinement,
     commands: Commands,
@@ -95,7 +97,7 @@ def _previewed_in(
 
 @contextlib.contextmanager
 def laid_below(
-    context: Context, confinement: Confinement, commands: Commands, recorder: Recorder
+    context: CommandContext, confinement: Confinement, commands: Commands, recorder: Recorder
 ) -> Generator[tuple[Layer, ...]]:
     """What earlier calls of the batch would change, as a layer to lie on; none where they would change nothing."""
     if not context.below:
@@ -108,7 +110,7 @@ def laid_below(
 
 @contextlib.contextmanager
 def layer_over(
-    context: Context, confinement: Confinement, commands: Commands, below: tuple[Layer, ...] = ()
+    context: CommandContext, confinement: Confinement, commands: Commands, below: tuple[Layer, ...] = ()
 ) -> Generator[Layer]:
     """A new layer over all that the command may change; it is gone afterwards, whatever happens."""
     _check_layer(context, commands)
@@ -116,13 +118,13 @@ def layer_over(
         yield layer
 
 
-def _check_layer(context: Context, commands: Commands) -> None:
+def _check_layer(context: CommandContext, commands: Commands) -> None:
     if commands.why_no_layer(context.workspace.roots) is not None:
         raise weaker_sandbox()
 
 
 def try_command(
-    context: Context,
+    context: CommandContext,
     todo: Runnable,
     confinement: Confinement,
     commands: Commands,
@@ -142,7 +144,7 @@ def try_command(
     return trial_of(context, went, commands, layer)
 
 
-def trial_of(context: Context, went: Went, commands: Commands, layer: Layer) -> Trial:
+def trial_of(context: CommandContext, went: Went, commands: Commands, layer: Layer) -> Trial:
     """What came of one that ran in a layer."""
     ran, limits = went.ran, went.confinement.limits
     if ran.ending == "exit" and bytes_below(limits.uppers, limits.disk, whole=True) > limits.disk:
@@ -191,7 +193,7 @@ def _refuse_misled_git(workspace: Workspace, examined: Examined, commands: Comma
         raise ToolError("CONFLICT", f"{message} {advice}")
 
 
-def sealed_trial(context: Context, recorder: Recorder, trial: Trial, layer: Layer) -> str:
+def sealed_trial(context: CommandContext, recorder: Recorder, trial: Trial, layer: Layer) -> str:
     """Puts the trial by until somebody answers; what it is found by. ToolError where there is no room for it."""
     try:
         check_room(recorder, trial.examined)

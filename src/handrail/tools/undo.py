@@ -116,7 +116,7 @@ def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
     for missing in recorder.history.blobs.missing(needed):
         path = clipped(os.fsdecode(needed[missing]))
         raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
-    keep_all(workspace, recorder, ((way.step.path, way.found) for way in plan.ways))
+    keep_all(workspace, recorder.history, ((way.step.path, way.found) for way in plan.ways))
 
 
 def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:

@@ -12,7 +12,7 @@ from handrail.sandbox.confinement import Confinement
 from handrail.sandbox.layer.layer import Layer
 from handrail.sandbox.layer.owner import give_to
 from handrail.tools.commands import Commands
-from handrail.tools.contract import Background, Context, Output
+from handrail.tools.contract import Background, CommandContext, Output
 from handrail.tools.exec import ExecArguments
 from handrail.tools.hand_over import handed_over
 from handrail.tools.keeping import Keeping
@@ -23,7 +23,7 @@ from handrail.tools.trying import layer_over, trial_of
 
 
 def execute_yielding(
-    context: Context,
+    context: CommandContext,
     arguments: ExecArguments,
     todo: Runnable,
     confinement: Confinement,
@@ -49,7 +49,7 @@ def execute_yielding(
     return handed_over(context, ran, used, waited=True)
 
 
-def _give(layer: Layer, keeping: Keeping, context: Context, background: Background, used: SandboxUsed) -> None:
+def _give(layer: Layer, keeping: Keeping, context: CommandContext, background: Background, used: SandboxUsed) -> None:
     """Whoever is killed from here on leaves no layer that nobody sees to."""
     keeping.name = new_name()
     give_to(layer, os.path.join(background.folder, keeping.name))

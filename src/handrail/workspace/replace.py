@@ -37,16 +37,12 @@ def put_instead(
     flush: bool = True,
     dress: Callable[[int], None] | None = None,
     away: Away = unlink,
-    workshop: int | None = None,
 ) -> Written:
     """The same, as a file of its own even where `before` has other names: those keep the old bytes.
 
-    `flush`: wait until the bytes are on the disk. `dress`: gives the open file what else it is to have. `workshop`: a
-    folder of ours on the same file system, where a file that takes the place of another is made.
+    `flush`: wait until the bytes are on the disk. `dress`: gives the open file what else it is to have.
     """
-    # What is new takes after the folder that it is made in.
-    made_in = folder if workshop is None or before is None else workshop
-    descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=made_in)
+    descriptor = os.open(temporary, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
     created = os.fstat(descriptor)
     try:
         try:
@@ -65,11 +61,11 @@ def put_instead(
             os.close(descriptor)
         if before is not None:
             ready = ready_name(temporary, own.hash, before.hash)
-            os.rename(temporary, ready, src_dir_fd=made_in, dst_dir_fd=folder)
-            temporary, made_in = ready, folder
+            os.rename(temporary, ready, src_dir_fd=folder, dst_dir_fd=folder)
+            temporary = ready
         put(folder, temporary, name, before, own, path, away)
     except BaseException:
-        discard(made_in, temporary, created)
+        discard(folder, temporary, created)
         raise
     return Written(new.hash, new.size, stat.S_IMODE(own.status.st_mode))
 

@@ -53,11 +53,12 @@ class Landing:
 class _Walk:
     """The folders walked through so far and the names still to go."""
 
-    def __init__(self, root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str) -> None:
+    def __init__(self, root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str, *, past_files: bool) -> None:
         self.folders = [os.dup(root)]
         self.pending = list(reversed(parts))
         self.reroot = reroot
         self.spelled = spelled
+        self.past_files = past_files
         self.links = 0
 
     def step(self) -> Landing | None:
@@ -97,15 +98,19 @@ class _Walk:
         self.pending = list(reversed(self._entered((*above, *reversed(self.pending)), up=True)))
 
     def _down(self, name: str) -> bool:
-        """Enters a folder; False when there is no such name."""
+        """Enters a folder; False when there is none of that name, and it could be made."""
         try:
             self.folders.append(os.open(name, _FOLDER, dir_fd=self.folders[-1]))
         except FileNotFoundError:
             return False
         except OSError as error:
             # O_NOFOLLOW on a link reports ELOOP or, with O_DIRECTORY, ENOTDIR.
-            if error.errno not in {errno.ELOOP, errno.ENOTDIR} or not self._follow(name):
+            if error.errno not in {errno.ELOOP, errno.ENOTDIR}:
                 raise
+            if not self._follow(name):
+                if not self.past_files:
+                    raise
+                return False
         return True
 
     def _last(self, name: str) -> Landing | None:
@@ -143,9 +148,10 @@ class _Walk:
         return found[1]
 
 
-def walk(root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str) -> Landing:
-    """Walks `parts`, names and `..`, below an open root and says where they lead."""
-    progress = _Walk(root, parts, reroot, spelled)
+def walk(root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str, *, past_files: bool = False) -> Landing:
+    """Walks `parts`, names and `..`, below an open root and says where they lead. With `past_files`, a file where a
+    folder must be counts as a missing folder; otherwise it is an error."""
+    progress = _Walk(root, parts, reroot, spelled, past_files=past_files)
     try:
         while progress.pending:
             landing = progress.step()

@@ -168,7 +168,7 @@ class Workspace:
         return Landing(opened.descriptor, name, ()), real
 
     def append(self, path: str, data: bytes) -> None:
-        """Adds bytes to the end of a file, which is created with its parents, for its owner only."""
+        """Adds bytes to the end of a file, all or none; it is created with its parents, for its owner only."""
         landing, _ = self.land(path)
         with landing:
             folders = NewFolders(landing.folder, landing.missing)
@@ -178,7 +178,7 @@ class Workspace:
                 try:
                     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
-                    os.write(descriptor, data)
+                    _append_all(descriptor, data, path)
                 finally:
                     os.close(descriptor)
                 folders.keep()
@@ -205,9 +205,10 @@ class Workspace:
             return self._fact_outside(fact)
         return fact if access == "read" else self._with_repository(fact, fact.real)
 
-    def look(self, path: str, access: Access) -> PathFact:
-        """The same about a path that a command names: no call follows that reads it, and nothing is opened for it."""
-        fact = self._fact_inside(path, "delete" if access == "delete" else "write")
+    def look(self, path: str, access: Access, *, past_files: bool = False) -> PathFact:
+        """The same about a path that a command names: no call follows that reads it, and nothing is opened for it. With
+        `past_files`, a path below a file is missing: the command may put a folder in the file's place."""
+        fact = self._fact_inside(path, "delete" if access == "delete" else "write", past_files=past_files)
         fact = msgspec.structs.replace(fact, access=access, root=self._is_or_holds_root(fact.real or path))
         return fact if access == "read" or fact.real is None else self._with_repository(fact, fact.real)
 
@@ -229,7 +230,7 @@ class Workspace:
                     return msgspec.structs.replace(fact, repository=True)
         return fact
 
-    def _fact_inside(self, path: str, access: Access) -> PathFact:
+    def _fact_inside(self, path: str, access: Access, *, past_files: bool = False) -> PathFact:
         try:
             if access == "read":
                 return self._glance(path)
@@ -239,8 +240,8 @@ class Workspace:
                 return self._fact_of_name(where, *named)
             with self._open(where, _LOOK) as found:
                 return self._fact(where, access, found)
-        except FileNotFoundError:
-            landing, root, real = self._landed(path)
+        except (FileNotFoundError, NotADirectoryError):
+            landing, root, real = self._landed(path, past_files=past_files)
             os.close(landing.folder)
             named = _other(self._place(path).named, real)
             return PathFact(path=path, access=access, kind="missing", real=real, named=named, writable=root.writable)
@@ -270,6 +271,7 @@ class Workspace:
             size=status.st_size if kind == "file" else None,
             shared=shared,
             credential=shared and (status.st_dev, status.st_ino) in self.credential_files(),
+            read_only=kind == "file" and not status.st_mode & 0o222,
         )
 
     @cached_property
@@ -357,10 +359,10 @@ class Workspace:
     def _place(self, path: str) -> Place:
         return self.variable.now.place(path)
 
-    def _landed(self, path: str) -> tuple[Landing, Root, str]:
+    def _landed(self, path: str, *, past_files: bool = False) -> tuple[Landing, Root, str]:
         try:
             where = self._place(path)
-            landing = walk(where.root.descriptor, where.parts, self._reroot, path)
+            landing = walk(where.root.descriptor, where.parts, self._reroot, path, past_files=past_files)
         except OSError as error:
             raise tool_error(error, path) from None
         try:
@@ -442,6 +444,16 @@ def refuse_credential(opened: Opened, path: str) -> None:
 def is_device(status: os.stat_result) -> bool:
     """A character or block device."""
     return stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+
+
+def _append_all(descriptor: int, data: bytes, path: str) -> None:
+    """Half a line would be glued to the next one: it is taken away, unless somebody wrote behind it meanwhile."""
+    written = os.write(descriptor, data)
+    if written < len(data):
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        if os.fstat(descriptor).st_size == end:
+            os.ftruncate(descriptor, end - written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
 def _refuse_read_only(root: Root, path: str) -> None:

@@ -70,7 +70,7 @@ _STAYING = {
         """
         if os.fork() == 0:
             os.setsid()
-            until = time.monotonic() + 3
+            until = time.monotonic() + 30
             while time.monotonic() < until:
                 if os.fork():
                     os._exit(0)

@@ -78,12 +78,12 @@ def test_a_server_gets_its_own_variables_and_none_of_the_persons(place: Place) -
 
 
 def test_a_secret_of_a_server_is_in_nobodys_arguments(place: Place) -> None:
-    more = 'env = { API_KEY = "sk-inthememoryonly12345" }'
-    with place.session(plain(more=more)) as rail:
+    word, secret = f"seen-{os.getpid()}", f"inthememoryonly{os.getpid()}"
+    with place.session(table("plain", PYTHON, "plain.py", word, more=f'env = {{ API_KEY = "sk-{secret}" }}')) as rail:
         assert rail.call("mcp__plain__echo", {"text": "hello"}).content == "hello"
         told = b"".join(_arguments())
-    assert b"plain.py" in told
-    assert b"inthememoryonly" not in told
+    assert word.encode() in told
+    assert secret.encode() not in told
 
 
 def _arguments() -> Generator[bytes]:
@@ -150,13 +150,13 @@ def test_least_three_is_for_servers_that_may_change_something(place: Place) -> N
 
 
 def test_a_session_that_is_closed_while_its_servers_start_leaves_nothing(place: Place) -> None:
-    names = [f"name{number}" for number in range(3)]
-    text = "".join(hostile("HangsAtStart", name=name) for name in names) + plain("named", "")
+    word, names = f"hangs-{os.getpid()}", [f"name{number}" for number in range(3)]
+    text = "".join(table(name, PYTHON, "hostile.py", "HangsAtStart", word) for name in names) + plain("named", "")
     for wait in ("100 ms", "1s"):
         found = place.found(text, wait=f'[mcp]\nwait = "{wait}"\n')
         with place.opened(found) as rail:
             rail.specs()
-        assert not processes_with("HangsAtStart")
+        assert not processes_with(word)
         assert [source.listed() for source in found.sources] == [(), (), (), ()]
 
 
@@ -186,9 +186,11 @@ def test_a_program_that_is_there_only_after_its_session_was_closed_is_ended(
 
 
 def test_servers_that_do_not_end_by_themselves_are_ended_with_their_session(place: Place) -> None:
-    with place.session("".join(hostile("StaysOn", name=f"one{number}") for number in range(5))) as rail:
+    word, names = f"stays-{os.getpid()}", [f"one{number}" for number in range(5)]
+    with place.session("".join(table(name, PYTHON, "hostile.py", "StaysOn", word) for name in names)) as rail:
         assert rail.call("mcp__one3__echo", {"text": "hello"}).content == "hello"
-    assert not processes_with("StaysOn")
+        assert processes_with(word)
+    assert not processes_with(word)
 
 
 _VICTIM = """

@@ -80,7 +80,7 @@ def honest(request: http.server.BaseHTTPRequestHandler, message: dict[str, objec
 
 
 def table(port: int, more: str = "") -> str:
-    return f'[mcp.servers.web]\nurl = "http://127.0.0.1:{port}/mcp"\ntimeout = "5s"\n{more}\n'
+    return f'[mcp.servers.web]\nurl = "http://127.0.0.1:{port}/mcp"\ntimeout = "60s"\n{more}\n'
 
 
 def problems(place: Place, port: int) -> str:
@@ -176,7 +176,7 @@ def test_a_call_that_takes_too_long_is_given_up(place: Place) -> None:
             waiting.wait(60)
         honest(request, message)
 
-    with web(handle) as port, place.session(table(port).replace("5s", "500 ms")) as rail:
+    with web(handle) as port, place.session(table(port).replace("60s", "500 ms")) as rail:
         result = rail.call("mcp__web__echo", {})
         waiting.set()
     assert code_of(result) == "TIMEOUT"

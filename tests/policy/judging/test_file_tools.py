@@ -333,6 +333,26 @@ def test_the_restricted_profile_makes_very_many_files_a_no() -> None:
     assert found.reason.endswith("and the restricted profile asks nobody")
 
 
+def test_a_write_to_a_read_only_file_asks_in_every_mode_but_full() -> None:
+    kept = path("docs/a", read_only=True)
+    assert verdicts(kept) == verdicts(kept, rules=(ALLOW,)) == "dcca"
+    found = decided(kept, mode="auto")
+    assert (found.rule, found.grants) == ("fs.read-only-file", ())
+    assert found.reason == "the file's mode makes it read-only; a write would replace it all the same"
+    assert verdicts(path("docs/a", "read", read_only=True), rules=(ALLOW,)) == "aaaa"
+    assert verdicts(path("docs/a", "delete", read_only=True)) == "dcaa"
+    assert decided(path(".git/config", read_only=True)).rule == "fs.protected"
+
+
+def test_a_lock_in_a_repository_asks_when_it_is_made_and_not_when_it_is_removed() -> None:
+    for name in (".git/index.lock", "sub/.git/refs/heads/a.lock", "bare.git/HEAD.lock", ".GIT/Index.LOCK"):
+        assert verdicts(path(name)) == "dcca"
+        assert decided(path(name), mode="auto").rule == "fs.lock"
+        assert verdicts(path(name, "delete")) == "dcaa"
+    for name in ("poetry.lock", ".git/index", "git/index.lock", ".github.lock", ".git/locks"):
+        assert decided(path(name), mode="auto").rule in {"fs.write", "fs.protected"}
+
+
 def test_a_write_to_a_file_with_other_names_asks_in_every_mode_but_full() -> None:
     shared = path("docs/a", shared=True)
     assert verdicts(shared) == verdicts(shared, rules=(ALLOW,)) == "dcca"

@@ -60,7 +60,7 @@ def test_a_grant_for_one_part_says_nothing_of_the_others(granted: str, other: st
 
 
 def test_what_is_offered_is_what_would_end_the_asking() -> None:
-    for command in ("cp a b", "mkdir x && cp a b && ls", "git commit -m x; make", "ruff format > /dev/null", "rm a"):
+    for command in ("cp a b", "mkdir x && cp a b && ls", "git commit -m x; make", "ruff format > /dev/null", "touch a"):
         classes = decided(command).grants
         assert classes
         grants = tuple(Grant(id=f"g{number}", command=name) for number, name in enumerate(classes))
@@ -119,3 +119,25 @@ def test_a_program_that_is_not_known_is_of_no_class() -> None:
     for command in ("linux64 ls", "fakeroot ls", "runhaskell x", "frobnicate build", "git frobnicate"):
         assert decided(command).grants == (), command
         assert decided(command, grants=(Grant(id="g", command=command),)).decision == "confirm", command
+
+
+def test_what_deletes_is_of_no_class() -> None:
+    for command in (
+        *("rm a", "/bin/rm -rf a", "rm --recurs a", "rm", "unlink a", "rmdir a", "shred -u a", "srm a", "trash a"),
+        *("mv a b", "mv --exchange a b", "find . -name a -delete", "find . -exec rm {} +", "truncate -s 0 a"),
+        *("rsync -a --delete a/ b/", "git rm a", "git rm --cached a", "git clean -fd", "git --no-pager clean -fd"),
+        *("git branch -d x", "git branch -D x", "git branch --delete x", "git branch -fd x", "git tag -d x"),
+        *("git tag --delete x", "git stash drop", "git stash clear", "git worktree remove x", "git update-ref -d x"),
+        *("git reflog expire --all", "git reflog delete x", "git prune", "git notes remove x", "git replace -d x"),
+    ):
+        program = command.replace("--no-pager ", "").removeprefix("/bin/").split()
+        grants = tuple(Grant(id="g", command=name) for name in (program[0], " ".join(program[:2])))
+        for text in (command, f"{command} && touch b"):
+            assert decided(text).decision == "confirm", text
+            assert decided(text).grants == (), text
+            assert decided(text, grants=grants).decision == "confirm", text
+
+
+def test_what_only_writes_keeps_its_class() -> None:
+    for command in ("git branch x", "git tag v1", "git stash", "git worktree add x", "git commit -m x", "cp a b"):
+        assert decided(command).grants == (" ".join(command.split()[: 2 if "git" in command else 1]),), command

@@ -101,7 +101,7 @@ def test_what_may_write_or_run_a_program_asks(command: str) -> None:
         ("git log -- :", []),
         ("git diff -- '*.py'", ["r* *.py"]),
         ("git diff '*.py'", ["r* *.py"]),
-        ("git diff -- '*.env'", ["r* *.env", "r .env"]),
+        ("git diff -- '*.env'", ["r* *.env", "r .env", "r ..env"]),
         ("git diff -- 'a/?env'", ["r* a/?env", "r a/.env"]),
         ("git diff -- '*nv' '*.json' '*'", ["r* *nv", "r* .*nv", "r* *.json", "r* *"]),
         ("git diff -- '*ssh/a' '[!x]env'", ["r* *ssh/a", "r .ssh/a", "r* [!x]env", "r* .*env"]),

@@ -32,8 +32,8 @@ class Compared(Wire, frozen=True, omit_defaults=False):
     name: str
     title: str
     verdict: Verdict
-    """`times`: the same but for dates and durations; `outside`: it is about a file that others changed since, so a
-    difference says nothing; `left-out`: it was not made again."""
+    """`times`: the same but for dates and durations; `outside`: it is about a file that is not as it was then, so
+    a difference says nothing; `left-out`: it was not made again."""
     reason: str = ""
     """Why it was left out, or what differs in a few words."""
     difference: str = ""

@@ -1,6 +1,7 @@
 """What a session knew of files: how each was when it first met it, and which became others without it."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ class Observed(msgspec.Struct, frozen=True):
     """Each file, and its hash before the session changed it; None where it was not there."""
     meanwhile: tuple[str, ...]
     """Files that somebody else changed while the session was at work."""
+    begun: datetime
+    """When it first met one."""
 
 
 def observed(events: Iterable[Event | Broken]) -> Observed:
@@ -24,24 +27,26 @@ def observed(events: Iterable[Event | Broken]) -> Observed:
     first: dict[str, str | None] = {}
     now: dict[str, str | None] = {}
     meanwhile: set[str] = set()
-    for path, before, after in _met(events):
+    begun = datetime.max.replace(tzinfo=UTC)
+    for time, path, before, after in _met(events):
+        begun = min(begun, time)
         if path not in first:
             first[path] = before
         elif now[path] != before:
             meanwhile.add(path)
         now[path] = after
-    return Observed(first, tuple(sorted(meanwhile)))
+    return Observed(first, tuple(sorted(meanwhile)), begun)
 
 
-def _met(events: Iterable[Event | Broken]) -> Iterable[tuple[str, str | None, str | None]]:
+def _met(events: Iterable[Event | Broken]) -> Iterable[tuple[datetime, str, str | None, str | None]]:
     for event in events:
         if isinstance(event, Change):
             changes = (one for one in event.change.changes if _is_file(one))
-            yield from ((one.path, one.before, one.after) for one in changes)
+            yield from ((event.time, one.path, one.before, one.after) for one in changes)
         elif isinstance(event, ToolCallEnd) and event.tool_call_name == "read":
             data: dict[str, Any] = event.result.data or {}
             if _is_inside(path := str(data.get("path", "/"))) and isinstance(found := data.get("hash"), str):
-                yield path, found, found
+                yield event.time, path, found, found
 
 
 def _is_file(one: Changed) -> bool:

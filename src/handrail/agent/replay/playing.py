@@ -21,7 +21,7 @@ from handrail.rail import Handrail
 from handrail.settings import Loaded
 
 _REFUSED = frozenset({"PERMISSION_DENIED", "POLICY_DENIED"})
-"""Arguments that may name the workspace by its whole path."""
+"""Codes of a call that a person or the policy refused."""
 
 
 class Replay(msgspec.Struct, frozen=True):

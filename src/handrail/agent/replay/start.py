@@ -8,9 +8,7 @@ import msgspec
 from handrail.agent.replay.confining import confined, is_elsewhere
 from handrail.agent.replay.observing import Observed
 from handrail.changes.copied_history import copy_history
-from handrail.changes.looking import look_at
 from handrail.protocol.change import ChangeRecord
-from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 from handrail.settings import Loaded
@@ -29,7 +27,9 @@ class Start(msgspec.Struct, frozen=True):
     taken_back: tuple[int, ...]
     """The change sets."""
     outside: tuple[str, ...]
-    """Files that others changed since: what they were at the start nobody knows."""
+    """Files that are not always as they were then."""
+    meanwhile: tuple[str, ...]
+    """Those of them that were changed between two calls of the session, and not by it."""
     left_out: tuple[str, ...]
     """What could not be copied."""
 
@@ -41,9 +41,10 @@ def make_start(
     copy, own = os.path.join(folder, os.path.basename(workspace) or "workspace"), os.path.join(folder, "state")
     copied = copy_tree(workspace, copy)
     copy_history(state.home(workspace), StateFolder(own).changes(os.path.realpath(copy)))
-    taken, outside = _take_back(copy, own, session_id, confined(settings))
-    others = {*outside, *observed.meanwhile, *_not_as_then(copy, observed)}
-    return Start(copy, own, taken, tuple(sorted(others)), copied.left_out)
+    taken, outside = _take_back(copy, own, session_id, confined(settings), observed)
+    others = {*outside, *_not_as_then(copy, observed)}
+    meanwhile = tuple(path for path in observed.meanwhile if path not in others)
+    return Start(copy, own, taken, tuple(sorted({*others, *meanwhile})), meanwhile, copied.left_out)
 
 
 def _not_as_then(copy: str, observed: Observed) -> list[str]:
@@ -52,12 +53,29 @@ def _not_as_then(copy: str, observed: Observed) -> list[str]:
         return [path for path, then in observed.first.items() if workspace.hash_of(path) != then]
 
 
-def _take_back(copy: str, own: str, session_id: str, settings: Loaded) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _take_back(
+    copy: str, own: str, session_id: str, settings: Loaded, observed: Observed
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     with Handrail(copy, state_dir=own, session="replay-start", settings=settings, unattended=True) as rail:
+        sets = rail.changes(_ALL)
         done = rail.undo(session=session_id, resolve="later")
         taken, left = (done.data.undone, set[str]()) if done.data is not None else _one_by_one(rail, session_id)
+        taken += _take_back_later(rail, copy, sets, observed)
         left |= _otherwise(copy, [one for one in rail.changes(_ALL) if one.session_id == session_id])
         return taken, tuple(sorted({*_paths(done), *(path for path in left if not is_elsewhere(path, copy))}))
+
+
+def _take_back_later(rail: Handrail, copy: str, sets: list[ChangeRecord], observed: Observed) -> tuple[int, ...]:
+    """Takes back what other sessions and undo changed since, in files that are not as the session met them."""
+    later = {one.number: one for one in sets if one.time >= observed.begun}
+    left, taken = set(_not_as_then(copy, observed)), list[int]()
+    for number, one in later.items():  # the latest first
+        undone = one.undoes and later.keys() >= set(one.undoes)  # both came later: there is nothing to bring back
+        concerned = left.intersection(change.path for change in one.changes)
+        if one.in_effect and concerned and not undone and rail.undo(number).ok:
+            taken.append(number)
+            left = set(_not_as_then(copy, observed))
+    return tuple(taken)
 
 
 def _otherwise(copy: str, sets: list[ChangeRecord]) -> set[str]:
@@ -70,15 +88,7 @@ def _otherwise(copy: str, sets: list[ChangeRecord]) -> set[str]:
         if change.kind == "file" and change.replaces is None and not os.path.isabs(change.path)
     }  # the sets come the latest first, so that the first of a path is what stays
     with Workspace(copy) as house:
-        return {path for path, before in found.items() if _hash_at(house, path) != before}
-
-
-def _hash_at(house: Workspace, path: str) -> str | None:
-    try:
-        state = look_at(house, os.fsencode(path)).state
-    except ToolError:
-        return ""
-    return state.hash if state is not None else None
+        return {path for path, before in found.items() if house.hash_of(path) != before}
 
 
 def _one_by_one(rail: Handrail, session_id: str) -> tuple[tuple[int, ...], set[str]]:

@@ -56,7 +56,7 @@ def commit(
     """
     check = Check(workspace, examined)
     _refuse_outdated(workspace, examined)
-    keep_all(workspace, recorder, check.to_keep())
+    keep_all(workspace, recorder.history, check.to_keep())
     planned = Planned(
         "exec",
         summary,

@@ -3,10 +3,11 @@
 import os
 from argparse import Namespace
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from handrail.cli.exits import FAILED, Stop
 from handrail.cli.sessions import SHOWN, meant, state_of_here
+from handrail.protocol.error import StoreError
 from handrail.store.archive import kept_sessions, reading
 from handrail.store.identity import new_id
 from handrail.store.journal import Journal
@@ -40,7 +41,7 @@ def _last_session(workspace: str) -> str:
     state = state_of_here()
     real = os.path.realpath(workspace)
     for kept in kept_sessions(state, real):
-        with reading(os.path.join(state.home(real), kept.id)) as journal:
+        with suppress(StoreError), reading(os.path.join(state.home(real), kept.id)) as journal:
             if Messages(journal).any():
                 return kept.id
     told = "no model was talked to in this workspace yet, so there is nothing to go on with."

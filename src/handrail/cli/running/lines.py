@@ -6,6 +6,7 @@ from handrail.cli.output import cut, one_line
 from handrail.cli.running.form import Form
 from handrail.protocol.event import Display
 from handrail.protocol.result import ToolResult
+from handrail.terminal.cells import padded
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _FOR_MODEL = " Do not try another way; say what you need it for."
@@ -31,7 +32,7 @@ def call_line(result: ToolResult[Any], args: object, form: Form, label: str = ""
     room = max(24, form.width - len(told) - 4)
     subject = cut(f"{form.ok} {_named(name, args)}", room)
     column = min(_COLUMN, room)
-    return f"{subject:<{column}}  {told}"
+    return f"{padded(subject, column)}  {told}"
 
 
 def running_line(name: str, args: object, form: Form) -> str:

@@ -16,9 +16,9 @@ def prompt_of(options: Namespace) -> str | None:
     """The prompt; None where none was given. `-` is all of stdin; what is piped in beside a prompt is its material."""
     given: str | None = options.prompt
     if given == "-":
-        given = _stdin(options)
+        given = _stdin()
     elif given is not None and given.strip() and _is_piped():
-        material = _stdin(options).strip("\n")
+        material = _stdin().strip("\n")
         given = f"{given}\n\n{fenced('stdin', material)}" if material else given
     if given is not None and not given.strip():
         raise Stop("the prompt is empty. Nothing was run. Say what is to be done: handrail run 'fix the failing test'")
@@ -34,10 +34,10 @@ def _is_piped() -> bool:
     return sys.stdin is not None and (stat.S_ISFIFO(mode) or stat.S_ISREG(mode))
 
 
-def _stdin(options: Namespace) -> str:
+def _stdin() -> str:
     if sys.stdin is None:
         raise Stop("the prompt cannot be read: stdin is closed. Nothing was run.")
-    if sys.stdin.isatty() and not options.quiet:
+    if sys.stdin.isatty():
         note("waiting for the prompt; end with Ctrl-D")
     data = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
     if len(data) > _LARGEST_BYTES:

@@ -5,6 +5,7 @@ import signal
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -122,9 +123,9 @@ async def _meant(rail: AsyncHandrail, prompt: str) -> str:
     asked = await rail.waiting_questions()
     if not asked:
         return prompt
-    from handrail.cli.questions import spelled_out  # noqa: PLC0415  mostly nothing is asked
+    from handrail.terminal.replying import spell_out  # noqa: PLC0415  mostly nothing is asked
 
-    return spelled_out(asked[0], prompt)
+    return spell_out(asked[0], prompt)
 
 
 def _before(rail: AsyncHandrail, last: int) -> Iterator[Event]:
@@ -161,6 +162,9 @@ class _Once:
                 listener(event)
 
 
+_LEFT = b"handrail: interrupted. The session is saved. Next: handrail run -c\n"
+
+
 class Stopping:
     """Ctrl-C, and whoever ends the process: the first time the turn is stopped, the second time the process ends."""
 
@@ -177,7 +181,9 @@ class Stopping:
 
         def interrupted() -> None:
             if self.noted:
-                os._exit(INTERRUPTED)  # whatever still hangs: the journal has what was done
+                with suppress(OSError):
+                    os.write(2, _LEFT)  # past all locks, which what hangs may hold
+                os._exit(INTERRUPTED)  # the journal has what was done
             self.noted = True
             self._view.line("Stopping … once more leaves at once.")
             cancel()

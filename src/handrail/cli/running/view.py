@@ -7,7 +7,7 @@ from threading import Lock, Timer
 from typing import Any
 
 from handrail.cli.exits import Stop
-from handrail.cli.output import note, one_line, piece
+from handrail.cli.output import one_line, piece, warn
 from handrail.cli.running.form import Form, Marking
 from handrail.cli.running.lines import call_line, display_lines, running_line
 from handrail.models.model import CallPiece, Piece
@@ -136,7 +136,7 @@ class View:
             thought, self._thoughts = self._thoughts, ""
             self._line(f"  {one_line(thought)}")
         self._end_words()
-        note(text)
+        warn(text)
 
     def _end_words(self) -> None:
         if self._midline:

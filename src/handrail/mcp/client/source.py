@@ -16,7 +16,7 @@ from handrail.protocol.permission import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool
 from handrail.settings.project_servers import Server
-from handrail.tools.contract import Context, Output
+from handrail.tools.contract import CommandContext, Output
 
 if TYPE_CHECKING:
     from handrail.mcp.client.keeping import Keeper
@@ -73,7 +73,7 @@ class ServerSource:
         self._standing.wait(lambda phase: phase in {"up", "down", "off"}, self._begin())
         return self._standing.tools
 
-    def call(self, context: Context, name: str, arguments: dict[str, Any]) -> Output:
+    def call(self, context: CommandContext, name: str, arguments: dict[str, Any]) -> Output:
         """Has the server do it."""
         self._begin()
         if self._standing.wait(lambda phase: phase in {"up", "off"}, _BACK) != "up":
@@ -163,7 +163,7 @@ class ServerSource:
         return ToolError("UNAVAILABLE", self._secrets.hidden(f"The server {self.server} {what}: {clipped(why, 500)}."))
 
 
-def _tell_attempts(keeper: "Keeper", context: Context) -> None:
+def _tell_attempts(keeper: "Keeper", context: CommandContext) -> None:
     """What it reached, or wanted to, since somebody asked last: it is told with the call that it happened in."""
     if keeper.program is None:
         return

@@ -11,6 +11,7 @@ import msgspec
 from handrail.mcp.client.source import ServerSource
 from handrail.mcp.client.worker import Worker
 from handrail.protocol.error import ToolError
+from handrail.protocol.permission import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool, ToolSource
 from handrail.settings import Loaded, state_folder
@@ -89,7 +90,7 @@ class _Group:
 class _UnusableSource:
     """A server that cannot be started as it is written: it offers nothing, and says why."""
 
-    revision = 0
+    revision, reach = 0, tuple[Permission]()
 
     def __init__(self, server: str, why: str) -> None:
         self.server = server

@@ -1,11 +1,20 @@
 """What is remembered of connections with a handshake, for as long as there may be one."""
 
+import threading
 from collections import OrderedDict
 
 from handrail.mcp.caller import DEFAULT_LEVEL, Level
 
 MOST = 256
 """Connections that are kept though nobody uses them."""
+
+
+class _WorksFor(threading.local):
+    connection = ""
+
+
+works_for = _WorksFor()
+"""The connection that the calling thread works for."""
 
 
 class Remembered:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TypeVar
 
+from handrail.mcp.http.connections import works_for
 from handrail.mcp.http.hand import Found, Hand
 from handrail.mcp.http.threads import Threads
 from handrail.mcp.news import News, news_of
@@ -41,6 +42,7 @@ class Following:
 
     def _followed(self, work: Callable[[], Found]) -> Found:
         thread = get_ident()
+        works_for.connection = self._hand.connection
 
         def hear(event: Event) -> None:
             about: str | None = getattr(event, "tool_call_id", None)

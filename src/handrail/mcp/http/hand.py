@@ -12,8 +12,8 @@ Found = TypeVar("Found", bound="Outcome | dict[str, Any]")
 class Hand:
     """At most one call. However a request ends, it does not keep it: the same call finds it again."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, calls: Calls, connection: str = "") -> None:
+        self._calls, self.connection = calls, connection
         self._held: ToolResult[Any] | Asks | None = None
         self.offered = False
         """Whether the client is answered with what is in hand."""

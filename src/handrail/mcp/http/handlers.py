@@ -60,7 +60,7 @@ class Handlers:
         """tools/call."""
         caller = caller_of(context)
         calls = await self._calls(context, caller)
-        hand = Hand(calls)
+        hand = Hand(calls, session_of(context))
         try:
             settled = await self._called(context, caller, calls, hand)
             await self._look(context, caller, calls.rail)
@@ -100,7 +100,7 @@ class Handlers:
         self._offered[rail.session_id] = offered
         if not caller.modern:
             connection = self._connections.of(session_of(context))
-            if (connection.offered or offered) is not offered:
+            if connection.offered is not None and connection.offered is not offered:
                 await context.session.send_tool_list_changed()
             connection.offered = offered
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import Calls
+from handrail.mcp.http.connections import works_for
 from handrail.mcp.sessions import session_name
 from handrail.protocol.error import UsageError
 from handrail.protocol.tool import ToolSpec
@@ -36,6 +37,7 @@ class Rails:
             if name in self._calls:
                 return self._calls[name]
             calls = Calls(self._open(caller))
+            calls.rail.begin_conversations(lambda: works_for.connection)
             with self._lock:
                 if not self._ending:
                     self._calls[name] = calls

@@ -164,6 +164,7 @@ class Server:
         from handrail.mcp.news import KINDS  # noqa: PLC0415  nothing happens before there is a session
         from handrail.mcp.stdio.hearing import hearing  # noqa: PLC0415
 
+        rail.begin_conversations()  # one a process
         rail.subscribe(hearing(self._telling), kinds=KINDS)
         self._roots.open(rail)
 

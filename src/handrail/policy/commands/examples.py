@@ -4,18 +4,7 @@ from handrail.policy.commands.options import read_words
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Outside
 from handrail.policy.tables.form import Table
-from handrail.policy.tables.load import Registry, known
-
-_checked: set[int] = set()
-
-
-def check(table: Table) -> None:
-    """Checks a table of the registry once, when it is first used. Raises ValueError where one comes out wrong."""
-    if id(table) in _checked:
-        return
-    if found := faults(table, known(table.name.split()[0])):
-        raise ValueError("; ".join(found))
-    _checked.add(id(table))
+from handrail.policy.tables.load import Registry
 
 
 def faults(table: Table, registry: Registry) -> list[str]:

@@ -2,7 +2,6 @@
 
 import re
 
-from handrail.policy.commands.examples import check
 from handrail.policy.commands.options import read_words
 from handrail.policy.commands.reading import Effect, Reading, Use
 from handrail.policy.shell.script import SimpleCommand, Word
@@ -65,7 +64,6 @@ def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
     fault = None
     typed = " ".join([name, *[word.text for word in words[1 : found.length]]])
     if table := found.table:
-        check(table)
         read = read_words(table, words[found.length :])
         if not isinstance(read, str):
             return _accepted(table, typed, read)

@@ -3,12 +3,13 @@
 from handrail.policy.configuration import Rules
 from handrail.policy.judging.judged import Judged, confirmed, denied, moded, secret
 from handrail.policy.modes import Subject
-from handrail.policy.names import Protection, protection
+from handrail.policy.names import Protection, locks_repository, protection
 from handrail.protocol.decision import Access, PathFact
 
 ACCESSES: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
 """What the mode is asked about."""
 _SHARED = "the file has other names (hard links), maybe outside the workspace, and a write changes all of them"
+LOCKED = "a lock that stays there blocks git until somebody deletes it"
 
 
 def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -> Judged:
@@ -24,9 +25,18 @@ def judge_path(fact: PathFact, rules: Rules, *, undo: bool, subject: str = "") -
     if not fact.writable:
         return denied(subject, "fs.read-only", "this root is read-only")
     kind = "protected" if found == "protected" or fact.repository else ACCESSES[fact.access]
-    if fact.shared and kind == "write":
-        return moded(subject, "fs.hard-link", "protected", rules.mode, undo=undo, why=_SHARED)
+    if kind == "write" and (asks := _asks_to_write(fact, fact.real)):
+        return moded(subject, asks[0], "protected", rules.mode, undo=undo, why=asks[1])
     return moded(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
+
+
+def _asks_to_write(fact: PathFact, real: str) -> tuple[str, str] | None:
+    """The rule by which a file asks like a protected one, whatever its name protects, and why in words."""
+    if fact.shared:
+        return "fs.hard-link", _SHARED
+    if fact.read_only:
+        return "fs.read-only-file", "the file's mode makes it read-only; a write would replace it all the same"
+    return ("fs.lock", LOCKED) if locks_repository(real) else None
 
 
 def _outside(fact: PathFact, rules: Rules, subject: str) -> Judged:

@@ -4,6 +4,7 @@ import msgspec
 
 from handrail.policy.commands.denies import never_done
 from handrail.policy.commands.reading import Reading, Use
+from handrail.policy.commands.targets import base_name
 from handrail.policy.commands.told import is_told_what_to_run
 from handrail.policy.judging.case import Case
 from handrail.policy.judging.deciding import GRANTED
@@ -14,8 +15,17 @@ from handrail.policy.judging.uses import judge_use
 from handrail.policy.rules.code import runs_code
 from handrail.policy.rules.foreign_names import FOREIGN
 from handrail.policy.rules.grant import granted
+from handrail.policy.rules.prefix import is_about, prefix
 from handrail.policy.rules.rule import Rule
 from handrail.policy.script import Step
+
+_GIT_DELETES = tuple(
+    prefix(("git", *words.split()))
+    for words in (
+        *("rm", "clean", "prune", "branch -d", "branch -D", "tag -d", "tag --delete", "stash drop", "stash clear"),
+        *("worktree remove", "update-ref -d", "reflog delete", "reflog expire", "notes remove", "replace -d"),
+    )
+)
 
 
 def judge_step(step: Step, case: Case) -> Judged:
@@ -31,9 +41,16 @@ def judge_step(step: Step, case: Case) -> Judged:
 
 
 def _class_of(step: Step) -> str:
-    """The class that a person may allow for good; none where the command runs what its words say."""
+    """The class that a person may allow for good; none if the command deletes, or runs what its words say."""
     grant = step.reading.grant
-    return "" if grant and (runs_code(step.words) or is_told_what_to_run(step.words)) else grant
+    return "" if grant and (_deletes(step) or runs_code(step.words) or is_told_what_to_run(step.words)) else grant
+
+
+def _deletes(step: Step) -> bool:
+    if step.reading.effect == "delete" or any(use.access == "delete" for use in step.uses):
+        return True
+    words = ("git", *step.words[1:])
+    return base_name(step.words[0]) == "git" and any(is_about(one, words) for one in _GIT_DELETES)
 
 
 def _only_question(judged: list[Judged]) -> Judged:

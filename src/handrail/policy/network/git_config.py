@@ -6,9 +6,10 @@ named in the result.
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.policy.network.git import Remote
+if TYPE_CHECKING:
+    from handrail.policy.network.git import Remote
 
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)"\s*)?\]')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*(.*)", re.DOTALL)
@@ -34,7 +35,7 @@ Gathered = dict[tuple[str, str, str], list[str]]
 """Values by section, part and key, in the order of the file."""
 
 
-def urls_of(remote: Remote, config: str, head: str = "", modules: str = "") -> tuple[str, ...]:
+def urls_of(remote: "Remote", config: str, head: str = "", modules: str = "") -> tuple[str, ...]:
     """The URLs that are meant, by the texts of `config`, `HEAD` and `.gitmodules`."""
     settings = _gathered(config)
     names = _known(settings) if remote.every else remote.names or (_default(settings, head, push=remote.push),)

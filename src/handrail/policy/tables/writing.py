@@ -67,6 +67,7 @@ _CHANGING = (
         paths={"-r": "read", "--reference": "read"},
         operands="write",
         effect="write",
+        grantable=False,
         match=("truncate -s 0 log", "truncate --size=+1K a"),
         no_match=("truncate --what a",),
     ),

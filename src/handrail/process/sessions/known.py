@@ -1,6 +1,5 @@
 """What is known of a process session from its folder, without asking its keeper."""
 
-import fcntl
 import os
 from typing import NamedTuple, TypeVar
 
@@ -9,6 +8,7 @@ import msgspec
 from handrail.process.keeper.files import BOOT, END, RECORD
 from handrail.protocol.process import ProcessState
 from handrail.protocol.reading import from_json
+from handrail.store.locked_folder import is_locked
 
 _Kind = TypeVar("_Kind")
 
@@ -68,17 +68,7 @@ def state_of(folder: str) -> ProcessState:
 
 def is_kept(folder: str) -> bool:
     """Whether its keeper, or who is just starting one, lives."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    return is_locked(folder)
 
 
 def this_boot() -> str:

@@ -10,14 +10,16 @@ from handrail.protocol.tool import ForeignArguments, ToolSpec
 from handrail.protocol.wording import visible
 from handrail.runtime.foreign.outcome import failed, taken
 from handrail.runtime.sources import ToolSource
-from handrail.tools.contract import Context, Output
+from handrail.tools.contract import CommandContext, Output
 
 _LOOKS_EVERY = 0.05
 _PATIENCE = 5.0
 """Seconds that a source has to end what was cancelled, before it is left to itself."""
 
 
-def call(source: ToolSource, spec: ToolSpec, context: Context, arguments: ForeignArguments, *, looks: bool) -> Output:
+def call(
+    source: ToolSource, spec: ToolSpec, context: CommandContext, arguments: ForeignArguments, *, looks: bool
+) -> Output:
     """What came of it; ToolError where that is nothing. The source works in a thread of its own, which is left behind
     where it does not end although it was cancelled."""
     work = _Work(source, spec.own_name, context, arguments.given)
@@ -31,7 +33,7 @@ def call(source: ToolSource, spec: ToolSpec, context: Context, arguments: Foreig
 
 
 class _Work:
-    def __init__(self, source: ToolSource, name: str, context: Context, given: dict[str, Any]) -> None:
+    def __init__(self, source: ToolSource, name: str, context: CommandContext, given: dict[str, Any]) -> None:
         self.stop = threading.Event()
         self._done = threading.Event()
         self._given: object = None
@@ -45,7 +47,7 @@ class _Work:
         except RuntimeError as error:
             raise ToolError("UNAVAILABLE", f"No thread can be had for the call: {error}. Nothing was sent.") from None
 
-    def result(self, context: Context) -> object:
+    def result(self, context: CommandContext) -> object:
         """Waits for it. Nobody knows what a call did that was cancelled on its way."""
         patience = _PATIENCE
         while not self._done.wait(_LOOKS_EVERY):

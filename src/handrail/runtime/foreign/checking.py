@@ -77,11 +77,6 @@ class Check:
         self._depth = depth
         return fits
 
-    def step_often(self, steps: int) -> None:
-        """Counts what a keyword does many times."""
-        self._steps -= steps
-        self._step()
-
     def _step(self) -> None:
         self._steps -= 1
         if self._steps < 0:

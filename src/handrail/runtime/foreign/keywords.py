@@ -1,16 +1,11 @@
-"""The keywords of JSON Schema that are checked here, each one function: what is wrong with a value by this keyword."""
+"""The common keywords of JSON Schema, one function each: what is wrong with a value by this keyword."""
 
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any, Protocol, cast
 
 from handrail.protocol.arguments import Problem
 from handrail.protocol.wording import shown, visible
-from handrail.runtime.foreign.patterns import pattern
 from handrail.runtime.foreign.values import NOUNS, entries, inside, is_number, is_of, mapping, problem, same
-
-_MOST_COMPARED = 300
-"""Entries of a list that are held against each other."""
 
 
 class Checker(Protocol):
@@ -22,10 +17,6 @@ class Checker(Protocol):
 
     def fits(self, schema: Any, value: Any) -> bool:
         """Whether nothing is wrong."""
-        ...
-
-    def step_often(self, steps: int) -> None:
-        """Counts what a keyword does many times."""
         ...
 
 
@@ -69,21 +60,6 @@ def _size(keyword: str, kind: type[Any], words: str, wrong: Callable[[int, Any],
     return check
 
 
-def _multiple(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    step = schema["multipleOf"]
-    if not (is_number(value) and is_number(step)) or step <= 0:
-        return
-    # As it is written: what differs only by how machines keep decimals is let be.
-    if Fraction(str(value)) % Fraction(str(step)) and float(value) % float(step):
-        yield problem(where, f"must be a multiple of {step}", value)
-
-
-def _pattern(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    source = schema["pattern"]
-    if isinstance(value, str) and isinstance(source, str) and _matches(source, value) is False:
-        yield problem(where, f"must be text that matches {visible(source, 200)}", value)
-
-
 def _required(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
     names: Any = schema["required"]
     if isinstance(value, dict) and isinstance(names, list):
@@ -100,24 +76,13 @@ def _properties(check: Checker, schema: dict[str, Any], value: Any, where: str) 
                 yield from check.of(inner, cast("dict[str, Any]", value)[name], inside(where, name))
 
 
-def _pattern_properties(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    if isinstance(value, dict) and isinstance(schema["patternProperties"], dict):
-        given = cast("dict[str, Any]", value)
-        for source, inner in cast("dict[str, Any]", schema["patternProperties"]).items():
-            for name in given:
-                check.step_often(1)
-                if _matches(source, name):
-                    yield from check.of(inner, given[name], inside(where, name))
-
-
 def _others(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    """Names that the schema does not list."""
-    if not isinstance(value, dict):
+    """Names that the schema does not list. Which ones `patternProperties` lists is not checked."""
+    if not isinstance(value, dict) or "patternProperties" in schema:
         return
-    named, patterns = mapping(schema.get("properties")), mapping(schema.get("patternProperties"))
+    named = mapping(schema.get("properties"))
     for name, inner in cast("dict[str, Any]", value).items():
-        check.step_often(len(patterns))
-        if name in named or any(_matches(source, name) is not False for source in patterns):
+        if name in named:
             continue
         if schema["additionalProperties"] is False:
             known = f"; there are {', '.join(list(named)[:20])}" if named else ""
@@ -126,29 +91,11 @@ def _others(check: Checker, schema: dict[str, Any], value: Any, where: str) -> I
             yield from check.of(schema["additionalProperties"], inner, inside(where, name))
 
 
-def _first_items(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    if "items" not in schema:
-        yield from _items(check, schema, value, where)
-
-
 def _items(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    if not isinstance(value, list):
-        return
-    first, rest = schema.get("prefixItems"), schema.get("items")
-    if isinstance(rest, list):  # as older versions wrote it
-        first, rest = cast("Any", rest), schema.get("additionalItems")
-    inner = cast("list[Any]", first) if isinstance(first, list) else []
-    for number, one in enumerate(cast("list[Any]", value)):
-        yield from check.of(inner[number] if number < len(inner) else rest, one, f"{where}[{number}]")
-
-
-def _unique(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    if schema["uniqueItems"] is True and isinstance(value, list):
-        given = cast("list[Any]", value)
-        if len(given) <= _MOST_COMPARED:
-            check.step_often(len(given))
-            if any(same(one, other) for number, one in enumerate(given) for other in given[:number]):
-                yield problem(where, "must be a list without repetitions", value)
+    """Entries of one kind; lists whose entries have a schema each are left to the server."""
+    if isinstance(value, list) and not isinstance(schema["items"], list) and "prefixItems" not in schema:
+        for number, one in enumerate(cast("list[Any]", value)):
+            yield from check.of(schema["items"], one, f"{where}[{number}]")
 
 
 def _all(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
@@ -162,15 +109,6 @@ def _any(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iter
         yield from _of_none(check, choices, value, where)
 
 
-def _one(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    choices = entries(schema["oneOf"])
-    fitting = sum(check.fits(inner, value) for inner in choices)
-    if choices and not fitting:
-        yield from _of_none(check, choices, value, where)
-    elif fitting > 1:
-        yield problem(where, f"must fit one of {len(choices)} shapes, and fits {fitting}", value)
-
-
 def _of_none(check: Checker, choices: list[Any], value: Any, where: str) -> Iterator[Problem]:
     """Where there is one choice only, or one of the right type, what is wrong with that says more."""
     shapes = [mapping(one) for one in choices]
@@ -181,23 +119,6 @@ def _of_none(check: Checker, choices: list[Any], value: Any, where: str) -> Iter
         yield problem(where, f"fits none of the {len(choices)} shapes that it may have", value)
 
 
-def _not(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    if isinstance(schema["not"], dict | bool) and check.fits(schema["not"], value):
-        yield problem(where, "is just what it must not be", value)
-
-
-def _if(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    yield from check.of(schema.get("then" if check.fits(schema["if"], value) else "else"), value, where)
-
-
-def _dependent(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    if isinstance(value, dict):
-        for name, needed in mapping(schema["dependentRequired"]).items():
-            for other in entries(needed) if name in value else ():
-                if isinstance(other, str) and other not in value:
-                    yield Problem(field=inside(where, other), problem=f"{inside(where, other)} is required with {name}")
-
-
 def _fewer(size: int, limit: Any) -> bool:
     return size < limit
 
@@ -206,38 +127,22 @@ def _more(size: int, limit: Any) -> bool:
     return size > limit
 
 
-def _matches(source: str, text: str) -> bool | None:
-    found = pattern(source)
-    return None if found is None else found.matches(text)
-
-
 KEYWORDS: dict[str, Keyword] = {
     "type": _type,
     "enum": _choice,
     "const": _const,
     "required": _required,
     "properties": _properties,
-    "patternProperties": _pattern_properties,
     "additionalProperties": _others,
-    "dependentRequired": _dependent,
-    "prefixItems": _first_items,
     "items": _items,
-    "uniqueItems": _unique,
     "minimum": _bound("minimum", "{} or more", lambda value, limit: value < limit),
     "maximum": _bound("maximum", "{} or less", lambda value, limit: value > limit),
     "exclusiveMinimum": _bound("exclusiveMinimum", "more than {}", lambda value, limit: value <= limit),
     "exclusiveMaximum": _bound("exclusiveMaximum", "less than {}", lambda value, limit: value >= limit),
-    "multipleOf": _multiple,
     "minLength": _size("minLength", str, "at least {} characters long", _fewer),
     "maxLength": _size("maxLength", str, "at most {} characters long", _more),
     "minItems": _size("minItems", list, "a list of at least {}", _fewer),
     "maxItems": _size("maxItems", list, "a list of at most {}", _more),
-    "minProperties": _size("minProperties", dict, "an object with at least {} entries", _fewer),
-    "maxProperties": _size("maxProperties", dict, "an object with at most {} entries", _more),
-    "pattern": _pattern,
     "allOf": _all,
     "anyOf": _any,
-    "oneOf": _one,
-    "not": _not,
-    "if": _if,
 }

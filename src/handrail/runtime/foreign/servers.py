@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from handrail.policy.configuration import Vouching
 from handrail.policy.judging.foreign import only_looks
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.policy.rules.foreign_names import FOREIGN, takes_away
 from handrail.protocol.decision import ForeignFact
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wording import shown, visible
@@ -19,7 +19,7 @@ from handrail.runtime.foreign.known import Known
 from handrail.runtime.foreign.naming import taken_apart
 from handrail.runtime.foreign.taking_over import close_all
 from handrail.runtime.foreign.tools import foreign_tool
-from handrail.runtime.registry import Registry
+from handrail.runtime.registry import Registry, nearest
 from handrail.runtime.sources import ForeignTool, ToolSource
 from handrail.tools.contract import Tool
 
@@ -42,9 +42,10 @@ class OtherServers:
     """All sources of a session. Any thread may ask."""
 
     def __init__(
-        self, sources: tuple[ToolSource, ...], known: Known, vouched: tuple[Vouching, ...], warn: Warn
+        self, sources: tuple[ToolSource, ...], known: Known, vouched: tuple[Vouching, ...], warn: Warn, *disable: str
     ) -> None:
         self._sources = {source.server: source for source in sources}
+        self._disable = tuple(name for name in disable if name.casefold().startswith(FOREIGN))
         self._known, self._vouched, self._warn = known, vouched, warn
         self._lock = threading.Lock()
         self._listings: dict[str, _Listing] = {}
@@ -66,6 +67,7 @@ class OtherServers:
 
     def renewed(self, registry: Registry, is_off: Callable[[str], bool]) -> Registry:
         """The registry with what the servers listed last. `is_off`: whether a tool is not to be offered anyway."""
+        self._tell_unmatched()
         return registry.with_foreign(self._fitting(self._named(registry), is_off))
 
     def why_gone(self, name: str) -> str:
@@ -176,6 +178,16 @@ class OtherServers:
             more = f'[tools] disable takes away what is not needed ("{FOREIGN}{server}", "{FOREIGN}{server}__get_*")'
             self._tell("LIMIT_EXCEEDED", f"{told} {MOST_CHARACTERS:,} characters, in all. {more}.")
         return [tool for tool in tools if tool.spec.name not in self._gone]
+
+    def _tell_unmatched(self) -> None:
+        """Tells what the settings disable that no server lists, once all of them list something."""
+        listings = self._listings.values()
+        names = [tool.spec.name for listing in listings for tool in listing.tools]
+        for name in self._disable if all(listing.tools for listing in listings) else ():
+            if not any(takes_away((name,), tool) for tool in names):
+                hint = f" Did you mean {near}?" if (near := nearest(name, names)) else ""
+                told = f"[tools] disable: no server lists a tool {shown(name)}, so nothing was disabled.{hint}"
+                self._tell("UNKNOWN_TOOL", told)
 
     def _why_dropped(self, registry: Registry, name: str) -> str:
         tool = registry.get(name)

@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 
 from handrail.protocol.error import UsageError
+from handrail.protocol.permission import PERMISSIONS
 from handrail.protocol.tool import OWN_SERVER
 from handrail.protocol.wording import shown
 from handrail.runtime.sources import ToolSource
@@ -20,7 +21,7 @@ def refuse_unfit(sources: tuple[ToolSource, ...]) -> None:
         if missing := _missing(source):
             raise UsageError(
                 f"{shown(source)} is no source of tools: it has no {missing}. sources takes a list of objects with the"
-                " methods of handrail.runtime.sources.ToolSource"
+                " members of handrail.runtime.sources.ToolSource"
             )
     names = [source.server for source in sources]
     for name in names:
@@ -30,6 +31,10 @@ def refuse_unfit(sources: tuple[ToolSource, ...]) -> None:
             raise UsageError(f"a source is called {shown(name)}, as handrail itself: its tools would be shown as ours")
         if names.count(name) > 1:
             raise UsageError(f"two sources are called {shown(name)}; calls could not tell them apart")
+    for source in sources:
+        if unknown := [one for one in source.reach if one not in PERMISSIONS]:
+            claim = f"the source {source.server} has the reach {shown(unknown[0])}, which is no permission"
+            raise UsageError(f"{claim}; there are {', '.join(PERMISSIONS)}")
 
 
 def close_all(sources: tuple[ToolSource, ...]) -> None:
@@ -48,10 +53,14 @@ def close_all(sources: tuple[ToolSource, ...]) -> None:
 
 def _missing(source: object) -> str:
     """What of a source it does not have. A property that fails is there: what it fails of is told when it is used."""
-    kind = type(source)
-    if isinstance(source, type) or not (hasattr(kind, "server") or "server" in getattr(source, "__dict__", {})):
+    if isinstance(source, type) or not _has(source, "server"):
         return "server"
-    return next((f"{name}()" for name in _METHODS if not callable(getattr(source, name, None))), "")
+    missing = [f"{name}()" for name in _METHODS if not callable(getattr(source, name, None))]
+    return missing[0] if missing else "" if _has(source, "reach") else "reach"
+
+
+def _has(source: object, name: str) -> bool:
+    return hasattr(type(source), name) or name in getattr(source, "__dict__", {})
 
 
 def _close(source: ToolSource) -> None:

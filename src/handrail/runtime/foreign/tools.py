@@ -18,7 +18,7 @@ from handrail.runtime.foreign.naming import name_of
 from handrail.runtime.foreign.showing import as_shown
 from handrail.runtime.foreign.unseen import seen, seen_in
 from handrail.runtime.sources import ForeignTool, ToolSource
-from handrail.tools.contract import Context, Output, Tool, Touched
+from handrail.tools.contract import CommandContext, Output, Tool, Touched
 from handrail.tools.custom import ANY_EFFECT
 
 _LONGEST_DESCRIPTION = 10_000
@@ -29,22 +29,22 @@ _MOST_SHOWN = 20_000
 def foreign_tool(source: ToolSource, listed: ForeignTool, known: Known, *, looks: bool) -> Tool:
     """The tool. `known`: as what it was met before; `looks`: whether somebody vouches that it changes nothing."""
     server = source.server
-    spec = spec_of(server, listed, looks=looks, reach=getattr(source, "reach", ()))
+    spec = spec_of(server, listed, looks=looks, reach=source.reach)
 
     def fact() -> ForeignFact:
         changed = known.is_another(server, described(listed))
         return ForeignFact(server=server, tool=listed.name, read_only=listed.read_only, changed=changed)
 
-    def preview(_: Context, arguments: ForeignArguments) -> Preview:
+    def preview(_: CommandContext, arguments: ForeignArguments) -> Preview:
         difference = known.difference(server, described(listed))
         if difference is not None:
             return _cut("diff", difference)
         return _cut("input", msgspec.json.format(encode(arguments.given), indent=2).decode())
 
-    def run(context: Context, arguments: ForeignArguments) -> Output:
+    def run(context: CommandContext, arguments: ForeignArguments) -> Output:
         return call(source, spec, context, arguments, looks=looks)
 
-    return Tool(spec, run, lambda _: Touched(foreign=fact()), preview)
+    return Tool(spec, run, lambda _: Touched(foreign=fact()), preview, context=CommandContext)
 
 
 def spec_of(server: str, listed: ForeignTool, *, looks: bool, reach: tuple[Permission, ...] = ()) -> ToolSpec:

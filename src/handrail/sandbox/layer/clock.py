@@ -1,19 +1,25 @@
 """Tells what was changed before a moment from what was changed after it, by change times: nobody can set those."""
 
+import errno
 import os
 import time
 
 _SECOND = 1_000_000_000
 _PAUSE = 0.0005
+_MOST_PAUSES = 20_000
+"""Ten seconds: there are file systems that count in two."""
 
 
 def tick_of(folder: str) -> int:
     """A change time that nothing has yet, of a folder of ours. The clock of file systems stands still for milliseconds,
-    and much longer on a machine that is busy; newer kernels move it on when somebody looks at a time."""
+    and much longer on a machine that is busy; newer kernels move it on when somebody looks at a time. OSError if the
+    file system does not renew change times at all."""
     latest = _touched(folder)  # nothing that was changed until now has a later one
-    while (now := _touched(folder)) == latest:
+    for _ in range(_MOST_PAUSES):
+        if (now := _touched(folder)) != latest:
+            return now
         time.sleep(_PAUSE)
-    return now
+    raise OSError(errno.EOPNOTSUPP, "the file system does not renew change times", folder)
 
 
 def is_since(change_time: int, tick: int) -> bool:

@@ -1,14 +1,15 @@
 """What a command's output shows of its layer: things that fail under one and not without, in words that help."""
 
-_ACROSS = ("Invalid cross-device link", "cross-device link not permitted", "EXDEV")
-_NOT_OURS = ("Value too large for defined data type", "EOVERFLOW")
+_ACROSS = ("invalid cross-device link", "cross-device link not permitted")
+"""As the system and node.js say it. The bare EXDEV may be a line of source."""
+_NOT_OURS = ("value too large for defined data type",)
 _LOOKED_AT = 200_000
 """Characters of the end of an output: what went wrong is said there."""
 
 
 def layer_hints(printed: str) -> tuple[str, ...]:
     """One sentence for each thing; nothing where the output shows none."""
-    end = printed[-_LOOKED_AT:]
+    end = printed[-_LOOKED_AT:].lower()
     found: list[str] = []
     if any(sign in end for sign in _ACROSS):
         found.append(_FOLDER_MOVED)

@@ -71,7 +71,7 @@ class Preparing:
             program=self.program.path,
             arguments=as_read((*told, "--chdir", confinement.cwd)),
             bash=find_bash(self._host.environ.get("PATH", ""), partial(_is_shown, around)),
-            environment=environment_for(confinement, self._host, lambda path: shows(view, path)),
+            environment=around.with_ripgrep(environment_for(confinement, self._host, lambda path: shows(view, path))),
             filter=filter_or_refusal(confinement.trust, 2),
             limiting=limiting(confinement.limits),
         )

@@ -1,10 +1,10 @@
 """Where something can be tried out as in the state folder, without leaving a trace in it."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+
+from handrail.store.locked_folder import temporary_folder
 
 
 @contextmanager
@@ -13,12 +13,9 @@ def place_to_try(state: str) -> Generator[str | None]:
     around = state
     while not os.path.isdir(around) and around != os.path.dirname(around):
         around = os.path.dirname(around)
-    try:
-        folder = tempfile.mkdtemp(prefix=".handrail-probe-", dir=around)
-    except OSError:
-        yield None
-        return
-    try:
-        yield os.path.realpath(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(".handrail-probe-", around))
+        except OSError:
+            folder = None
+        yield folder

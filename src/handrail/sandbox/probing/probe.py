@@ -1,10 +1,8 @@
 """Finds out by doing whether a tier confines: a small command tries what none may do."""
 
-import os
 import secrets
 import socket
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +15,7 @@ from handrail.sandbox.host import Host
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import Limits
 from handrail.sandbox.namespaces.guard import largest_file
+from handrail.store.locked_folder import temporary_folder
 
 Start = Callable[[Confinement, Host, str], Launch]
 
@@ -59,8 +58,8 @@ def surprise(start: Start, host: Host, *, expected: Mapping[str, str]) -> str | 
     """What is wrong with a tier, in words; None where it confines as it should. `expected` is what the kernel must say
     of the command in /proc/self/status."""
     try:
-        with tempfile.TemporaryDirectory(prefix="handrail-probe-") as folder, socket.socket() as listener:
-            stage = _staged(Path(os.path.realpath(folder)), listener)
+        with temporary_folder("handrail-probe-") as folder, socket.socket() as listener:
+            stage = _staged(Path(folder), listener)
             return next(_wrong(stage, _run(start, stage, host), expected), None)
     except (OSError, ToolError, subprocess.SubprocessError) as error:
         return f"trying it out failed: {error}"

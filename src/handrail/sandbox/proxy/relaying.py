@@ -73,12 +73,12 @@ class _Way:
 
 
 def relay(waiting: Waiting, client: socket.socket, server: socket.socket, body: Body, first: bytes) -> None:
-    """Carries until both sides have ended, or one of them where it is one request; or until nothing has moved for long.
+    """Carries until both sides have ended, or the answer where it is one request; or until nothing has moved for long.
     `first` was read together with the head."""
     up, down = _Way(client, server, body), _Way(server, client, Everything())
-    is_over = all if isinstance(body, Everything) else any
+    is_tunnel = isinstance(body, Everything)
     up.take(first)
-    while not is_over((up.over, down.over)):
+    while not down.over or (is_tunnel and not up.over):
         wanted: dict[socket.socket, int] = {}
         for found in (up.wanted(), down.wanted()):
             if found:

@@ -70,9 +70,10 @@ def _fence(confinement: Confinement, host: Host, made: ExitStack) -> Fence:
 def _environment(confinement: Confinement, host: Host, fence: Fence | None) -> dict[str, str]:
     if not fence:
         return environment_for(confinement, host, os.path.exists)
-    view = view_of(confinement, surroundings(host, confinement.roots))
+    around = surroundings(host, confinement.roots)
+    view = view_of(confinement, around)
     private = os.fsdecode(fence.private)
-    chosen = environment_for(confinement, host, lambda path: shows(view, path))
+    chosen = around.with_ripgrep(environment_for(confinement, host, lambda path: shows(view, path)))
     return {**chosen, "HOME": f"{private}/home", "TMPDIR": f"{private}/tmp"}  # noqa: S108  not the machine's
 
 

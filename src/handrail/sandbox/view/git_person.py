@@ -1,13 +1,11 @@
 """Who commits: the person's name and address, and nothing else of their git settings, which may hold credentials."""
 
 import os
-import re
 
+from handrail.policy.network.git_config import settings_in
 from handrail.sandbox.host import Host
 from handrail.sandbox.view.mounts import Mount
 
-_SECTION = re.compile(r"\s*\[\s*([^\]\s\"]+)\s*(\"[^\"]*\")?\s*\]")
-_VALUE = re.compile(r"\s*(name|email)\s*=\s*(.*)", re.IGNORECASE)
 _LARGEST = 1 << 20
 
 
@@ -29,22 +27,16 @@ def _settings(host: Host, home: str) -> str:
 
 def _told(settings: str) -> str:
     """The last of each counts, as for git itself; what is included from elsewhere is not looked at."""
-    found: dict[str, str] = {}
-    section = ""
-    for line in settings.splitlines():
-        header = _SECTION.match(line)
-        if header:
-            section = header[1].lower() if header[2] is None else ""
-        value = _VALUE.fullmatch(line, header.end() if header else 0) if section == "user" else None
-        if value and (plain := _plain(value[2])):
-            found[value[1].lower()] = plain
+    found = {
+        one.key: one.value.replace("\\", "\\\\").replace('"', '\\"')
+        for one in settings_in(settings)
+        if (one.section, one.part) == ("user", "") and one.key in {"name", "email"} and _is_plain(one.value)
+    }
     return "".join(f'\t{name} = "{value}"\n' for name, value in sorted(found.items()))
 
 
-def _plain(written: str) -> str:
-    """A value without its quotes; nothing where it has what would have to be written in another way."""
-    text = re.split(r"\s+[#;]", written)[0].strip().removeprefix('"').removesuffix('"').strip()
-    return text if text.isprintable() and not set(text) & set('"\\') and len(text) <= 200 else ""
+def _is_plain(value: str) -> bool:
+    return 0 < len(value) <= 200 and value.isprintable()
 
 
 def _written(state: str, told: str) -> str:

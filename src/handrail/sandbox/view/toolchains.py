@@ -21,12 +21,22 @@ def toolchain_mounts(host: Host, roots: tuple[str, ...] = ()) -> Iterator[Mount]
     for toolchain in TOOLCHAINS:
         for folder in sorted(_folders(toolchain, host)):
             parts = toolchain.parts or ("",)
-            yield from _shown((os.path.join(folder, part) for part in parts), host, roots)
+            yield from shown_mounts((os.path.join(folder, part) for part in parts), host, roots)
             yield from _withheld(folder, toolchain.withheld)
     for folder in environments(host):
-        yield from _shown((folder, *_interpreter_of(folder)), host, roots)
+        yield from shown_mounts((folder, *_interpreter_of(folder)), host, roots)
         yield from _withheld(folder, WITHHELD_IN_ENVIRONMENTS)
-    yield from _shown(host.toolchains, host, roots)
+    yield from shown_mounts(host.toolchains, host, roots)
+
+
+def shown_mounts(paths: Iterable[str], host: Host, roots: tuple[str, ...]) -> Iterator[Mount]:
+    """What shows these files and folders; something empty lies over the credentials in them."""
+    for path in paths:
+        if os.path.lexists(path) and objection(path, host) is None and not _is_chosen_in(roots, path):
+            for mount in found(path):
+                yield mount
+                if mount.kind == "shown":
+                    yield from _credentials(mount.place)
 
 
 def environments(host: Host) -> Iterator[str]:
@@ -81,15 +91,6 @@ def _is_chosen_in(roots: tuple[str, ...], path: str) -> bool:
     """Whether who writes in a root decides what is seen by this path."""
     links, real = followed(path)
     return any(within(place, root) for root in roots for place in (real, *(link.place for link in links)))
-
-
-def _shown(paths: Iterable[str], host: Host, roots: tuple[str, ...]) -> Iterator[Mount]:
-    for path in paths:
-        if os.path.lexists(path) and objection(path, host) is None and not _is_chosen_in(roots, path):
-            for mount in found(path):
-                yield mount
-                if mount.kind == "shown":
-                    yield from _credentials(mount.place)
 
 
 def _withheld(folder: str, names: Iterable[str]) -> Iterator[Mount]:

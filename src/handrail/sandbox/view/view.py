@@ -12,11 +12,12 @@ from handrail.sandbox.view.git_person import git_person
 from handrail.sandbox.view.listeners import listener_mounts
 from handrail.sandbox.view.mounts import Mount, arranged, pins, shows, within
 from handrail.sandbox.view.system import secret_mounts, system_mounts
-from handrail.sandbox.view.toolchains import toolchain_mounts
+from handrail.sandbox.view.toolchains import shown_mounts, toolchain_mounts
+from handrail.workspace.search.binary import ripgrep_program
 
 _SECONDS_TO_KEEP = 5.0
 """How long a toolchain that somebody installs meanwhile stays unseen."""
-_MOST_KEPT = 8
+_MOST_KEPT = 32
 _ALSO_TEMPORARY = "/var/tmp"  # noqa: S108  of the command alone
 _NEEDED = ("/usr", "/etc", "/proc", "/dev", "/tmp")  # noqa: S108  of the command alone
 """What a home cannot take the place of."""
@@ -28,6 +29,15 @@ class Surroundings(NamedTuple):
     wanted: tuple[Mount, ...]
     """Also what lies over things that are not shown unless a root shows them."""
     mounts: tuple[Mount, ...]
+    ripgrep: str | None
+    """The ripgrep that handrail itself searches with."""
+
+    def with_ripgrep(self, environment: dict[str, str]) -> dict[str, str]:
+        """A command's variables: the last folder of its PATH is that of handrail's ripgrep, so that `rg` is found."""
+        folder, path = os.path.dirname(self.ripgrep or ""), environment["PATH"]
+        if not folder or folder in path.split(":") or ":" in folder or not self.shows(folder):
+            return environment
+        return {**environment, "PATH": f"{path}:{folder}"}
 
     def shows(self, path: str) -> bool:
         """Whether a command sees something of the disk at this path, whatever its roots are."""
@@ -51,10 +61,11 @@ def surroundings(host: Host, roots: tuple[str, ...] = ()) -> Surroundings:
     for look in _latest:
         if look.host is host and look.roots == roots and now < look.until:
             return look.found
-    wanted = tuple(_around(host, roots))
-    found = Surroundings(wanted, arranged(wanted))
-    others = [look for look in _latest if look.roots != roots and now < look.until][-_MOST_KEPT:]
-    _latest[:] = [*others, _Look(host, roots, now + _SECONDS_TO_KEEP, found)]
+    ripgrep = ripgrep_program(roots)
+    wanted = (*_around(host, roots), *shown_mounts((ripgrep,) if ripgrep else (), host, roots))
+    found = Surroundings(wanted, arranged(wanted), ripgrep)
+    others = [look for look in _latest if now < look.until and (look.host is not host or look.roots != roots)]
+    _latest[:] = [*others[-_MOST_KEPT:], _Look(host, roots, now + _SECONDS_TO_KEEP, found)]
     return found
 
 

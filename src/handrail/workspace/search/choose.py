@@ -4,6 +4,7 @@ from handrail.protocol.error import ToolError
 from handrail.settings.model import SearchEngine
 from handrail.workspace.search.binary import ripgrep_program
 from handrail.workspace.search.engine import Without
+from handrail.workspace.search.run import SECONDS
 from handrail.workspace.search.search import Engines
 from handrail.workspace.workspace import Workspace
 
@@ -26,7 +27,7 @@ def _ripgrep(workspace: Workspace) -> Engines | None:
         return None
     from handrail.workspace.search.ripgrep import Ripgrep  # noqa: PLC0415  only where there is one
 
-    return Engines(Ripgrep(program), Ripgrep(program, ordered=True))
+    return Engines(Ripgrep(program), Ripgrep(program, ordered=True), SECONDS)
 
 
 def _python(without: Without) -> Engines:

@@ -1,0 +1,44 @@
+"""sessions remove: sessions with their journals, files and stored outputs."""
+
+import os
+from argparse import Namespace
+
+from handrail.cli.exits import FAILED, OK, Stop
+from handrail.cli.output import answer, answer_json, note
+from handrail.cli.session_list import SCHEMA, session_folders, session_row
+from handrail.cli.sessions import session_folder, state_of_here
+from handrail.protocol.wire import encode
+from handrail.store.retention import Use, last_use, remove_outputs, remove_session
+
+_WHY: dict[Use, str] = {
+    "running": "another process has it open",
+    "background": "a background process of it runs; handrail processes stop --all ends it",
+    "waiting": "a request or question of it waits; answer it, or add --force",
+}
+
+
+def run(options: Namespace) -> int:
+    """Removes one session, or those that nobody used for a while."""
+    if (options.id is None) == (options.older_than is None):
+        raise Stop("name one session, or say --older-than 90d. Nothing was removed.")
+    chosen = [session_folder(options, options.id)] if options.id is not None else _old(options)
+    rows = {folder: session_row(folder) for folder in chosen}
+    uses: tuple[Use, ...] = ("idle", "unreadable", "waiting") if options.force else ("idle", "unreadable")
+    kept = {folder: _WHY[use] for folder in chosen if (use := remove_session(folder, uses)) not in uses}
+    removed = [row for folder, row in rows.items() if folder not in kept]
+    if removed:
+        remove_outputs(state_of_here())
+    if options.json:
+        left = [{**rows[folder], "reason": why} for folder, why in kept.items()]
+        answer_json(encode({"schema": SCHEMA, "removed": removed, "kept": left}))
+    else:
+        answer("".join(f"removed {row['id']}\n" for row in removed))
+        for folder, why in kept.items():
+            note(f"{os.path.basename(folder)} was not removed: {why}")
+        if not chosen:
+            note("no session is that old; nothing was removed")
+    return FAILED if kept and options.id is not None else OK
+
+
+def _old(options: Namespace) -> list[str]:
+    return [folder for folder in session_folders(options) if last_use(folder) < options.older_than.timestamp()]
