@@ -5,7 +5,7 @@ from argparse import Namespace
 from msgspec.structs import replace
 
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.output import answer, answer_json, note, warn
 from handrail.cli.sessions import state_of_here
 from handrail.protocol.error import StoreError
 from handrail.protocol.wire import encode
@@ -22,7 +22,7 @@ def run(options: Namespace) -> int:
     try:
         restored = restore_audit(state, offered(Settings()))
     except StoreError as error:  # on a read-only state, for example: what there is can be checked all the same
-        note(f"warning: records that a crash left out were not restored: {error}")
+        warn(f"warning: records that a crash left out were not restored: {error}")
         restored = 0
     found = _verified(state)
     if options.json:
@@ -33,7 +33,7 @@ def run(options: Namespace) -> int:
             note(f"{_counted(restored)} restored after a crash")
         answer("".join(f"{problem}\n" for problem in found.problems) or f"{_counted(found.records)} intact\n")
         for text in found.unread:
-            note(f"warning: {text}")
+            warn(f"warning: {text}")
     return FAILED if found.problems else INFRASTRUCTURE if found.unread else OK
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.cli.exits import Stop
-from handrail.cli.output import note
+from handrail.cli.output import note, warn
 from handrail.protocol.error import UsageError
 from handrail.settings import Loaded, Settings, load
 
@@ -35,7 +35,7 @@ def loaded_for(
 
         with suppress(UsageError):  # whoever opens a session is told
             for text in offered(loaded.settings).unmatched():
-                note(f"warning: {text}")
+                warn(f"warning: {text}")
     return loaded
 
 
