@@ -64,7 +64,7 @@ def test_changes_are_kept_for_a_time_and_listed_for_ever(rail: Rail, workspace: 
         assert len(kept(tmp_path)) == 1
         with rail(settings=Settings(undo=Undo(days=10))) as one:
             one.changes()
-        [swept] = (tmp_path / "state").rglob("swept")
+        [swept] = (tmp_path / "state").rglob(".changes/swept")
         os.utime(swept, (0, swept.stat().st_mtime - 2 * 86_400))
     assert kept(tmp_path) == []
     one = rail()
