@@ -556,6 +556,14 @@ def test_blank_lines_that_come_in_stay_as_they_are_where_lines_are_only_moved() 
     assert result == "class A {\n\tzero();\n\t\n\tone();\n\n\ttwo();\n}\n"
 
 
+def test_the_white_space_of_a_blank_line_is_new_texts_unless_other_lines_tell_what_it_means() -> None:
+    text = "void f() {\n\tone();\n\n\tif (a) {\n\t\ttwo();\n\t}\n}\n"
+    result, _ = edited(text, "one();\n\nif (a) {\n\ttwo();", "one();\n        \nif (a) {\n\ttwo();")
+    assert result == text.replace(";\n\n", ";\n        \n")
+    result, _ = edited(text, "    one();\n\n    if (a) {", "    one();\n\n\n    \n    if (a) {")
+    assert result == text.replace(";\n\n", ";\n\n\n\t\n")
+
+
 def test_steps_of_spaces_become_tabs_where_the_file_has_tabs() -> None:
     text = "func a() {\n\tfoo()\n}\n\nfunc b() {\n\tif x {\n\t\tbar()\n\t}\n}\n"
     result, _ = edited(text, "foo() \n", "if y {\n    foo()\n}\n")

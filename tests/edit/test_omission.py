@@ -165,6 +165,12 @@ def test_a_blank_line_or_bracket_between_two_hunks_does_not_divide_them() -> Non
     )
 
 
+def test_dots_in_a_comment_of_another_kind_are_no_part_of_the_comment_around_them() -> None:
+    old = "/**\n * One.\n */\none();\ntwo();\n\n/**\n * Three.\n */\n"
+    assert placeholder(old, "/**\n * One.\n // ...\n * Three.\n */\n", "a.js") == (3, "// ...", 2)
+    assert placeholder(old, "/**\n * One.\n * ...\n * Three.\n */\n", "a.js") is None
+
+
 @pytest.mark.parametrize(
     ("mark", "is_one"),
     [

@@ -106,3 +106,9 @@ def test_a_stale_word_is_forgiven_only_where_nothing_else_comes_near() -> None:
 def test_a_line_that_moves_stays_as_the_file_has_it(slip: str) -> None:
     placed = place("use a;\nuse c;\nuse b;\n", f"use a;\nuse c;\n{slip}\n", f"use a;\n{slip}\nuse c;\n", "a.rs")
     assert replaced("use a;\nuse c;\nuse b;\n", placed.replacements) == "use a;\nuse b;\nuse c;\n"
+
+
+def test_a_second_copy_of_a_line_is_new_texts() -> None:
+    text = "say(“a”);\nrun();\n"
+    placed = place(text, 'say("a");\nrun();\n', 'say("a");\nrun();\nsay("a");\n', "a.js")
+    assert replaced(text, placed.replacements) == 'say(“a”);\nrun();\nsay("a");\n'

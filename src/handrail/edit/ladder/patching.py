@@ -43,7 +43,8 @@ class Patch:
         self._full_old, self._full_new = _full(self._old), _full(self._new)
         self._starts = list(accumulate((len(line) + 1 for line in fit.lines), initial=fit.span.start))
         self._looks = Looks((self._old[i], fit.lines[j]) for i, j in self._own.items())
-        self._shared = {self._old[i].strip(): fit.lines[j].lstrip() for i, j in self._own.items() if self._needs(i)}
+        gone = {i for a, b, _, _ in kept_changes(fit) for i in range(a, b) if i in self._own and self._needs(i)}
+        self._moved = {self._old[i].strip(): fit.lines[self._own[i]].lstrip() for i in gone}
         self.indentation = self._learn_indentation(lines)
 
     def replacements(self) -> list[Replacement]:
@@ -117,7 +118,7 @@ class Patch:
     def _line(self, i: int | None, k: int, change: Changed) -> str:
         new = self._new[k]
         if not new.strip():
-            own = self.indentation.shift(new) if new else None
+            own = self.indentation.shift(new) if new and new in map(indent_of, self._old) else None
             return own if own and ("\t" in own) != ("\t" in new) else new
         body = self._body(i, new)
         if k == 0 and self._fit.inside_line:
@@ -129,7 +130,7 @@ class Patch:
         line that moves."""
         body = new.lstrip()
         if i is None:
-            return self._shared.get(body.rstrip()) or self._looks.of_file(body)
+            return self._moved.get(body.rstrip()) or self._looks.of_file(body)
         if self._needs(i) <= Rung.BOTH_SIDES:
             own = self._fit.lines[self._own[i]]
             return self._looks.of_file(body.rstrip()) + _end(own if _end(new) == _end(self._old[i]) else new)

@@ -33,7 +33,9 @@ def counts(mark: Mark, number: int, after: Sequence[str], path: str) -> bool:
     if mark.words:
         return not (mark.plain and mark.words.count(" ") < _SUBJECT and _explains(number, after))
     if not mark.bare:
-        return not (_is_comment(_above(number, after)) and _is_comment(_below(number, after)))
+        sign = after[number].lstrip()[:1]
+        around = _above(number, after).lstrip(), _below(number, after).lstrip()
+        return not all(_is_comment(line) and line.startswith(sign) for line in around)
     return _dots_count(number, after, kind)
 
 
