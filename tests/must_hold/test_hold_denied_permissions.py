@@ -35,6 +35,10 @@ OWN = tuple(sorted(offered(Settings()).registered))
 SKILL = "---\nname: notes\ndescription: Takes notes.\n---\nTake notes.\n"
 
 
+def custom_name(permission: str) -> str:
+    return f"custom_{permission.replace('.', '_')}"
+
+
 class Attempt(NamedTuple):
     """A call, and what it needs."""
 
@@ -78,7 +82,7 @@ class World:
         (self.folder / "fetch.py").write_text(script)
         yield Attempt("exec", {"command": "python3 fetch.py"}, frozenset({"proc.exec", "fs.read", *FILES}), hidden=True)
         for permission in PERMISSIONS:
-            yield Attempt(f"custom.{permission}", {}, frozenset({permission}))
+            yield Attempt(custom_name(permission), {}, frozenset({permission}))
             yield Attempt(f"mcp__{permission.replace('.', '-')}__x", {}, frozenset({permission}))
 
     def _with_tools(self) -> Iterator[Attempt]:
@@ -137,7 +141,7 @@ class World:
             return "once"
 
         def custom(permission: Permission) -> Any:
-            @tool(name=f"custom.{permission}", description="Does it.", permissions=(permission,))
+            @tool(name=custom_name(permission), description="Does it.", permissions=(permission,))
             def one() -> str:
                 self.done.append(permission)
                 return "done"
