@@ -47,7 +47,8 @@ def test_the_whole_disk_as_a_root_leaves_processes_devices_and_tmp_private(world
     found = kinds(world, roots=("/",), state="/srv/state", home="/srv/home")
     assert (found["/"], found["/srv/state"]) == ("writable", "no-folder")
     assert (found["/tmp"], found["/proc"], found["/dev"]) == ("private", "processes", "devices")
-    assert {"home", "shown"} & set(found.values()) == set()
+    # Only handrail's own ripgrep is shown, if handrail is installed in the real /tmp.
+    assert all(path.startswith("/tmp/") for path, kind in found.items() if kind in {"home", "shown"})
 
 
 def test_a_root_at_tmp_is_the_real_one(world: World) -> None:

@@ -131,7 +131,6 @@ def test_an_output_outlives_the_process(rail: Rail) -> None:
 
 WATCH = """
 import os, sys
-from handrail.protocol.decision import Facts
 from handrail.tools.contract import Context, Limits
 from handrail.tools.read import ReadArguments, read_tool
 class Outputs:
@@ -142,7 +141,7 @@ def peak():
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024
 tool = read_tool(None, Outputs())
 context = Context(session_id="", tool_call_id="", trace_id="", message_id=None, workspace=None, limits=Limits(),
-                  facts=Facts(), answered=False, cancelled=lambda: False, metadata=lambda: None)
+                  cancelled=lambda: False, metadata=lambda: None)
 before = peak()
 for offset in (1, -10, 700, -10**9):
     output = tool.run(context, ReadArguments(path="@output/x", offset=offset, limit=10_000))
