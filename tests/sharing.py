@@ -5,10 +5,12 @@ may fork, count what is open and send signals to themselves. A run takes part wh
 all of them have; scripts/test makes it.
 """
 
+import contextlib
 import fcntl
 import os
 import time
-from itertools import chain, pairwise
+from collections.abc import Iterable, Iterator
+from itertools import chain, filterfalse, pairwise
 from pathlib import Path
 
 import pytest
@@ -32,28 +34,21 @@ class Share:
         self._folder = folder
         self._until = until
         self._left_out = 0
-        # Of a process, and not of a descriptor: what a test forks does not hold it.
-        self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.lockf(self._lock, fcntl.LOCK_SH)
-        self._alone = False
         self._taken: dict[str, bool] = {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """What has to be alone comes last."""
-        items.sort(key=alone)
+        """What has to be alone comes first."""
+        items.sort(key=alone, reverse=True)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Runs what this run takes, and says nothing of the rest."""
         if session.testsfailed or session.config.option.collectonly:
             return None
-        for item, following in pairwise(chain(filter(self._takes, session.items), [None])):
-            assert item is not None
-            if time.time() < self._until:
-                self._run(item, following)
-            else:
-                self._left_out += 1
+        with self._one_at_a_time():
+            self._run_all(list(filter(self._takes, filter(alone, session.items))))
+        self._run_all(filter(self._takes, filterfalse(alone, session.items)))
         return True
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -61,9 +56,24 @@ class Share:
         if self._left_out:
             terminalreporter.write_line(f"time is up: {self._left_out} tests were not run; scripts/test runs all")
 
+    @contextlib.contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Every run passes through here before its other tests, so nothing else runs while one is inside."""
+        # Of a process, and not of a descriptor: what a test forks does not hold it.
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        yield
+        os.close(lock)
+
+    def _run_all(self, items: Iterable[pytest.Item]) -> None:
+        for item, following in pairwise(chain(items, [None])):
+            assert item is not None
+            if time.time() < self._until:
+                self._run(item, following)
+            else:
+                self._left_out += 1
+
     def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
-        if alone(item):
-            self._wait_for_the_others()
         if (self._folder / STOP).exists():
             raise item.session.Interrupted((self._folder / STOP).read_text())
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -71,13 +81,6 @@ class Share:
             raise item.session.Failed(item.session.shouldfail)
         if item.session.shouldstop:
             raise item.session.Interrupted(item.session.shouldstop)
-
-    def _wait_for_the_others(self) -> None:
-        if not self._alone:
-            # Let go first: two that wait for each other to let go would wait for ever.
-            fcntl.lockf(self._lock, fcntl.LOCK_UN)
-            fcntl.lockf(self._lock, fcntl.LOCK_EX)
-            self._alone = True
 
     def _takes(self, item: pytest.Item) -> bool:
         file = item.nodeid.partition("::")[0]

@@ -1,6 +1,5 @@
 """The order of the house, held by scripts/house.py: on this tree, and on made-up ones with a fault planted in each."""
 
-import graphlib
 import importlib.util
 import tomllib
 from pathlib import Path
@@ -184,19 +183,3 @@ def test_a_pure_room_that_reaches_outside_is_a_fault(tmp_path: Path, room: str, 
 def test_a_file_that_cannot_be_parsed_is_a_fault(tmp_path: Path) -> None:
     [fault] = faults_of(tmp_path, {"tools/read.py": "x = 1\ndef"})
     assert fault.startswith("src/handrail/tools/read.py:2: cannot be parsed: ")
-
-
-def test_recording_and_settling_changes_import_each_other_in_no_ring_not_even_late() -> None:
-    modules, _ = house.read(ROOT)
-    names = {module.name for module in modules}
-    needs = {
-        module.name: {
-            found
-            for one in module.imports
-            for found in (one.target, one.target.rpartition(".")[0])
-            if found in names and found != module.name
-        }
-        for module in modules
-        if module.room == "changes"
-    }
-    list(graphlib.TopologicalSorter(needs).static_order())

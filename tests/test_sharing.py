@@ -97,13 +97,13 @@ def test_each_file_is_run_once_by_one_of_them(project: Path, start: Start) -> No
     assert len({(run, name) for run, name in said}) == 7
 
 
-def test_what_has_to_be_alone_waits_for_the_others(project: Path, start: Start) -> None:
+def test_what_has_to_be_alone_comes_before_the_others(project: Path, start: Start) -> None:
     for name in ("a", "b"):
         (project / f"test_{name}.py").write_text(ALONE.format(name=name))
     (project / "test_last.py").write_text(SAYS)
     assert sum(passed(run) for run in [start(), start()]) == 5
     names = [line.split()[1] for line in (project / "said").read_text().splitlines()]
-    assert names == ["test_last"] * 3 + ["test_a", "test_b"]
+    assert names == ["test_a", "test_b"] + ["test_last"] * 3
 
 
 def test_who_is_told_to_stop_takes_no_more(project: Path, start: Start, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from handrail.entering import CLOSED
@@ -92,9 +91,7 @@ class AsyncHandrail:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def in_pool(self, work: Callable[[], Returned]) -> Returned:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
@@ -120,9 +119,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # What commands leave behind

@@ -6,6 +6,7 @@ import re
 import resource
 import sqlite3
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -212,15 +213,17 @@ def test_a_write_whose_start_cannot_be_journaled_touches_no_file(tmp_path: Path,
 
 
 @mounts
-def test_opening_on_a_full_disk_says_which_disk_and_how_to_look_at_it(tmp_path: Path, rail: Make) -> None:
+def test_opening_on_a_full_disk_says_at_once_which_disk_and_how_to_look_at_it(tmp_path: Path, rail: Make) -> None:
     state = tmp_path / "state"
     with mounted(state, "size=1m"):
         with rail(session="s") as one:
             one.write("a.txt", "old\n")
         fill(state)
         for session in ("s", "new"):
+            begun = time.monotonic()
             with pytest.raises(StoreError) as raised, rail(session=session):
                 pass
+            assert time.monotonic() - begun < 10, "it waited as it does for another writer"
             assert "disk I/O error" not in str(raised.value)
             assert re.search(rf"{state}\S* cannot be \w+: No space left on device", str(raised.value))
             assert re.search(rf"The disk is full. Next: df -h {state}", str(raised.value))

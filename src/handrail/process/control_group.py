@@ -4,7 +4,6 @@ processes of the whole tree itself. Watching goes on all the same; it is what mo
 import contextlib
 import os
 import time
-from types import TracebackType
 from typing import Self
 
 from handrail.process.bounds import Bounds
@@ -37,9 +36,7 @@ class ControlGroup:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._path is not None:
             _remove(self._path)
 

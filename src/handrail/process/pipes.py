@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import os
-from types import TracebackType
 from typing import Self
 
 CAPACITY = 1 << 20
@@ -36,9 +35,7 @@ class Pipes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _add(self) -> None:

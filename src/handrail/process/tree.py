@@ -6,7 +6,6 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Protocol, Self
 
 from handrail.kernel.process_table import process_at
@@ -45,9 +44,7 @@ class Tree:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.end()
         finally:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Self
 
 
@@ -68,9 +67,7 @@ class Launch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _close(self, descriptors: Iterable[int]) -> None:

@@ -196,8 +196,8 @@ def _use_wal(connection: sqlite3.Connection, until: float) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
-        except sqlite3.OperationalError:
-            if time.monotonic() >= until:
+        except sqlite3.OperationalError as error:
+            if _code(error) in _VAGUE or time.monotonic() >= until:
                 raise
             time.sleep(0.002)
 

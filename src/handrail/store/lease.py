@@ -3,7 +3,6 @@
 import fcntl
 import os
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
@@ -50,9 +49,7 @@ class Lease:
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def release(self) -> None:

@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from handrail.workspace.errors import outside
@@ -38,9 +37,7 @@ class Landing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.folder)
 
     def open(self, flags: int, mode: int = 0) -> int:

@@ -7,7 +7,6 @@ import os
 import stat
 import threading
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -49,9 +48,7 @@ class Opened(msgspec.Struct, frozen=True):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.descriptor)
 
 
@@ -99,9 +96,7 @@ class Workspace:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

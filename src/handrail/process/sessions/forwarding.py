@@ -5,7 +5,6 @@ import select
 import socket
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 from handrail.process.sessions.reaching import Inside
@@ -30,7 +29,7 @@ class Forwarding:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         for one in self._open:
             one.end()
 

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import threading
-from types import TracebackType
 from typing import NoReturn, Self
 
 from handrail.kernel.namespaces import enter_network
@@ -49,7 +48,7 @@ class Inside:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def connected(self) -> socket.socket | None:

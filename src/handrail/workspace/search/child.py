@@ -5,7 +5,6 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Self
 
 from handrail.protocol.error import ToolError
@@ -46,9 +45,7 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
