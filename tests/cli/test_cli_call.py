@@ -1,10 +1,15 @@
 """handrail call: what it prints, what it refuses, how it exits."""
 
+import array
+import fcntl
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import jsonschema
 import pytest
@@ -234,6 +239,13 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+def _left_in(pipe: IO[bytes]) -> int:
+    """How many bytes of a pipe nobody has read yet."""
+    left = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, left)
+    return left[0]
+
+
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str, str], workspace: Path) -> None:
     words = [sys.executable, "-m", "handrail", "call", "read", "-"]
@@ -242,9 +254,14 @@ def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str
     ) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        # More than a pipe holds: when all of it is written, somebody is reading.
-        process.stdin.write(b" " * (1 << 17))
+        process.stdin.write(b" ")
         process.stdin.flush()
+        # A signal that comes just before Python begins to read is noticed only when it has read.
+        while (
+            _left_in(process.stdin)
+            or Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S"
+        ):
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         assert process.stderr.read().endswith(b"handrail: interrupted\n")
         assert process.wait() == 130

@@ -1,6 +1,7 @@
 """Over HTTP, who is busy keeps nobody waiting but itself, and nothing that hangs keeps the server."""
 
 import signal
+import socket
 import sys
 import threading
 import time
@@ -20,16 +21,28 @@ from handrail.mcp.http.threads import Threads
 from handrail.protocol.tool import mcp_tool
 
 _HANGING = '''
-import os, threading
-from handrail import tool
+import os, threading, time
+from handrail import Context, tool
+
+def begin(mark: str) -> None:
+    with open(mark + ".part", "w") as begun:
+        begun.write(" ".join(os.environ))
+    os.rename(mark + ".part", mark)
 
 @tool
 def hang(mark: str) -> str:
     """Never ends."""
-    with open(mark + ".part", "w") as begun:
-        begun.write(" ".join(os.environ))
-    os.rename(mark + ".part", mark)
+    begin(mark)
     threading.Event().wait()
+    return ""
+
+@tool
+def linger(mark: str, context: Context) -> str:
+    """Takes longer to end than servers like to wait."""
+    begin(mark)
+    while not context.cancelled():
+        time.sleep(0.01)
+    time.sleep(1.2)
     return ""
 '''
 
@@ -41,8 +54,9 @@ def _appears(path: Path) -> None:
         time.sleep(0.01)
 
 
-def _hanging(folder: Path, hold: ExitStack, patience: float) -> HttpProcess:
-    """A server in the middle of a call that never ends. `patience`: how long it waits for such, twice."""
+def _hanging(folder: Path, hold: ExitStack, patience: float, tool: str = "hang") -> tuple[HttpProcess, socket.socket]:
+    """A server in the middle of a call that never ends, and what it answers to that. `patience`: how long it waits for
+    such, twice."""
     home, tools = Path(environment(folder)["HOME"]), folder / "tools"
     (home / ".config" / "handrail").mkdir(parents=True)
     (home / ".config" / "handrail" / "config.toml").write_text(f'[tools]\nfolders = ["{tools}"]\n')
@@ -54,20 +68,29 @@ def _hanging(folder: Path, hold: ExitStack, patience: float) -> HttpProcess:
     )
     words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]
     server = hold.enter_context(HttpProcess(folder, "--mode", "full", words=words))
-    hold.enter_context(hold.enter_context(Session(server)).begin(call("hang", {"mark": str(folder / "begun")})))
+    begun = hold.enter_context(Session(server)).begin(call(tool, {"mark": str(folder / "begun")}))
+    stream = hold.enter_context(begun)
     _appears(folder / "begun")
-    return server
+    return server, stream
 
 
 def test_a_tool_that_never_ends_does_not_keep_the_server(tmp_path: Path) -> None:
     with ExitStack() as hold:
-        server = _hanging(tmp_path, hold, 0.2)
+        server, _ = _hanging(tmp_path, hold, 0.2)
         assert server.stop() == 0
+
+
+def test_a_call_that_takes_long_to_stop_is_answered_before_the_server_ends(tmp_path: Path) -> None:
+    with ExitStack() as hold:
+        server, stream = _hanging(tmp_path, hold, PATIENCE, "linger")
+        server.process.send_signal(signal.SIGTERM)
+        hears(stream, b'"result"')
+        assert server.process.wait(PATIENCE) == 0
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     with ExitStack() as hold:
-        server = _hanging(tmp_path, hold, PATIENCE)
+        server, _ = _hanging(tmp_path, hold, PATIENCE)
         assert "HANDRAIL_TOKEN" not in (tmp_path / "begun").read_text(), "what is loaded or started here needs no token"
         server.process.send_signal(signal.SIGHUP)
         assert server.stop() == 130

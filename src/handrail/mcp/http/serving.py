@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
-from types import FrameType
 
 import uvicorn
 
@@ -122,19 +121,21 @@ class _Listener(uvicorn.Server):
     def capture_signals(self) -> Generator[None]:
         """The first signal ends it with a goodbye, another one without. Whoever started it may have had SIGHUP
         ignored, so that it stays when the terminal is closed."""
+
+        # sse_starlette cuts all streams half a second after a signal, answered or not, where uvicorn's own method takes
+        # the signal, or where it finds a server behind the handler.
+        def end(*_: object) -> None:
+            if self.should_exit:
+                os._exit(self._at_once)  # whatever still hangs: the journal has what was done
+            self.should_exit = True
+
         numbers = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        before = {number: signal.signal(number, end) for number in numbers}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal came."""
-        if self.should_exit:
-            os._exit(self._at_once)  # whatever still hangs: the journal has what was done
-        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accepts connections by itself: asyncio's own server accepts all of them, whether there is room or not."""
