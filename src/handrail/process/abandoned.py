@@ -1,8 +1,11 @@
-"""Ends what a runtime that was killed at an unlucky moment leaves of a command that had not begun.
+"""Ends what a runtime that was killed at an unlucky moment leaves of a command that was just starting.
 
 Bubblewrap's process inside waits for its process outside to say who is who in there. If the one outside dies with the
 runtime just then, the other, which does not die with anybody yet, waits for ever. Ours is a process that still has a
 file which only we hand out, and the end of a pipe that only its runtime had the other end of.
+
+It dies with the one outside a moment after the command may begin. If the one outside dies in between, it stays and the
+command goes on. It has closed its files by then; ours is one whose environment begins as only we let it.
 """
 
 import contextlib
@@ -12,7 +15,7 @@ import stat
 import time
 from typing import NamedTuple
 
-from handrail.kernel.process_table import read_entry
+from handrail.kernel.process_table import process_at, read_entry
 from handrail.process.held import Held
 
 _SECONDS = 2.0
@@ -43,7 +46,7 @@ def _ended(process: int) -> bool:
     held = Held(process)
     try:
         # Looked at when it is held: nobody else gets its number any more.
-        if not _is_bubblewrap(process) or not _has_lost_us(process):
+        if not _is_bubblewrap(process) or not (_has_lost_us(process) or _is_left_alone(process)):
             return False
         held.kill()
         return held.wait(time.monotonic() + _SECONDS)
@@ -58,6 +61,16 @@ def _has_lost_us(process: int) -> bool:
     pipes = [file for file in files if file.leads_to.startswith("pipe:") and not file.place.endswith("/fd/0")]
     lifelines = [file.place for file in pipes if file.leads_to not in written]
     return any(file.leads_to.startswith("/memfd:handrail") for file in files) and any(map(_is_at_its_end, lifelines))
+
+
+def _is_left_alone(process: int) -> bool:
+    """Whether it is the one inside of ours, and the one outside is dead."""
+    numbers = [line for line in read_entry(f"/proc/{process}/status").splitlines() if line.startswith(b"NSpid:")]
+    is_inside = any(line.split()[2:][-1:] == [b"1"] for line in numbers)
+    if not is_inside or not read_entry(f"/proc/{process}/environ").startswith(b"BASH_ENV=/proc/self/fd/"):
+        return False
+    found = process_at(process)
+    return found is not None and not _is_bubblewrap(found.parent)
 
 
 class _File(NamedTuple):

@@ -55,7 +55,10 @@ class Runner:
 
 def dead_runners(folder: str) -> list[str]:
     """The runners whose process ended without saying so."""
-    names = sorted(name for name in os.listdir(folder) if name.endswith(_NAME))
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(_NAME))
+    except OSError as error:  # maybe the session was just removed
+        raise StoreError(f"the session folder {folder} cannot be read: {error.strerror}") from error
     dead = [name for name in names if not is_locked(os.path.join(folder, name))]
     # One that is gone by now has ended in an orderly way.
     return [name.removesuffix(_NAME) for name in dead if os.path.exists(os.path.join(folder, name))]

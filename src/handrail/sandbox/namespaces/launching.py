@@ -68,7 +68,8 @@ def _launch(prepared: Prepared, text: str, layer: Layer | None, opened: list[int
     return Launch(
         tier=2 if layer is None else 3,
         argv=with_fresh_signals(argv),
-        environment={**prepared.environment, "BASH_ENV": f"/proc/self/fd/{script}"},
+        # First: by that process/abandoned.py knows bubblewrap's processes for ours.
+        environment={"BASH_ENV": f"/proc/self/fd/{script}", **prepared.environment},
         inherited=(status_end, lifeline_end, script, rules, listed, *gate),
         status=status,
         lifeline=lifeline,

@@ -1,0 +1,61 @@
+"""What a runtime that was killed leaves of a command is found and ended, and nothing else is."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from process_launches import comes_true, running, sandboxed
+
+from handrail.process.abandoned import end_abandoned
+from handrail.process.running import run_launch
+from handrail.sandbox.limits import Limits
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+WORDS = ("--unshare-all", "--unshare-user", "--bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--")
+OURS = {"BASH_ENV": "/proc/self/fd/99"}
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts commands in sandboxes that do not die with their outer process, as each of ours is for a moment."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def go(mark: str, first: dict[str, str]) -> "subprocess.Popen[bytes]":
+        words = ["bwrap", *WORDS, "bash", "-c", f"sleep {mark} & wait"]
+        started.append(subprocess.Popen(words, env={**first, "PATH": os.environ["PATH"]}))
+        assert comes_true(lambda: len(running(mark)) >= 3, 60.0)
+        return started[-1]
+
+    yield go
+    for one in started:
+        one.kill()
+        one.wait()
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.parametrize(("first", "stays"), [(OURS, False), ({"HOME": "/", **OURS}, True)], ids=["ours", "of others"])
+def test_a_command_whose_sandbox_has_lost_its_outer_process_is_ended(
+    start: Start, first: dict[str, str], stays: bool
+) -> None:
+    mark = f"86420.{os.getpid():08}"
+    outside = start(mark, first)
+    end_abandoned()
+    assert running(mark), "its outer process is alive"
+    outside.kill()
+    outside.wait()
+    end_abandoned()
+    assert bool(running(mark)) == stays
+    for process in running(mark):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def test_bubblewrap_is_started_with_an_environment_that_says_whose_it_is(tmp_path: Path) -> None:
+    launch = sandboxed(2, tmp_path)("tr '\\0' '\\n' </proc/1/environ | head -1", Limits())
+    ran = run_launch(launch, limits=Limits(), cancelled=lambda: False, spill_folder=str(tmp_path))
+    assert ran.output.head.startswith(b"BASH_ENV=/proc/self/fd/")
