@@ -77,15 +77,18 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """Provider and model: `anthropic:claude-…`."""
+        ...
 
     @property
     def window(self) -> int:
         """How many tokens question and answer may have together."""
+        ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """The answer, piece by piece; the last is `Answered`. ModelError where there is none, or not all of it.
 
         Whoever stops listening closes the iterator (`listening` does it): that ends the question at once."""
+        ...
 
     async def close(self) -> None:
         """Lets go of connections; whoever found the model does that at the end. A later question is still answered."""

@@ -10,19 +10,24 @@ class Bounds(Protocol):
     @property
     def memory(self) -> int:
         """Bytes."""
+        ...
 
     @property
     def processes(self) -> int:
         """How many at a time."""
+        ...
 
     @property
     def disk(self) -> int:
         """Bytes that it may write to `uppers`."""
+        ...
 
     @property
     def uppers(self) -> Sequence[str]:
         """Folders that are watched for that."""
+        ...
 
     @property
     def threads(self) -> int:
         """How many at a time."""
+        ...

@@ -29,23 +29,29 @@ class ToolSource(Protocol):
     @property
     def server(self) -> str:
         """What the settings call it: letters, digits, _ and -."""
+        ...
 
     @property
     def reach(self) -> tuple[Permission, ...]:
         """What the server can do: `[tools] deny` takes its tools away by that. Empty: it only computes."""
+        ...
 
     @property
     def revision(self) -> int:
         """Another number whenever `listed` gives something else. Asked before every call, so it costs nothing."""
+        ...
 
     def listed(self) -> tuple[ForeignTool, ...]:
         """What it offers; empty while it cannot be reached. It may wait for the server to start, within bounds."""
+        ...
 
     def call(self, context: CommandContext, name: str, arguments: dict[str, Any]) -> Output:
         """Has the server do it; ToolError where that fails, is cancelled or takes too long."""
+        ...
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with it now, in words for a person."""
+        ...
 
     def close(self) -> None:
         """Ends it, and whatever it started."""

@@ -180,6 +180,7 @@ class Seen(Protocol):
 
     def seen(self, path: str) -> bytes | None:
         """The mark of a file."""
+        ...
 
     def mark_seen(self, path: str, mark: bytes) -> None:
         """Marks a file."""
@@ -191,14 +192,17 @@ class Background(Protocol):
     @property
     def sessions(self) -> "ProcessSessions":
         """All that are known."""
+        ...
 
     @property
     def folder(self) -> str:
         """Where they are, for the owner only."""
+        ...
 
     @property
     def idle_seconds(self) -> float:
         """How long one goes on that prints nothing and that nobody asks about."""
+        ...
 
     def make_room(self) -> None:
         """To be called before one is started; ToolError LIMIT_EXCEEDED where too many run."""
@@ -207,6 +211,7 @@ class Background(Protocol):
     def awaited(self) -> dict[str, str]:
         """Files for the folder of one whose call waits for it, by their names. If this process is killed meanwhile, it
         is to be ended: nobody knows its id."""
+        ...
 
     def told_begun(self, process: "ProcessSession") -> None:
         """It goes on by itself from here: tells so, and when it has ended."""
@@ -223,6 +228,7 @@ class Outputs(Protocol):
 
     def open(self, call_id: str) -> int:
         """A descriptor of the whole text; ToolError NOT_FOUND when this session has none."""
+        ...
 
 
 def touches_nothing(_: Any) -> Touched:

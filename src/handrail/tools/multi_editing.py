@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from handrail.edit.diff import Diff, unified_diff
-from handrail.edit.first_place import first_place
 from handrail.edit.newlines import plain
 from handrail.edit.omission.guard import refuse_omission
+from handrail.edit.placing import first_place
 from handrail.edit.refusals.wording import Wording
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview

@@ -31,9 +31,11 @@ class Records(Protocol):
     @property
     def durable(self) -> bool:
         """Whether what is reported as done must survive a loss of power."""
+        ...
 
     def content(self, digest: str) -> bytes | None:
         """What was kept under a hash; None when nothing was, or it is large."""
+        ...
 
     def keep(self, before: Current, landing: Landing) -> None:
         """Keeps what a file holds before it is changed."""
@@ -46,9 +48,11 @@ class Records(Protocol):
 
     def carry_out(self, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
         """Takes steps whose contents are kept, all of them or none; those that changed something."""
+        ...
 
     def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:
         """Does the work between the two records of it."""
+        ...
 
 
 class Saving(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ class EventAdapter(Protocol):
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
         """What the other system would be told: mostly one message, sometimes none."""
+        ...
 
 
 ADAPTERS: dict[str, Callable[[], EventAdapter]] = {

@@ -12,6 +12,7 @@ class Waiting(Protocol):
 
     def look(self) -> bool:
         """Looks once, quickly; False where it waits no more."""
+        ...
 
 
 class Watch:

@@ -13,9 +13,11 @@ class Checker(Protocol):
 
     def of(self, schema: Any, value: Any, where: str) -> Iterator[Problem]:
         """What is wrong with a value at a place."""
+        ...
 
     def fits(self, schema: Any, value: Any) -> bool:
         """Whether nothing is wrong."""
+        ...
 
 
 Keyword = Callable[[Checker, dict[str, Any], Any, str], Iterator[Problem]]

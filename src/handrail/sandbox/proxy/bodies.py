@@ -16,6 +16,7 @@ class Body(Protocol):
 
     def take(self, data: bytes) -> bytes:
         """MalformedError where it cannot be read."""
+        ...
 
 
 def body_of(request: Request) -> Body:

@@ -46,24 +46,31 @@ class SkillBook(Protocol):
 
     def found(self) -> "Found":
         """All that there are."""
+        ...
 
     def skill(self, name: str) -> "Skill | None":
         """One of them, with its other files."""
+        ...
 
     def entries(self) -> tuple[SkillEntry, ...]:
         """The same as they are listed, with those that are active and gone."""
+        ...
 
     def activate(self, skill: "Skill") -> object:
         """Makes one count."""
+        ...
 
     def deactivate(self, name: str) -> bool:
         """Ends one; whether it was active."""
+        ...
 
     def active_names(self) -> tuple[str, ...]:
         """Those that are active."""
+        ...
 
     def reaches(self, folder: str) -> bool:
         """Whether files in a folder can be read."""
+        ...
 
 
 SKILL_CONTROL = ToolSpec(

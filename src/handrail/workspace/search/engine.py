@@ -105,17 +105,21 @@ class Engine(Protocol):
 
     def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
+        ...
 
     def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         """The files with lines that match."""
+        ...
 
     def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place, in order up to `last` if
         that is given; never by what is in them."""
+        ...
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         """The hits in an open file, read from where it stands, None where there are none; BINARY_FILE where it is no
         text. Where there are too many to be held, the first ones: their weight tells."""
+        ...
 
 
 def in_order(path: bytes) -> bytes:
