@@ -4,8 +4,8 @@ Bubblewrap's process inside waits for its process outside to say who is who in t
 runtime just then, the other, which does not die with anybody yet, waits for ever. Ours is a process that still has a
 file which only we hand out, and the end of a pipe that only its runtime had the other end of.
 
-It dies with the one outside a moment after the command may begin. If the one outside dies in between, it stays and the
-command goes on. It has closed its files by then; ours is one whose environment begins as only we let it.
+It dies with the one outside only a moment after the command may begin, and stays if that dies in between. It has closed
+its files by then; ours is one whose environment begins as only we let it.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from handrail.process.held import Held
 _SECONDS = 2.0
 _PATIENCE = 0.1
 """Seconds for a process that is only just starting, and cannot be looked into yet."""
-_PAUSE = 0.005
+_PAUSE, _MOMENT = 0.005, 0.05
 
 
 def end_abandoned() -> int:
@@ -45,9 +45,11 @@ def _is_bubblewrap(process: int) -> bool:
 def _ended(process: int) -> bool:
     held = Held(process)
     try:
-        # Looked at when it is held: nobody else gets its number any more.
-        if not _is_bubblewrap(process) or not (_has_lost_us(process) or _is_left_alone(process)):
-            return False
+        # Looked at when it is held: nobody else gets its number. Twice, as one that starts or ends may look so.
+        for pause in (0.0, _MOMENT):
+            time.sleep(pause)
+            if not _is_bubblewrap(process) or not (_has_lost_us(process) or _is_left_alone(process)):
+                return False
         held.kill()
         return held.wait(time.monotonic() + _SECONDS)
     finally:
@@ -65,12 +67,11 @@ def _has_lost_us(process: int) -> bool:
 
 def _is_left_alone(process: int) -> bool:
     """Whether it is the one inside of ours, and the one outside is dead."""
-    numbers = [line for line in read_entry(f"/proc/{process}/status").splitlines() if line.startswith(b"NSpid:")]
-    is_inside = any(line.split()[2:][-1:] == [b"1"] for line in numbers)
-    if not is_inside or not read_entry(f"/proc/{process}/environ").startswith(b"BASH_ENV=/proc/self/fd/"):
+    numbers = read_entry(f"/proc/{process}/status").partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+    environment = read_entry(f"/proc/{process}/environ")
+    if numbers[1:][-1:] != [b"1"] or not environment.startswith(b"BASH_ENV=/proc/self/fd/"):
         return False
-    found = process_at(process)
-    return found is not None and not _is_bubblewrap(found.parent)
+    return (found := process_at(process)) is not None and not _is_bubblewrap(found.parent)
 
 
 class _File(NamedTuple):
